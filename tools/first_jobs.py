@@ -1,4 +1,4 @@
-"""Regenerates the example of each framework, as `mpijob-webhook init` writes it: `make examples`."""
+"""Writes the example of each framework with `mpijob-webhook init`: `make examples`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,12 +16,12 @@ _SAID: Final[dict[str, Any]] = dict.fromkeys(
 
 
 def jobs() -> dict[Path, str]:
-    """The content of each file."""
+    """The content of each file by path."""
     return {FOLDER / f"{name}.yaml": text(framework=name) for name in FRAMEWORKS}
 
 
 def text(*, program: Sequence[str] = (), **said: Any) -> str:
-    """A job; without a published image, its image is an example."""
+    """The job for a framework. If there is no published image, its image is an example."""
     framework = FRAMEWORKS[said["framework"]]
     return first_job.text(first_job.wish({**_SAID, "image": framework["image"] or _OWN, **said}, program))
 

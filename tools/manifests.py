@@ -1,4 +1,4 @@
-"""The manifests that are generated from the code: `python -m tools.manifests FOLDER` writes them."""
+"""Writes the manifests that are generated from the code: `python -m tools.manifests FOLDER`."""
 
 import sys
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ NOTICE: Final = "# Written by `make manifests` out of the code: changes here are
 
 
 def files() -> dict[str, str]:
-    """The text of every generated file by its path in manifests/."""
+    """The text of every generated file by path in manifests/."""
     return {
         "base/cluster-view.yaml": _text(
             "What rules and injections ask about. Nothing of it is ever written.",
@@ -44,12 +44,12 @@ def files() -> dict[str, str]:
 
 
 def webhooks() -> list[KubernetesObject]:
-    """The webhook configurations of an installation; their caBundles are filled on the cluster."""
+    """The webhook configurations of an installation. Their caBundles are set in the cluster."""
     return configurations(by_service(PROGRAM, PROGRAM), labels=PART_OF, policy_namespace=PROGRAM)
 
 
 def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
-    """A Role in our own namespace, else a ClusterRole: Kueue's namespace may have another name, or not exist yet."""
+    """A Role for the service's namespace, otherwise a ClusterRole: Kueue's namespace may have a different name."""
     own = place is WatchedPlace.OWN
     return {
         "apiVersion": f"{RBAC}/v1",
@@ -60,7 +60,7 @@ def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
 
 
 def _component_role(component: ComponentRights) -> list[KubernetesObject]:
-    """The ClusterRole of a component, and its binding to the service."""
+    """The ClusterRole of a component, and its binding to the service's account."""
     name = f"{PROGRAM}-{component.component}"
     rules = [
         {"apiGroups": [rule.group], "resources": list(rule.resources), "verbs": list(rule.verbs)}

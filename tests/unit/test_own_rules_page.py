@@ -1,4 +1,4 @@
-"""The examples of docs/own-rules.md are good policies."""
+"""The examples in docs/own-rules.md are valid policies."""
 
 import re
 

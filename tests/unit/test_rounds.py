@@ -1,6 +1,6 @@
-"""Jobs with two or three mistakes are admitted after one round: each message says what to write.
+"""Jobs with two or three mistakes are admitted after about one round of fixes, because each message names the fix.
 
-Every file in `rounds/` is such a job. A file is all that another one needs.
+Every file in `rounds/` is such a job. To add a job, add a file.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ MEAN_ROUNDS = 1.2
 
 
 def attempts(path: Path) -> Iterator[dict[str, Any]]:
-    """The job as it is submitted each time, until it is admitted without a warning that it cannot run."""
+    """The job at each submission, until it is admitted without a warning that it cannot run."""
     world = of_nothing()
     (manifest,), errors = files.load([str(path)])
     assert not errors
@@ -51,7 +51,7 @@ def rounds(path: Path) -> int:
 
 
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: path.stem)
-def test_a_bad_job_is_rejected_and_its_fixes_lead_to_a_good_one(path: Path) -> None:
+def test_bad_job_is_admitted_after_its_fixes(path: Path) -> None:
     assert crd_schema.packaged()
     assert rounds(path) >= 1
 

@@ -55,8 +55,8 @@ class Kubelet:
     def live(self, namespace: str, name: str, delays: list[float], release: Release, *, held: bool = False) -> Life:
         """Run the job until it has ended. The sshd of each worker starts to listen after its delay in seconds.
 
-        With `held`, the launcher's Job is suspended until the workers are ready, as in mpi-operator pull request 868. It is
-        a copy of the operator's Job, because today's operator would resume its Job.
+        With `held`, the launcher's Job is suspended until the workers are ready, as in mpi-operator pull request 868.
+        It is a copy of the operator's Job, because today's operator would resume its Job.
         """
         life, folder = Life(name), self.folder / f"{namespace}-{name}"
 

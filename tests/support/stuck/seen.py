@@ -1,4 +1,4 @@
-"""Short forms of one job's objects as the API server sends them."""
+"""Short forms of a job's objects as the API server sends them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ HOUR_AGO = "2026-11-22T11:00:00Z"
 
 
 def job(changes: Mapping[str, Any] | None = None, *conditions: Json) -> Json:
-    """`train` with two workers, an hour old."""
+    """The job `train` with two workers, an hour old."""
     metadata = {"name": "train", "namespace": "team-a", "uid": UID, "creationTimestamp": HOUR_AGO}
     status = {"conditions": [true("Created"), *conditions], "startTime": HOUR_AGO}
     return changed({"metadata": metadata, "Worker.replicas": 2, "status": status, **(changes or {})})
@@ -39,7 +39,7 @@ def launcher(*conditions: Json, failed: int = 0, **spec: Any) -> Json:
 
 
 def pod(name: str, *statuses: Json, phase: str = "Running", node: str = "n", **changes: Any) -> Json:
-    """A pod of the job; without `statuses` it is ready."""
+    """A pod of the job. Without `statuses` it is ready."""
     role = "worker" if "worker" in name else "launcher"
     conditions = changes.pop("conditions", [true("Ready")] if not statuses and phase == "Running" else [])
     inits = changes.pop("inits", [])
@@ -79,7 +79,7 @@ def workload(*conditions: Json, **fields: Any) -> Json:
 
 
 def sight(**fields: Any) -> Sight:
-    """A job whose launcher and workers run, with these changes."""
+    """The objects of a job whose launcher and workers run, with these changes."""
     pods = [pod("train-launcher-abcde"), pod("train-worker-0"), pod("train-worker-1")]
     everything: dict[str, Any] = {"now": NOW, "job": job(), "launcher": launcher(), "pods": pods}
     return Sight(**(everything | fields))
