@@ -24,20 +24,20 @@ def files() -> dict[str, str]:
     """The text of every generated file by path in manifests/."""
     return {
         "base/cluster-view.yaml": _text(
-            "What rules and injections ask about. Nothing of it is ever written.",
+            "Read permissions for the objects that rules and injections use.",
             (
                 _role(f"{PROGRAM}-view", None),
                 _role(f"{PROGRAM}-own", WatchedPlace.OWN),
                 _role(f"{PROGRAM}-kueue", WatchedPlace.KUEUE),
             ),
         ),
-        "components/hooks/webhooks.yaml": _text("What the API server sends to the service, and when.", webhooks()),
+        "components/hooks/webhooks.yaml": _text("The requests that the API server sends to the service.", webhooks()),
         "components/trainer/webhooks.yaml": _patch(
-            "The hooks for Kubeflow Trainer's kinds, added to those of every installation.",
+            "Hooks for Kubeflow Trainer's kinds, in addition to the hooks of every installation.",
             trainer_hooks(by_service(PROGRAM, PROGRAM), PROGRAM),
         ),
         **{
-            f"components/{each.component}/rbac.yaml": _text(f"What `{each.option}` needs.", _component_role(each))
+            f"components/{each.component}/rbac.yaml": _text(f"Permissions for `{each.option}`.", _component_role(each))
             for each in COMPONENTS
         },
     }
