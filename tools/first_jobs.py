@@ -20,10 +20,10 @@ def jobs() -> dict[Path, str]:
     return {FOLDER / f"{name}.yaml": text(framework=name) for name in FRAMEWORKS}
 
 
-def text(*, program: Sequence[str] = (), **said: Any) -> str:
+def text(*, program: Sequence[str] = (), **options: Any) -> str:
     """The job for a framework. If there is no published image, its image is an example."""
-    framework = FRAMEWORKS[said["framework"]]
-    return first_job.text(first_job.wish({**_SAID, "image": framework["image"] or _OWN, **said}, program))
+    framework = FRAMEWORKS[options["framework"]]
+    return first_job.text(first_job.wish({**_SAID, "image": framework["image"] or _OWN, **options}, program))
 
 
 if __name__ == "__main__":

@@ -64,13 +64,13 @@ def pages() -> dict[str, str]:
 
 def write(folder: Path) -> list[Path]:
     """Write all pages into `folder`. Returns their paths."""
-    written = []
+    paths = []
     for name, text in pages().items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        written.append(path)
-    return written
+        paths.append(path)
+    return paths
 
 
 def _entries(title: str, kind: str, entries: Iterable[Explanation]) -> Iterator[str]:

@@ -62,10 +62,10 @@ def costliest(name: str, job: dict[str, Any], views: dict[str, ClusterView]) -> 
     older["spec"]["slotsPerWorker"] = 5
     reviews = {"CREATE": body(job), "UPDATE": body(job, old=older)}
     times = {
-        f"{operation} {hook}, {known}": _milliseconds(hook, data, view)
+        f"{operation} {hook}, {cluster_name}": _milliseconds(hook, data, view)
         for operation, data in review_handler.items()
         for hook in HOOKS
-        for known, view in views.items()
+        for cluster_name, view in views.items()
     }
     worst = max(times, key=lambda key: times[key])
     return Taken(name, len(reviews["CREATE"]) / 1e6, times[worst], worst)

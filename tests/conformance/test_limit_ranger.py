@@ -63,10 +63,10 @@ async def make_namespaces(world: World) -> None:
             await api.make("/apis/node.k8s.io/v1/runtimeclasses", runtime_class)
         for name in (PLAIN, *(f"n{index}" for index in range(NAMESPACES))):
             await api.make_namespace(name)
-            wanted = 0 if name == PLAIN else rng.choice((1, 1, 2, 3))
+            ranges = 0 if name == PLAIN else rng.choice((1, 1, 2, 3))
             # As submitted, without the API server's defaults.
             taken: list[Json] = []
-            while len(taken) < wanted:
+            while len(taken) < ranges:
                 made = limit_range(rng, f"range-{len(taken)}")
                 status, reply, _ = await api.send("POST", f"/api/v1/namespaces/{name}/limitranges", made)
                 assert status in {201, 422}, reply
@@ -178,11 +178,13 @@ class Comparison:
         context = self.world.context(namespace)
         made = decoded(job(*templates))
         violations = [*RULE.check(made, RULE.settings(), context)]
-        for pods, written in zip(job_pods(made, context), templates, strict=True):
+        for pods, submitted in zip(job_pods(made, context), templates, strict=True):
             # A pod that is invalid in a namespace without LimitRanges is an error of the generator.
-            status, _ = await self.post(PLAIN, written["spec"])
+            status, _ = await self.post(PLAIN, submitted["spec"])
             if status == 201:
-                await self.pod(context, pods, written, [each for each in violations if each.path.startswith(pods.path)])
+                await self.pod(
+                    context, pods, submitted, [each for each in violations if each.path.startswith(pods.path)]
+                )
             else:
                 self.counts["invalid as written"] += 1
 

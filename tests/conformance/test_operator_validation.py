@@ -102,12 +102,12 @@ def test_the_rule_and_the_operator_reject_the_same_fields(
     fields |= {f"Launcher.{key}": value for key, value in launcher.items()}
     fields |= {f"Worker.{key}": value for key, value in worker.items()}
     whole = [key for key in ("Worker", "Launcher", "spec.runPolicy") if key in changes]
-    wanted = {k: v for k, v in fields.items() if not any(k.startswith(key + ".") for key in whole)} | changes
-    upstream = {error["field"] for error in verdict(changed(wanted))}
-    ours = {found.path for found in violations("upstream-contract", wanted) if not found.advisory}
+    all_changes = {k: v for k, v in fields.items() if not any(k.startswith(key + ".") for key in whole)} | changes
+    upstream = {error["field"] for error in verdict(changed(all_changes))}
+    ours = {found.path for found in violations("upstream-contract", all_changes) if not found.advisory}
     one_fault = {RENAMED[path] for path in ours & RENAMED.keys()}
     assert ours - set(BEYOND) - one_fault == upstream - one_fault
-    assert refused(defaulted(changed(wanted))) == bool(upstream - {"spec.runPolicy.managedBy"})
+    assert refused(defaulted(changed(all_changes))) == bool(upstream - {"spec.runPolicy.managedBy"})
 
 
 @pytest.mark.parametrize("name", sorted(assets().upstream_examples))

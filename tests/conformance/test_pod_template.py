@@ -62,7 +62,7 @@ def pod_of(role: str, template: Json) -> Json:
     """The pod that the operator creates (mpi-operator `newWorker` and `newLauncherPodTemplate`)."""
     pod = copy.deepcopy(template)
     metadata = pod.get("metadata") or {}
-    kept = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
+    labels = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
     spec = pod["spec"]
     spec["restartPolicy"] = "Never" if role == WORKER else "OnFailure"
     if role == WORKER:
@@ -71,7 +71,7 @@ def pod_of(role: str, template: Json) -> Json:
         own = [{"name": "ssh-auth", "secret": {"secretName": "j-ssh"}}]
         own += [{"name": "mpi-job-config", "configMap": {"name": "j-config"}}] * (role == LAUNCHER)
         spec["volumes"] = [*volumes, *own]
-    return {"metadata": {**kept, "name": "j-worker-0"}, "spec": spec}
+    return {"metadata": {**labels, "name": "j-worker-0"}, "spec": spec}
 
 
 def verdict_of(document: Json) -> Verdict:

@@ -236,10 +236,10 @@ async def test_pods_without_a_priority_class(world: World) -> None:
         await api.make("/apis/scheduling.k8s.io/v1/priorityclasses", USUAL)
         body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
         async with asyncio.timeout(30):
-            seen = ""
-            while seen != DEFAULT_PRIORITY:
+            class_name = ""
+            while class_name != DEFAULT_PRIORITY:
                 _, reply, _ = await api.send("POST", "/api/v1/namespaces/n0/pods", body, **DRY_RUN)
-                seen = reply.get("spec", {}).get("priorityClassName", "")
+                class_name = reply.get("spec", {}).get("priorityClassName", "")
     world.common.append(USUAL)
     comparison = await compare(world, pods=PODS // 8, seed=2)
     comparison.check()

@@ -211,12 +211,12 @@ def exactly(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> bool:
     if "runtimeClassName" in spec:
         resources = resources.with_overhead({name: quantity.parse(value) for name, value in OVERHEAD.items()})
         tolerations = tolerations + msgspec.convert(ADDED, list[Toleration])
-    wanted = demands(template, requests(resources), tolerations)
+    requested = demands(template, requests(resources), tolerations)
     return any(
         named(spec, node)
         and all(
             shape.allocatable.get(one.resource, 0) >= one.amount if isinstance(one, Room) else one.met(shape)
-            for one in wanted
+            for one in requested
         )
         for node in nodes
         for shape in (exact_shape(node),)

@@ -141,11 +141,11 @@ def _last_line(log: Path) -> str:
 
 def _failure(target: Target, log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
-    told = [line for line in lines if " " in line or "\t" in line]  # with -v, go prints a line for each package
+    packages = [line for line in lines if " " in line or "\t" in line]  # with -v, go prints a line for each package
     return "\n".join(
         [
             f"Building {target.name} failed. The last lines of output:",
-            *(f"    {line}" for line in told[-25:]),
+            *(f"    {line}" for line in packages[-25:]),
             "If it could not download: check the network, or set GOPROXY to a proxy that this machine can reach.",
             "If the disk is full: 3 GB are needed below the folders of `go env GOCACHE GOMODCACHE`.",
             "Then run this again; compiled packages are cached.",

@@ -41,11 +41,11 @@ def test_new_job_with_a_deletion_timestamp_is_reviewed(
     bad = pi(namespace, "bad", deletionTimestamp=WRITTEN[written])
     worker(bad)["replicas"] = 500
     worker(bad)["template"]["spec"]["hostNetwork"] = True
-    said = cluster.attempt(*WAYS[way], stdin=bad)
+    output = cluster.attempt(*WAYS[way], stdin=bad)
     stored = cluster.get("mpijobs", "-n", namespace)["items"]
-    assert stored == [], said
+    assert stored == [], output
     if written != "empty":  # the API server cannot parse this as a time
-        assert "at most 100 allowed" in said
+        assert "at most 100 allowed" in output
 
 
 def test_new_job_with_null_uid_gets_a_time_limit(cluster: Cluster, namespace: str) -> None:
@@ -73,7 +73,7 @@ def test_update_that_claims_a_deletion_or_a_controller_is_reviewed(
     bad = pi(namespace, "good", **metadata)
     worker(bad)["replicas"] = 500
     if way in WAYS:
-        said = cluster.attempt(*WAYS[way], stdin=bad)
+        output = cluster.attempt(*WAYS[way], stdin=bad)
     else:
         spec = {"mpiReplicaSpecs": {"Worker": {"replicas": 500}}}
         merge: Any = {"metadata": metadata, "spec": spec}
@@ -82,10 +82,10 @@ def test_update_that_claims_a_deletion_or_a_controller_is_reviewed(
             {"op": "replace", "path": "/spec/mpiReplicaSpecs/Worker/replicas", "value": 500},
         ]
         patch = json.dumps(merge if way == "merge" else json_patch)
-        said = cluster.attempt("patch", "mpijob", "good", "-n", namespace, f"--type={way}", "-p", patch)
+        output = cluster.attempt("patch", "mpijob", "good", "-n", namespace, f"--type={way}", "-p", patch)
     if claim in CLAIMS:
-        assert "at most 100 allowed" in said
-    assert worker(cluster.get("mpijob", "good", "-n", namespace))["replicas"] == 2, said
+        assert "at most 100 allowed" in output
+    assert worker(cluster.get("mpijob", "good", "-n", namespace))["replicas"] == 2, output
 
 
 def test_job_being_deleted_allows_only_removal_of_finalizers(cluster: Cluster, namespace: str) -> None:

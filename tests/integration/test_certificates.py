@@ -65,14 +65,14 @@ def report(what: str, load: Load) -> None:
 
 @rare
 def test_no_job_is_lost_while_certificates_and_cas_rotate(deployment: Deployment, replicas: list[Backend]) -> None:
-    seen: set[int] = set()
+    cas: set[int] = set()
     with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
         end = time.monotonic() + 60
-        while time.monotonic() < end and len(seen) < 3:
-            seen |= deployment.serials()
+        while time.monotonic() < end and len(cas) < 3:
+            cas |= deployment.serials()
             time.sleep(0.5)
-    report(f"leaf and CA rotation, {len(seen)} CAs", load)
-    assert len(seen) >= 3
+    report(f"leaf and CA rotation, {len(cas)} CAs", load)
+    assert len(cas) >= 3
     assert (load.failed, load.lost) == ({}, [])
     assert load.first[ADMITTED] > 100
 

@@ -134,7 +134,7 @@ def test_injected_queue_never_leaves_a_job_suspended(cluster: Cluster) -> None:
     for namespace, place in places.items():
         if place.usable:
             settle(cluster, namespace, place.usable)
-    jobs, held, refused = [], set(), 0
+    jobs, suspended, refused = [], set(), 0
     for index in range(JOBS):
         namespace = chosen.choice(list(places))
         manifest = any_job(chosen, namespace, f"mix-{index}")
@@ -147,16 +147,16 @@ def test_injected_queue_never_leaves_a_job_suspended(cluster: Cluster) -> None:
             continue
         jobs.append(Job(cluster, namespace, f"mix-{index}"))
         if manifest["spec"].get("runPolicy", {}).get("suspend"):
-            held.add(jobs[-1].name)
+            suspended.add(jobs[-1].name)
 
     def waiting() -> set[str]:
         found = {each["metadata"]["name"]: each for each in cluster.get("mpijobs", "-A")["items"]}
         return {job.name for job in jobs if not has_condition(found[job.name], "Running")}
 
     try:
-        cluster.wait_for("every job to run", lambda: waiting() <= held or None, timeout=240)
+        cluster.wait_for("every job to run", lambda: waiting() <= suspended or None, timeout=240)
     except TimeoutError as error:
-        raise AssertionError(f"{waiting() - held} do not run") from error
+        raise AssertionError(f"{waiting() - suspended} do not run") from error
     queues = {job: job.queue for job in jobs}
     assert {queue for queue in queues.values() if queue} == {"training", "default"}
     assert len([job for job, queue in queues.items() if not queue]) > JOBS // 4
@@ -186,7 +186,7 @@ def handling_of_kueue(request: pytest.FixtureRequest, cluster: Cluster) -> Itera
 
 
 def test_kueue_can_start_stop_and_requeue_a_job(cluster: Cluster, managed: str, handling_of_kueue: str) -> None:
-    seen = len(service.decisions(cluster))
+    earlier = len(service.decisions(cluster))
     job, _ = create(cluster, pi(managed, "stopped"))
     job.wait_for("Running")
     queue = ("patch", "clusterqueue", f"{managed}-training", "--type=merge", "-p")
@@ -198,7 +198,7 @@ def test_kueue_can_start_stop_and_requeue_a_job(cluster: Cluster, managed: str, 
     cluster.wait_for("its pods", lambda: len(job.pods()) == 3 or None)
 
     account = f"system:serviceaccount:{kueue.NAMESPACE}:{kueue.ACCOUNT}"
-    mine = [each for each in service.decisions(cluster)[seen:] if each["name"] == "stopped"]
+    mine = [each for each in service.decisions(cluster)[earlier:] if each["name"] == "stopped"]
     updates = [each for each in mine if each["operation"] == "UPDATE" and each["user"] == account]
     assert {each["webhook"] for each in updates} == {"mutate", "validate"}
     assert len(updates) >= 6, "start, stop, start"

@@ -235,12 +235,13 @@ def test_changed_posture_of_a_job_changes_its_network_policy(cluster: Cluster, r
     stored = defaulted(cluster.get("mpijob", "train", "-n", namespace))
     for posture in ("none", "default"):
         cluster.kubectl("annotate", "mpijob", "train", "-n", namespace, f"{LABEL}={posture}", "--overwrite")
-        wanted = spec(stored, Posture(posture), Settings.model_validate(SETTINGS), NothingKnown())
+        expected_spec = spec(stored, Posture(posture), Settings.model_validate(SETTINGS), NothingKnown())
 
-        def changed(posture: str = posture, wanted: dict[str, Any] = wanted) -> bool:
+        def changed(posture: str = posture, expected_spec: dict[str, Any] = expected_spec) -> bool:
             policy = policies(cluster, namespace)["mpijob-train"]
             return (
-                record(policy) == record({**policy, "spec": wanted}) and policy["metadata"]["labels"][LABEL] == posture
+                record(policy) == record({**policy, "spec": expected_spec})
+                and policy["metadata"]["labels"][LABEL] == posture
             )
 
         cluster.wait_for("the change", changed)
@@ -279,7 +280,7 @@ def test_network_policies_are_correct_while_jobs_change_and_a_replica_is_killed(
     namespace = cluster.create_namespace()
     settings = Settings.model_validate(SETTINGS)
     postures = {f"job-{number}": POSTURES[number % 3] for number in range(LIVES)}
-    seen: set[str] = set()
+    checked: set[str] = set()
 
     def check_policies() -> int:
         """Check that each NetworkPolicy is correct for its job. Returns the number of NetworkPolicies."""
@@ -293,7 +294,7 @@ def test_network_policies_are_correct_while_jobs_change_and_a_replica_is_killed(
                 wanted = spec(defaulted(job), Posture(postures[job["metadata"]["name"]]), settings, NothingKnown())
                 assert record(policy) == record({**policy, "spec": wanted})
                 assert record(policy).owner == job["metadata"]["uid"]
-                seen.add(name)
+                checked.add(name)
         return len(policies_now)
 
     with ExitStack() as stack:
@@ -310,7 +311,7 @@ def test_network_policies_are_correct_while_jobs_change_and_a_replica_is_killed(
         )
         cluster.wait_for("the end of all", succeeded, timeout=60 + 2 * LIVES)
         assert check_policies() == LIVES
-        assert seen == {f"mpijob-{name}" for name in postures}
+        assert checked == {f"mpijob-{name}" for name in postures}
         cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, timeout=300)
         cluster.wait_for("the garbage collector", lambda: check_policies() == 0, timeout=60 + LIVES)
         cluster.wait_for("an end of the work", partial(idle, replica))

@@ -89,12 +89,12 @@ def test_job_rejected_by_the_operator_is_rejected_at_creation(operator_cluster: 
         for name, (changes, path) in REFUSED.items():
             # With a different name, because the stored job still exists, unless the name is the error.
             other = name if path == "metadata.name" else f"{name}-again"
-            said = create(cluster, namespace, other, changes, "--dry-run=server")
-            assert path in said, said
-            assert "[upstream-contract]" in said, said
+            stderr = create(cluster, namespace, other, changes, "--dry-run=server")
+            assert path in stderr, stderr
+            assert "[upstream-contract]" in stderr, stderr
         for name, changes in ACCEPTED.items():
-            said = create(cluster, namespace, f"y{name[1:]}", changes, "--dry-run=server")
-            assert "[upstream-contract]" not in said, said
+            stderr = create(cluster, namespace, f"y{name[1:]}", changes, "--dry-run=server")
+            assert "[upstream-contract]" not in stderr, stderr
 
 
 def test_time_limit_of_zero_fails_the_job_at_once(operator_cluster: Cluster, namespace: str) -> None:

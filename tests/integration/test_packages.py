@@ -102,11 +102,11 @@ def test_sdist_has_exactly_the_tracked_files(packages: Packages) -> None:
 
 
 def test_page_is_in_both_packages_if_it_is_built(packages: Packages) -> None:
-    there = {f"{PAGE}{path.name}" for path in (ROOT / PAGE).glob("*")}
+    is_built = {f"{PAGE}{path.name}" for path in (ROOT / PAGE).glob("*")}
     with tarfile.open(packages.sdist) as archive:
-        assert {name.partition("/")[2] for name in archive.getnames() if f"/{PAGE}" in name} == there
+        assert {name.partition("/")[2] for name in archive.getnames() if f"/{PAGE}" in name} == is_built
     with zipfile.ZipFile(packages.wheel) as archive:
-        assert {name for name in archive.namelist() if name.startswith(PAGE)} == there
+        assert {name for name in archive.namelist() if name.startswith(PAGE)} == is_built
 
 
 def test_demo_runs_in_any_folder(installed: Path, elsewhere: Path) -> None:

@@ -43,13 +43,13 @@ def questions() -> Iterator[dict[str, str]]:
 @rare
 def test_pyodide_gives_the_same_verdicts(site: Path) -> None:
     """Despite a different Python version, a 32-bit platform, and no libyaml."""
-    asked = [*questions()]
+    inputs = [*questions()]
     (site / "package.json").write_text('{"type": "module"}')  # for Node
     archives = json.loads((site / "archives.json").read_text())
     command = [build.node(), PROGRAM, ROOT / "page" / "src" / "python.js", site, *archives]
-    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, timeout=800, check=False)
+    done = subprocess.run(command, input=json.dumps(inputs), capture_output=True, text=True, timeout=800, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    for question, found in zip(asked, json.loads(done.stdout), strict=True):
+    for question, found in zip(inputs, json.loads(done.stdout), strict=True):
         assert found == json.loads(json.dumps(answer(question))), question
 
 

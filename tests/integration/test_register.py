@@ -97,12 +97,12 @@ def test_audit_annotations_reach_the_audit_log(cluster: Cluster, namespace: str)
 def test_leftovers_of_a_killed_run_are_replaced(cluster: Cluster, namespace: str) -> None:
     with service.running(cluster):
         cluster.programs[service.NAME].stop()  # killed, so that it cannot remove its configurations
-        left = configurations(cluster)
-        assert set(left) == set(RESOURCES.values())
+        leftovers = configurations(cluster)
+        assert set(leftovers) == set(RESOURCES.values())
     with service.running(cluster):
         assert apply_pi(cluster, namespace, "pi").returncode == 0
         now = configurations(cluster)
-        assert all(now[resource]["metadata"]["uid"] != left[resource]["metadata"]["uid"] for resource in left)
+        assert all(now[resource]["metadata"]["uid"] != leftovers[resource]["metadata"]["uid"] for resource in leftovers)
     assert configurations(cluster) == {}
 
 

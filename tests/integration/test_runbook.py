@@ -135,10 +135,10 @@ def test_uninstallation_removes_everything_and_saves_the_policies(installation: 
     )
     assert not refusal(installation, BAD)
     assert "`policies.yaml`" in RUNBOOK.partition("## Uninstall")[2]
-    kept = installation.checkout / "policies.yaml"
-    assert "MPIJobPolicy" in kept.read_text(), (
+    saved = installation.checkout / "policies.yaml"
+    assert "MPIJobPolicy" in saved.read_text(), (
         "the policies are deleted with the namespace, so the runbook saves them first"
     )
     installation.follow("Install", only="kubectl apply -k manifests/overlays/mine")
-    apply = f"kubectl apply -f {kept.name}"
+    apply = f"kubectl apply -f {saved.name}"
     cluster.wait_for("the kept policies", lambda: "created" in installation.run(apply).stdout or None)

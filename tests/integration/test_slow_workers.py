@@ -113,10 +113,10 @@ def outcomes(cluster: Cluster, sshd: Sshd, folder: Path, labels: dict[str, str])
 
 def test_jobs_with_slow_workers_succeed(cluster: Cluster, sshd: Sshd, tmp_path: Path) -> None:
     found = outcomes(cluster, sshd, tmp_path, {})
-    assert {one.name: one.output for one in found if not one.succeeded or one.tries != 1} == {}
-    for one in found:
-        assert one.waited[-1].endswith("every worker answers\n")
-    assert any("waiting for" in text and "Could not resolve hostname" in text for one in found for text in one.waited)
+    assert {life.name: life.output for life in found if not life.succeeded or life.tries != 1} == {}
+    for life in found:
+        assert life.waited[-1].endswith("every worker answers\n")
+    assert any("waiting for" in text and "Could not resolve hostname" in text for life in found for text in life.waited)
 
 
 def test_launcher_created_after_the_workers_are_ready_does_not_wait(
@@ -130,9 +130,9 @@ def test_launcher_created_after_the_workers_are_ready_does_not_wait(
 
 def test_some_jobs_fail_without_the_injection(cluster: Cluster, sshd: Sshd, tmp_path: Path) -> None:
     found = outcomes(cluster, sshd, tmp_path, OFF)
-    failed = [one for one in found if not one.succeeded]
-    tries = [one.tries for one in found]
+    failed = [life for life in found if not life.succeeded]
+    tries = [life.tries for life in found]
     sys.stderr.write(f"{len(failed)} of {JOBS} jobs failed, {sum(count > 1 for count in tries)} needed a retry\n")
     assert failed
-    assert all(not one.waited for one in found)
-    assert any("Could not resolve hostname" in one.output for one in failed)
+    assert all(not life.waited for life in found)
+    assert any("Could not resolve hostname" in life.output for life in failed)

@@ -112,11 +112,11 @@ class TestScheduler:
         for name in names:
             assert len(racks(cluster, hosts(cluster, namespace, name, 6))) == 1
             for pod in worker_pods(cluster, namespace, name):
-                assert {one["podAffinityTerm"]["topologyKey"]: one["weight"] for one in preferred(pod)} == {
+                assert {item["podAffinityTerm"]["topologyKey"]: item["weight"] for item in preferred(pod)} == {
                     RACK: 100,
                     "topology.kubernetes.io/zone": 25,
                 }
-                for term in (one["podAffinityTerm"] for one in preferred(pod)):
+                for term in (item["podAffinityTerm"] for item in preferred(pod)):
                     assert term["matchLabelKeys"] == ["training.kubeflow.org/job-name"]
                     # The API server adds the selector for matchLabelKeys.
                     (wanted,) = term["labelSelector"]["matchExpressions"]

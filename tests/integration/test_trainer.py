@@ -80,9 +80,9 @@ def test_runtimes_of_trainer_are_admitted(operator_cluster, checked):
 
 @pytest.mark.parametrize("runtime", OF_MPI)
 def test_admitted_job_completes(operator_cluster, checked, namespace, runtime):
-    wanted = job(runtime=runtime, numNodes=3, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
+    manifest = job(runtime=runtime, numNodes=3, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
 
-    done = create(operator_cluster, namespace, wanted)
+    done = create(operator_cluster, namespace, manifest)
 
     assert done.returncode == 0, done.stderr
     finished = lambda: has_condition(operator_cluster.get("trainjob", "job", "-n", namespace), "Complete")  # noqa: E731
@@ -273,11 +273,11 @@ def test_job_whose_config_map_belongs_to_a_different_owner_is_rejected(operator_
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": f"owns-{suffix}", "uid": uid, "controller": True}
         metadata = {"name": f"with-{suffix}-{suffix}", "namespace": where, "ownerReferences": [reference]}
         operator_cluster.kubectl("create", "-f", "-", stdin={**owner, "metadata": metadata})
-    wanted = job(f"with-{suffix}")
+    manifest = job(f"with-{suffix}")
 
-    refused = lambda: create(operator_cluster, namespace, wanted, "--dry-run=server").stderr  # noqa: E731
+    refused = lambda: create(operator_cluster, namespace, manifest, "--dry-run=server").stderr  # noqa: E731
     wait_for(operator_cluster, "the service to see the ConfigMap", lambda: "[child-names]" in refused())
-    assert create(operator_cluster, UNCHECKED, wanted).returncode == 0
+    assert create(operator_cluster, UNCHECKED, manifest).returncode == 0
     error = IN_THE_WAY[suffix]
     wait_for(operator_cluster, error, lambda: is_logged(operator_cluster, f"with-{suffix}", error))
 
@@ -301,14 +301,14 @@ def test_number_of_pods_is_as_warned(operator_cluster, checked, namespace):
         found = operator_cluster.get("jobs.batch", "-n", namespace)["items"]
         return {each["metadata"]["name"]: each["spec"]["completions"] for each in found}
 
-    wanted = {"one-node-0": 1, "one-launcher-0": 1, "three-node-0": 1, "three-launcher-0": 3}
-    wait_for(operator_cluster, "all Jobs", lambda: jobs() == wanted)
+    completions = {"one-node-0": 1, "one-launcher-0": 1, "three-node-0": 1, "three-launcher-0": 3}
+    wait_for(operator_cluster, "all Jobs", lambda: jobs() == completions)
 
 
 def test_rules_reject_fields_of_a_train_job(operator_cluster, checked, namespace):
-    wanted = job(numNodes=300, image="Bad Image", resourcesPerNode={"limits": {"nvidia.com/gpu": 20}})
+    manifest = job(numNodes=300, image="Bad Image", resourcesPerNode={"limits": {"nvidia.com/gpu": 20}})
 
-    refused = create(operator_cluster, namespace, wanted).stderr
+    refused = create(operator_cluster, namespace, manifest).stderr
 
     assert "spec.trainer.image" in refused
     assert "spec.trainer.numNodes: 300 workers (the launcher is one of them), at most 100 allowed" in refused
@@ -368,13 +368,13 @@ def test_job_above_the_quota_is_rejected(operator_cluster, checked, namespace):
 def test_only_one_of_two_simultaneous_jobs_gets_the_quota(operator_cluster, checked, namespace):
     limited(operator_cluster, namespace, 8)
     lasting(operator_cluster, namespace, checked)
-    wanted = lambda name: of_nodes(2, name, runtime="lasting", kind="TrainingRuntime")  # noqa: E731
-    cached = lambda: create(operator_cluster, namespace, wanted("probe"), "--dry-run=server").returncode == 0  # noqa: E731
+    two_nodes = lambda name: of_nodes(2, name, runtime="lasting", kind="TrainingRuntime")  # noqa: E731
+    cached = lambda: create(operator_cluster, namespace, two_nodes("probe"), "--dry-run=server").returncode == 0  # noqa: E731
     wait_for(operator_cluster, "Trainer to see the runtime", cached)
     names = ("first", "second")
 
     with ThreadPoolExecutor() as pool:
-        both = [pool.submit(create, operator_cluster, namespace, wanted(name)) for name in names]
+        both = [pool.submit(create, operator_cluster, namespace, two_nodes(name)) for name in names]
     done = {name: each.result() for name, each in zip(names, both, strict=True)}
 
     assert sorted(each.returncode for each in done.values()) == [0, 1]
@@ -382,7 +382,7 @@ def test_only_one_of_two_simultaneous_jobs_gets_the_quota(operator_cluster, chec
     (other,) = (name for name in names if name != admitted)
     assert "[resource-quota]" in done[other].stderr
     operator_cluster.kubectl("delete", "trainjob", admitted, "-n", namespace)
-    fits = lambda: create(operator_cluster, namespace, wanted(other)).returncode == 0  # noqa: E731
+    fits = lambda: create(operator_cluster, namespace, two_nodes(other)).returncode == 0  # noqa: E731
     wait_for(operator_cluster, "quota for the other job", fits)
 
 
@@ -399,11 +399,11 @@ def test_runtime_of_the_namespace_is_reviewed_and_used(operator_cluster, checked
 
     jobs[0]["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "registry.example.com/own:1"
     operator_cluster.kubectl("create", "-f", "-", stdin=runtime)
-    wanted = job("y" * 45, runtime="own", kind="TrainingRuntime")
+    manifest = job("y" * 45, runtime="own", kind="TrainingRuntime")
     wait_for(
         operator_cluster,
         "the service to see the runtime",
-        lambda: "name-length" in create(operator_cluster, namespace, wanted, "--dry-run=server").stderr,
+        lambda: "name-length" in create(operator_cluster, namespace, manifest, "--dry-run=server").stderr,
     )
 
 
@@ -411,14 +411,14 @@ def test_runtime_of_the_namespace_is_reviewed_and_used(operator_cluster, checked
 @pytest.mark.timeout(600)
 def test_output_of_the_trainer_sdk(operator_cluster, checked, namespace):
     """As shown in docs/clients.md. Users of the SDK do not see warnings."""
-    wanted = {"runtime": "deepspeed-distributed", "name": "llama", "image": "registry.example.com/llama:1"}
+    request = {"runtime": "deepspeed-distributed", "name": "llama", "image": "registry.example.com/llama:1"}
 
-    refused, _ = submit("trainer", operator_cluster, namespace, {**wanted, "num_nodes": 300})
+    refused, _ = submit("trainer", operator_cluster, namespace, {**request, "num_nodes": 300})
 
     assert f"{refused['error']}\n{refused['message']}\n".replace(namespace, "NAMESPACE") == shown("Kubeflow SDK")
     one = create(operator_cluster, namespace, job("one", numNodes=1), "--dry-run=server").stderr
     assert "Warning: spec.trainer.numNodes: 1 node, and Trainer makes two pods" in one
-    created, output = submit("trainer", operator_cluster, namespace, {**wanted, "num_nodes": 1})
+    created, output = submit("trainer", operator_cluster, namespace, {**request, "num_nodes": 1})
     assert created == "llama"
     assert "two pods" not in output
 
@@ -497,9 +497,9 @@ def test_converted_job_has_the_same_pods_as_the_mpi_job(operator_cluster, checke
     created = create(cluster, namespace, written)
     assert created.returncode == 0, created.stderr
     stored = cluster.get("mpijob", name, "-n", namespace)
-    wanted = written["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] + 1
+    pod_count = written["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] + 1
     by_operator = lambda: essentials(cluster, namespace, "training.kubeflow.org/job-role")  # noqa: E731
-    counted = lambda found: sum(map(len, found.values())) == wanted  # noqa: E731
+    counted = lambda found: sum(map(len, found.values())) == pod_count  # noqa: E731
     wait_for(cluster, "the pods of the MPIJob", lambda: counted(by_operator()))
     expected, expected_slots = by_operator(), slots(cluster, namespace, f"{name}-config")
 

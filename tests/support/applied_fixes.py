@@ -21,13 +21,13 @@ class UnclearFixError(AssertionError):
 def applied(job: Json, findings: Sequence[Finding]) -> Json:
     """The job with all fixes applied. Raises UnclearFixError for a fix without a change."""
     document = copy.deepcopy(job)
-    left = sorted(findings, key=_order)
+    remaining = sorted(findings, key=_order)
     creates_fields = False
-    while left:
-        later = [finding for finding in left if not _apply(document, finding, creates_fields=creates_fields)]
-        assert len(later) < len(left) or not creates_fields, f"these fixes cannot be applied: {later}"
-        creates_fields = len(later) == len(left)
-        left = later
+    while remaining:
+        postponed = [finding for finding in remaining if not _apply(document, finding, creates_fields=creates_fields)]
+        assert len(postponed) < len(remaining) or not creates_fields, f"these fixes cannot be applied: {postponed}"
+        creates_fields = len(postponed) == len(remaining)
+        remaining = postponed
     return document
 
 

@@ -158,10 +158,10 @@ def grants(value: Any) -> Iterator[tuple[str, Any]]:
 
 def assert_no_new_duplicates(before: Any, after: Any) -> None:
     """Check that no list has two items with the same key, for which the API server rejects a job."""
-    known = dict(lists(before))
+    before_counts = dict(lists(before))
     for path, items in lists(after):
         key = KEYS.get(str(path[-1]), "name")
-        counted, had = keyed(items, key), keyed(known.get(path, []), key)
+        counted, had = keyed(items, key), keyed(before_counts.get(path, []), key)
         assert all(count == had[name] or (count == 1 and not had[name]) for name, count in counted.items()), path
 
 

@@ -80,11 +80,11 @@ def text() -> str:
 
 def schema() -> Json:
     """The schema of the values. helm rejects unknown values."""
-    known = {name: _schema(value) for name, value in _values().items()}
+    properties = {name: _schema(value) for name, value in _values().items()}
     # Helm always passes `global`. A parent chart can disable this chart by `enabled`
     # (`condition: mpijob-webhook.enabled`).
-    known |= {"enabled": _SWITCH, "global": {}}
-    return {"$schema": "http://json-schema.org/draft-07/schema#", **_FORM, "properties": known}
+    properties |= {"enabled": _SWITCH, "global": {}}
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **_FORM, "properties": properties}
 
 
 def _values() -> dict[str, Value | dict[str, Value]]:

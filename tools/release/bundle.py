@@ -92,10 +92,16 @@ def _bill_of_materials(folder: Path) -> None:
         pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
         building.run([*pip, "install", *offline, "--requirement", str(folder / "requirements.txt")])
         building.run([*pip, "uninstall", "--yes", "pip", "setuptools"])
-        written = ["--output-reproducible", "--output-format", "JSON", "--output-file", str(folder / "sbom.cdx.json")]
+        flags = [
+            "--output-reproducible",
+            "--output-format",
+            "JSON",
+            "--output-file",
+            str(folder / "sbom.cdx.json"),
+        ]
         about = ["--pyproject", str(ROOT / "pyproject.toml")]
         building.run(
-            [str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment", *about, *written, python]
+            [str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment", *about, *flags, python]
         )
     if building.PAGE.is_dir():
         path = folder / "sbom.cdx.json"

@@ -49,13 +49,13 @@ def examples(rule: str) -> Iterator[str]:
     by_mistake: dict[str, list[Message]] = {}
     for each in messages().get(rule, []):
         by_mistake.setdefault(each.mistake, []).append(each)
-    for mistake, told in by_mistake.items():
+    for mistake, shown in by_mistake.items():
         changes = BREAKS.get(mistake, {})
-        written = {path: "(removed)" if value is REMOVE else _cut(value) for path, value in changes.items()}
+        yaml_changes = {path: "(removed)" if value is REMOVE else _cut(value) for path, value in changes.items()}
         yield f"### {mistake[:1].upper()}{mistake[1:]}\n" if mistake else "### Besides\n"
-        if written:
-            yield f"```yaml\n{yaml.dump(written)}```\n"
-        yield "\nOr, with another policy, cluster or job:\n\n".join(each.as_markdown() for each in told)
+        if yaml_changes:
+            yield f"```yaml\n{yaml.dump(yaml_changes)}```\n"
+        yield "\nOr, with another policy, cluster or job:\n\n".join(each.as_markdown() for each in shown)
 
 
 def _cut(value: object) -> object:

@@ -25,22 +25,22 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _page(name: str) -> str:
-    title, said = _prose(name)
+    title, prose = _prose(name)
     suites = _suites(name)
     tests = " and ".join(f"[{each}](../../{each})" for each in map(_file, suites))
     about = f"Each case is a test of {tests}: its changes to a job, and the result."
     met = "\n".join(part for suite in suites for test in suite.tests for part in _case(suite, test))
     file = (ROOT / FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
-    return f"# {title}\n\n{said}\n\n## What jobs meet\n\n{about}\n\n{met}\n## The file\n\n```yaml\n{file}```\n"
+    return f"# {title}\n\n{prose}\n\n## What jobs meet\n\n{about}\n\n{met}\n## The file\n\n```yaml\n{file}```\n"
 
 
 def _prose(name: str) -> tuple[str, str]:
     """The title and text of the policy's section in docs/policies.md. Links are relative to a subfolder."""
     for section in _PROSE.read_text(encoding="utf-8").split("\n### ")[1:]:
-        title, _, said = section.partition("\n\n")
-        said = said.partition("\n## ")[0].strip()
-        if f"(../{FOLDER}/{name}.yaml)" in said.partition("\n\n")[0]:
-            return title, re.sub(r"\]\((?!https?:|#)", "](../", said)
+        title, _, text = section.partition("\n\n")
+        text = text.partition("\n## ")[0].strip()
+        if f"(../{FOLDER}/{name}.yaml)" in text.partition("\n\n")[0]:
+            return title, re.sub(r"\]\((?!https?:|#)", "](../", text)
     raise ValueError(f"no section of {_PROSE.name} is about {name}.yaml")
 
 
@@ -65,21 +65,21 @@ def _case(suite: Suite, test: PolicyTest) -> Iterator[str]:
     verdict = suite_run.judged(suite.document, test, PolicySet(suite.policies))
     decided = verdict.validation
     counted = suite.document.rules
-    told: dict[str, list[Violation]] = {}
+    messages: dict[str, list[Violation]] = {}
     for how, findings in (("Refused", decided.denied), ("Warned", decided.warned), ("Audited", decided.audited)):
         for finding in findings:
             if counted is None or finding.rule in counted:
-                told.setdefault(how, []).append(finding.violation)
+                messages.setdefault(how, []).append(finding.violation)
     yield f"### {case.name[:1].upper()}{case.name[1:]}\n"
     yield _written(suite, case)
-    for how, violations in told.items():
+    for how, violations in messages.items():
         yield f"{how}:\n"
         for each in violations:
             yield f"```text\n{each.path}: {each.message}\n```\n"
             yield f"**What to do:** {each.fix or 'nothing can be said in general.'}\n"
     for caution in verdict.mutation.cautions:
         yield f"Warned:\n\n```text\n{caution}\n```\n"
-    if not told and not verdict.mutation.cautions:
+    if not messages and not verdict.mutation.cautions:
         yield "Admitted.\n"
     if case.stored:
         yield f"Stored as:\n\n{_block(case.stored, absent='(not there)')}"

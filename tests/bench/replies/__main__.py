@@ -47,12 +47,12 @@ def main() -> int:
 
 def prepared(count: int) -> dict[str, Any]:
     """The input of `record` as JSON."""
-    known = policies()
+    all_policies = policies()
     facts = clusters()
     return {
-        "policies": known,
+        "policies": all_policies,
         "clusters": facts,
-        "cases": list(cases(count, policies=len(known), clusters=len(facts))),
+        "cases": list(cases(count, policies=len(all_policies), clusters=len(facts))),
     }
 
 

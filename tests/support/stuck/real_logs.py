@@ -285,13 +285,13 @@ def _inside(pod: pods.Pod, script: str) -> None:
 
 
 def main() -> None:
-    wanted = set(sys.argv[1:])
+    selected = set(sys.argv[1:])
     with TemporaryDirectory() as place:
         sshd = find_sshd(Path(place))
         for name, scenario in SCENARIOS.items():
             for release in scenario.releases:
                 file = f"{name}.{release}.log"
-                if not wanted or wanted & {name, release, f"{name}.{release}"}:
+                if not selected or selected & {name, release, f"{name}.{release}"}:
                     with TemporaryDirectory() as folder:
                         log = record(name, release, sshd, Path(folder))
                     (LOGS / file).write_text(log)
