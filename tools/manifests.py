@@ -79,7 +79,6 @@ def _component_role(component: ComponentRights) -> list[KubernetesObject]:
 
 
 def _patch(comment: str, hooks: Iterable[KubernetesObject]) -> str:
-    """A JSON patch that adds the hooks."""
     return f"{NOTICE}# {comment}\n" + yaml.dump([{"op": "add", "path": "/webhooks/-", "value": hook} for hook in hooks])
 
 

@@ -24,7 +24,6 @@ def text() -> str:
 
 
 def release() -> str:
-    """The release in go.mod."""
     found = re.search(r"github.com/kubeflow/mpi-operator (\S+)", GO_MOD.read_text(encoding="utf-8"))
     assert found
     return found[1]

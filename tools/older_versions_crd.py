@@ -47,7 +47,6 @@ def text() -> str:
 
 
 def operations() -> list[dict[str, Any]]:
-    """The operations of the patch."""
     crd: Any = yaml.safe_load(assets().mpijob_crd.read_text(encoding="utf-8"))
     (newest,) = crd["spec"]["versions"]
     schema = _plain(newest["schema"]["openAPIV3Schema"]["properties"])

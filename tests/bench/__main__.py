@@ -15,7 +15,6 @@ PARTS = ("servers", "latency", "start")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--seconds", type=positive, default=4, help="length of each measurement (default: 4)")
     parser.add_argument("--rounds", type=positive, default=3, help="number of measurements of each server (default: 3)")

@@ -46,12 +46,10 @@ class Place:
 
     @property
     def namespace(self) -> str:
-        """Its name."""
         return "bench-" + "".join(letter if letter.isalnum() else "-" for letter in self.label.lower())
 
 
 def configurations(place: Place, ca: bytes) -> Iterator[dict[str, Any]]:
-    """The webhook configurations of a namespace."""
     rule = {
         "apiGroups": ["kubeflow.org"],
         "apiVersions": ["v2beta1"],
@@ -145,7 +143,6 @@ def table(times: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, ...]]:
 
 
 def p99(taken: Sequence[float]) -> float:
-    """The 99th percentile."""
     return quantiles(taken, n=100)[-1]
 
 

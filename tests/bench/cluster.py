@@ -46,7 +46,6 @@ class Size:
         return cls(jobs, max(1, jobs // JOBS_PER_NAMESPACE))
 
     def namespace(self, job: int) -> str:
-        """The namespace of a job."""
         return f"team-{job % self.namespaces:04}"
 
 
@@ -104,7 +103,6 @@ def collections(size: Size) -> dict[tuple[str, str], Listed]:
 
 
 def objects(size: Size) -> dict[str, Listed]:
-    """All objects by name of the resource."""
     jobs, teams = size.jobs, size.namespaces
 
     def team(index: int) -> str:

@@ -18,7 +18,6 @@ class Machine:
 
     @property
     def summary(self) -> str:
-        """The facts in one line."""
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return f"{self.cores} cores of {self.processor}, {versions}"
 

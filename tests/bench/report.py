@@ -111,7 +111,6 @@ def budgets(rows: Sequence[Row]) -> Iterator[Budget]:
 
 
 def verdicts(budgets: Iterator[Budget]) -> str:
-    """A table of budgets."""
     return text([("budget", "goal", "now", ""), *(budget.cells for budget in budgets)], left=1)
 
 

@@ -33,8 +33,6 @@ Subjects = dict[str, tuple[Server, Load]]
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Starts the servers."""
-
     folder: Path
     servers: Servers
     progress: Progress
@@ -132,5 +130,4 @@ def in_turns(
 
 
 def tables(rows: list[Row]) -> str:
-    """The tables of all servers and of the budgets."""
     return f"{report.text(report.table(rows), left=2)}\n\n{report.verdicts(report.budgets(rows))}"

@@ -86,11 +86,9 @@ class Arena:
 
     @property
     def replicas(self) -> Sequence[Backend]:
-        """The replicas that exist now."""
         return tuple(self.deployment.balancer.backends)
 
     def program(self, backend: Backend) -> Program:
-        """The process of a replica."""
         return self.cluster.programs[self.deployment.names[backend]]
 
     def start_replica(self) -> Backend:
@@ -139,7 +137,6 @@ class Arena:
         self._sees_a_new_config_map()
 
     def wrong(self, backend: Backend, cases: Sequence[Case]) -> list[str]:
-        """The wrong replies of one replica."""
         replies = ((case, self._reply(backend, case)) for case in cases)
         return [difference(case, reply) for case, reply in replies if reply != case.reply]
 

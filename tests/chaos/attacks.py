@@ -17,7 +17,6 @@ _ADDRESSES = itertools.count(2)
 
 
 def next_address() -> str:
-    """An unused loopback address."""
     number = next(_ADDRESSES)
     return f"127.0.{number // 250}.{number % 250 + 2}"
 

@@ -101,7 +101,6 @@ class Offline:
             yield from (self.case(f"{name} of {length:,} bytes, {hook}", hook, sent) for hook in HOOKS)
 
     def policies(self) -> Iterator[Case]:
-        """Invalid policies of every kind."""
         namespaces = list(self._view.all(NAMESPACES).values())  # type: ignore[union-attr]
         for name, text in HOSTILE_POLICIES.items():
             labels = {"training.openshift.io/mpijob-policy": "true"}

@@ -37,8 +37,6 @@ class Refusal(OSError):
 
 @dataclass
 class Tally:
-    """The outcomes of the reviews."""
-
     sent: int = 0
     """Reviews with a verdict. A retried review counts once."""
     answered: int = 0

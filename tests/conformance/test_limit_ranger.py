@@ -99,7 +99,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def resources_of(pod: PodResources) -> tuple[Any, ...]:
-    """The values to compare."""
     return (
         [(container.requests, container.limits) for container in pod.containers],
         pod_resources.requests(pod),
@@ -159,8 +158,6 @@ def follow(template_: Json, path: str, violations: list[Violation]) -> Json | No
 
 
 class Comparison:
-    """Both verdicts on many pods."""
-
     def __init__(self, api: Client, world: World) -> None:
         self.api = api
         self.world = world

@@ -42,7 +42,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def expressions() -> list[str]:
-    """All expressions to compare."""
     found = [
         *(f"object.spec.slotsPerWorker {op} {n}"
           for op, n in product(("==", "!=", "<", ">="), (1, 2, 4, "2.0", "1.5"))),
@@ -193,7 +192,6 @@ async def theirs(api: Client, job: dict[str, Any], number: int, count: int) -> l
 
 
 def ours(job: dict[str, Any], number: int, sources: list[str]) -> list[bool | None]:
-    """The service's value of each expression."""
     name = job["metadata"]["name"]
     kind = {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"}
     request = {"operation": "CREATE", "name": name, "namespace": "default", "kind": kind, "dryRun": True}

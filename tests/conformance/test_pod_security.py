@@ -125,8 +125,6 @@ UNREACHABLE: set[Seen] = {(Level.BASELINE, "procMount", 35)}
 
 
 class Comparison:
-    """Both verdicts on many pods."""
-
     def __init__(self, newest: Version) -> None:
         self.newest = newest
         self.counts: Counter[str] = Counter()

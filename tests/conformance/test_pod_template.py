@@ -141,8 +141,6 @@ async def prepare(api: Client) -> Schema:
 
 
 class Comparison:
-    """Both verdicts on many templates."""
-
     def __init__(self, api: Client) -> None:
         self.api = api
         self.counts: Counter[str] = Counter()

@@ -94,8 +94,6 @@ def ours(of: Iterable[ResourceQuota], charge: Charge, part: Any = None) -> set[V
 
 
 class Comparison:
-    """Both verdicts on many objects."""
-
     def __init__(self, world: World, api: Client) -> None:
         self.world, self.api = world, api
         self.counts: Counter[str] = Counter()

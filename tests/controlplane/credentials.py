@@ -21,7 +21,6 @@ LIFETIME = datetime.timedelta(days=30)  # a playground may run for long
 
 
 def new_key() -> tuple[ec.EllipticCurvePrivateKey, bytes]:
-    """A new private key, and its PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
@@ -30,8 +29,6 @@ def new_key() -> tuple[ec.EllipticCurvePrivateKey, bytes]:
 
 
 class Authority:
-    """The certificate authority of a cluster."""
-
     def __init__(self) -> None:
         self._key, _ = new_key()
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test-control-plane")])

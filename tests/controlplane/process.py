@@ -140,8 +140,6 @@ def wait_for(
 
 
 class Program:
-    """A running program of a cluster."""
-
     def __init__(self, name: str, command: Sequence[str | Path], *, log: Path, env: Mapping[str, str]) -> None:
         self.name = name
         self.log = log

@@ -11,8 +11,6 @@ QUIET_SECONDS = 30  # seconds between two lines without a terminal, so that CI s
 
 
 class Step:
-    """A step in progress."""
-
     def __init__(self, label: str, stream: TextIO) -> None:
         self.label = label
         self._stream = stream
@@ -34,11 +32,9 @@ class Step:
             self._write(f"{self.label}: still running after {clock(seconds)}  {detail}\n")
 
     def failed(self) -> None:
-        """Mark the step as failed."""
         self._outcome = "failed"
 
     def close(self) -> None:
-        """Write the final line."""
         line = f"{self.label}: {self._outcome} after {clock(time.monotonic() - self._start)}\n"
         self._write(f"\r\x1b[K{line}" if self._terminal else line)
 
@@ -54,7 +50,6 @@ class Progress:
         self._stream = stream or sys.stderr
 
     def say(self, text: str) -> None:
-        """Write a separate line."""
         self._stream.write(f"{text}\n")
         self._stream.flush()
 

@@ -18,7 +18,6 @@ def inputs(target: str) -> list[bytes]:
 
 
 def keep(target: str, data: bytes) -> Path:
-    """Store an input."""
     path = FOLDER / target / name_of(data)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)

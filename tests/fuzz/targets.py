@@ -41,8 +41,6 @@ NAMESPACE = "team-0000"
 
 
 class Target(NamedTuple):
-    """A parser."""
-
     run: Callable[[bytes], object]
     pieces: str
     """Typical parts of the parser's input, separated by blanks."""

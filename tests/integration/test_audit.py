@@ -43,7 +43,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def account(cluster: Cluster) -> Path:
-    """The service account's kubeconfig."""
     return default_overlay.account(cluster)
 
 

@@ -47,7 +47,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def environment(program: Path, folder: Path) -> dict[str, str]:
-    """The environment variables of a shell."""
     given = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(folder), "ZDOTDIR": str(folder), "TERM": "vt100"}
     return debian.environment(program) | given
 

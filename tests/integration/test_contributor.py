@@ -21,8 +21,6 @@ OURS = ("CI", "MAKE", "MFLAGS", "MPIJOB_", "PYTEST", "PYTHON", "VIRTUAL_ENV")
 
 @dataclass(frozen=True)
 class Step:
-    """A numbered step of a section."""
-
     text: str
 
     @property
@@ -38,7 +36,6 @@ class Step:
 
     @property
     def commands(self) -> list[str]:
-        """The commands of the step."""
         return re.findall(r"`((?:make|\.venv/bin/)[^`]*)`", self.text)
 
 
@@ -59,7 +56,6 @@ def typed(checkout: Path, line: str) -> subprocess.CompletedProcess[str]:
 
 
 def insert(checkout: Path, step: Step, before: str, after: str) -> None:
-    """Insert the step's code into the existing file."""
     text = (checkout / step.file).read_text()
     assert text.count(before) == 1
     (checkout / step.file).write_text(text.replace(before, after))

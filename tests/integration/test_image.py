@@ -29,7 +29,6 @@ pytestmark = [rare, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
-    """The image built from the Dockerfile."""
     if os.geteuid():
         pytest.skip("needs root, for debootstrap and chroot")
     folder = tmp_path_factory.mktemp("image")
@@ -149,7 +148,6 @@ def test_image_serves_on_a_read_only_root_without_privileges_and_drains(image: I
 
 
 def _name(requirement: str) -> str:
-    """The normalized package name."""
     name, version = requirement.split("==")
     return f"{re.sub('[-_.]+', '-', name).lower()}=={version}"
 

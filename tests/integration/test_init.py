@@ -68,7 +68,6 @@ def created(cluster: Cluster, path: Path) -> tuple[dict[str, Any], str]:
 
 
 def limits(job: dict[str, Any]) -> dict[str, str]:
-    """The resource limits of a worker."""
     pod = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     found: dict[str, str] = pod["containers"][0]["resources"]["limits"]
     return found

@@ -196,7 +196,6 @@ def test_pod_has_a_strict_security_context(cluster: Cluster, overlays: Path, ove
 
 
 def hooks(cluster: Cluster) -> list[Any]:
-    """All installed hooks of the service."""
     return [hook for resource in RESOURCES.values() for hook in cluster.get(resource, NAME)["webhooks"]]
 
 

@@ -29,8 +29,6 @@ PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 @dataclass(frozen=True)
 class Packages:
-    """The published packages."""
-
     sdist: Path
     wheel: Path
 

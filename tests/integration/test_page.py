@@ -52,7 +52,6 @@ class Opened:
         self.tab.locator("#status", has_text=text).wait_for(timeout=PATIENCE_MS)
 
     def picture(self, name: str) -> None:
-        """Store a screenshot for developers."""
         if folder := os.environ.get("MPIJOB_PICTURES"):
             Path(folder).mkdir(parents=True, exist_ok=True)
             self.tab.screenshot(path=f"{folder}/{name}.png", full_page=True)

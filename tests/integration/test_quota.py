@@ -51,7 +51,6 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 
 @pytest.fixture
 def replicas(deployment: Deployment) -> list[Backend]:
-    """Two running replicas."""
     while len(deployment.balancer.backends) < 2:
         deployment.start(*SELF_MANAGED, *quick_keys(deployment.cluster.dir))
     return list(deployment.balancer.backends)

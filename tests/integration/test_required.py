@@ -39,7 +39,6 @@ def required(
 
 
 def create(cluster: Cluster, namespace: str, **metadata: Any) -> str:
-    """kubectl's output."""
     job = example(PI, namespace=namespace, name="pi", **metadata)
     done = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
     return done.stdout + done.stderr

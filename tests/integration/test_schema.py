@@ -76,8 +76,6 @@ BAD: list[Json] = [
 
 @pytest.fixture(scope="module")
 def published(cluster: Cluster) -> CrdSchema:
-    """The published schema of the API server."""
-
     async def ask() -> CrdSchema | None:
         api = await calls.connect(cluster.kubeconfig)
         try:

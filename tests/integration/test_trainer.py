@@ -283,7 +283,6 @@ def test_job_whose_config_map_belongs_to_a_different_owner_is_rejected(operator_
 
 
 def test_number_of_pods_is_as_warned(operator_cluster, checked, namespace):
-    """The warnings of `worker-count`."""
     runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
     runtime["kind"], runtime["metadata"] = "TrainingRuntime", {"name": "own", "namespace": namespace}
     runtime["spec"]["mlPolicy"]["numNodes"] = 3

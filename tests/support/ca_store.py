@@ -13,8 +13,6 @@ MINUTE = timedelta(minutes=1)
 
 
 class Clock:
-    """A clock that only tests move."""
-
     def __init__(self, now=START):
         self.now = now
 

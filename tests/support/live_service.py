@@ -51,7 +51,6 @@ class Connection:
         self._received = self.socket.makefile("rb")
 
     def send(self, *pieces: bytes) -> None:
-        """Send bytes."""
         self.socket.sendall(b"".join(pieces))
 
     def receive(self) -> Response:
@@ -79,7 +78,6 @@ class Connection:
             return True
 
     def close(self) -> None:
-        """Close the connection."""
         self._received.close()
         self.socket.close()
 
@@ -104,12 +102,10 @@ class Live:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def connect(self) -> Connection:
-        """A new connection to the review port."""
         assert self.service.ca_pem is not None
         return Connection(self.service.url, self.service.ca_pem)
 
     def post(self, path: str, body: bytes, **headers: str) -> Response:
-        """Send a review on a new connection."""
         connection = self.connect()
         try:
             return connection.post(path, body, **headers)
@@ -131,7 +127,6 @@ class Live:
         return [line for line in lines if event in {None, line["event"]}]
 
     def log_text(self) -> str:
-        """The text of the log."""
         return self._log.getvalue().decode()
 
     def wait_until(self, condition: Callable[[], object]) -> None:

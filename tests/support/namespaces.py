@@ -7,7 +7,6 @@ from webhook.predict.pod_security.labels import PREFIX
 
 
 def namespace(name: str, **labels: str) -> dict[str, Any]:
-    """The namespace `name` with these labels."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 

@@ -30,11 +30,9 @@ def rule(expression: str, **more: Any) -> dict[str, Any]:
 
 
 def policy(*rules: Mapping[str, Any], **more: Any) -> Policy:
-    """A policy with these custom rules."""
     return load_policy(document(*rules, **more))
 
 
 def document(*rules: Mapping[str, Any], **more: Any) -> str:
-    """The text of the policy."""
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
     return json.dumps({**head, **more, "rules": {**more.get("rules", {}), "custom": list(rules)}})

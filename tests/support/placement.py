@@ -50,7 +50,6 @@ def mutated(manifest: Mapping[str, Any], cluster: Cluster, policy: Policy) -> di
 
 
 def worker_pods(cluster: Cluster, namespace: str, name: str) -> list[dict[str, Any]]:
-    """The existing workers of a job."""
     selector = f"--selector=training.kubeflow.org/job-name={name},training.kubeflow.org/job-role=worker"
     pods: list[dict[str, Any]] = cluster.get("pods", "-n", namespace, selector)["items"]
     return pods

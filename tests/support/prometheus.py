@@ -24,7 +24,6 @@ RULES = ("alerts.yaml", "job-rules.yaml")
 
 
 def rule_groups() -> list[dict[str, Any]]:
-    """The rule groups of the component `monitoring`."""
     folder = MANIFESTS / "components" / "monitoring"
     documents = [document for name in RULES for document in load_all((folder / name).read_text(encoding="utf-8"))]
     return [group for document in documents for group in document["spec"]["groups"]]

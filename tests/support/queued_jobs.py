@@ -48,8 +48,6 @@ def with_kueue(
 
 @dataclass(frozen=True)
 class Job:
-    """A job in the cluster."""
-
     cluster: Cluster
     namespace: str
     name: str

@@ -139,7 +139,6 @@ class Cluster:
             self.changed(RESOURCE_QUOTAS, self.quota)
 
     def end(self, name: str) -> None:
-        """Finish a job."""
         if name in self.jobs:
             done = {"completionTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "Succeeded", "status": "True"}]}
             self.jobs[name] = {**self.jobs[name], "status": done}
@@ -153,7 +152,6 @@ class Cluster:
     # The API server.
 
     def changed(self, resource: Resource[Any, Any], document: Json, event: str = "MODIFIED") -> None:
-        """Deliver the change to all watches."""
         for tell in self.watching:
             tell(resource, document, event)
 
@@ -233,7 +231,6 @@ class Cluster:
 
 
 def document(name: str, workers: int, uid: str) -> Json:
-    """A job with `workers` workers."""
     job = changed(
         {"Worker.replicas": workers, "Worker.template.spec.containers.0.resources.limits": {"nvidia.com/gpu": 1}}
     )

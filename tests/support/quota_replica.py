@@ -114,7 +114,6 @@ class Calls:
         return EPOCH + self._cluster.time + self._ahead
 
     async def request(self, method: str, path: str, body: Any = None) -> Any:
-        """Make a call."""
         call = partial(self._cluster.request, method, path, body)
         if method not in {"PUT", "POST"}:
             return await call()

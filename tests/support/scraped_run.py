@@ -59,8 +59,6 @@ JOBS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @dataclass(frozen=True)
 class Run:
-    """The programs of the run."""
-
     cluster: Cluster
     prometheus: Prometheus
 

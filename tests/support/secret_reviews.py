@@ -55,7 +55,6 @@ def body(new: Any, **fields: Any) -> bytes:
 
 
 def request(new: Any, **fields: Any) -> review.AdmissionRequest:
-    """The decoded request for a Secret."""
     return review.decode(body(new, **fields))
 
 
@@ -69,7 +68,6 @@ def patched(stored: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, An
 
 
 def patch_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """The patch in a response."""
     operations: list[dict[str, Any]] = json.loads(b64decode(answer["patch"]))
     return operations
 

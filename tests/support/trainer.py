@@ -87,7 +87,6 @@ def patch(job: str, pod: Manifest, **metadata: Any) -> Manifest:
 
 
 def replicated_job(manifest: Manifest, index: int) -> Manifest:
-    """A replicated job of a runtime."""
     found: Manifest = manifest["spec"]["template"]["spec"]["replicatedJobs"][index]
     return found
 
@@ -99,7 +98,6 @@ def pods(manifest: Manifest, index: int) -> Manifest:
 
 
 def record(manifest: Manifest) -> TrainingRuntime:
-    """The cached record of a runtime."""
     resource = TRAINING_RUNTIMES if manifest["kind"] == kinds.RUNTIME else CLUSTER_TRAINING_RUNTIMES
     found = resource.project(msgspec.json.encode(manifest))
     assert found is not None

@@ -88,7 +88,6 @@ def mpi(processes: int | None = None, options: str = "", **values: Any) -> dict[
 
 
 def image(name: str, **more: Any) -> dict[str, Any]:
-    """An AlgorithmSpecification."""
     return {"AlgorithmSpecification": {"TrainingImage": name, "TrainingInputMode": "File", **more}}
 
 

@@ -180,7 +180,6 @@ def test_each_threat_names_existing_tests() -> None:
 
 
 def _anchors(file: Path) -> set[str]:
-    """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

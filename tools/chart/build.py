@@ -42,7 +42,6 @@ def files() -> dict[str, str]:
 
 
 def write() -> None:
-    """Write the chart."""
     (CHART / "templates").mkdir(parents=True, exist_ok=True)
     wanted = {CHART / name for name in files()}
     for path in CHART.rglob("*.*"):

@@ -11,7 +11,6 @@ CERTIFICATES: Final = {"selfManaged": "default", "certManager": "cert-manager", 
 
 
 def kustomization(folder: str) -> Any:
-    """The kustomization of a folder of the manifests."""
     (found,) = load_all((MANIFESTS / folder / "kustomization.yaml").read_text(encoding="utf-8"))
     return found
 
@@ -23,7 +22,6 @@ def components_of(overlay: str) -> list[str]:
 
 
 def components() -> list[str]:
-    """The optional components."""
     taken = {name for overlay in CERTIFICATES.values() for name in components_of(overlay)}
     return sorted(path.name for path in (MANIFESTS / "components").iterdir() if path.name not in taken)
 

@@ -30,7 +30,6 @@ class Expression:
 
 
 def template(value: Any) -> str:
-    """The text of a template."""
     return "\n".join(_lines(value, "")) + "\n"
 
 

@@ -57,8 +57,6 @@ Its certificate is made by cert-manager: kubectl get certificate -n {{ .Release.
 
 @dataclass(frozen=True)
 class Value:
-    """A value of the chart."""
-
     default: Json
     description: str
     schema: Mapping[str, Json]
@@ -74,7 +72,6 @@ _FORM: Final = {"type": "object", "additionalProperties": False}
 
 
 def text() -> str:
-    """The text of values.yaml."""
     return NOTICE + "".join(_lines(_values()))
 
 

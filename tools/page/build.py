@@ -52,7 +52,6 @@ def dependency(name: str) -> Path:
 
 
 def node() -> Path:
-    """The path of Node."""
     return _node()[0]
 
 
@@ -112,7 +111,6 @@ def _run(command: Sequence[str], folder: Path, node: Path | None) -> None:
 
 
 def main() -> None:
-    """Copy the built page into a folder."""
     parser = argparse.ArgumentParser(prog="python -m tools.page.build", description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder

@@ -21,12 +21,10 @@ def locked_wheels(folder: Path) -> None:
 
 
 def own_wheel(folder: Path) -> None:
-    """The wheel of this revision."""
     run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)])
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

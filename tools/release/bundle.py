@@ -100,9 +100,7 @@ def _bill_of_materials(folder: Path) -> None:
             str(folder / "sbom.cdx.json"),
         ]
         about = ["--pyproject", str(ROOT / "pyproject.toml")]
-        building.run(
-            [str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment", *about, *flags, python]
-        )
+        building.run([str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment", *about, *flags, python])
     if building.PAGE.is_dir():
         path = folder / "sbom.cdx.json"
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -132,7 +130,6 @@ def _sums(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.release.bundle", description=__doc__)
     parser.add_argument("folder", type=Path, help="a new folder")
     parser.add_argument(

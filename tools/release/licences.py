@@ -32,12 +32,10 @@ def licence(found: PackageMetadata) -> str:
 
 
 def names(expression: str) -> set[str]:
-    """The licences in an SPDX expression."""
     return set(re.split(r" AND | OR |[()]", expression)) - {""}
 
 
 def table() -> Iterator[str]:
-    """The lines of the page."""
     yield "<!-- Written by `make docs` out of what is installed: changes here are lost. -->"
     yield "# Licences"
     yield ""

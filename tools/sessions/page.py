@@ -17,8 +17,6 @@ _NOT_TESTED: Final = re.compile(r"\s+# not tested: (.+)$")
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The heading of a section."""
-
     text: str
 
 

@@ -81,7 +81,6 @@ class Stage(Deployment):
 
     @property
     def deployed_image(self) -> str:
-        """The image in the Deployment."""
         found = self.cluster.get("deployment", SPACE, "-n", SPACE)["spec"]["template"]["spec"]["containers"]
         image: str = found[0]["image"]
         return image

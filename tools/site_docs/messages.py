@@ -18,14 +18,11 @@ SHOWN_CHARACTERS = 40
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of a rule."""
-
     said: Cause
     mistake: str
     """The description of the mistake; empty if many mistakes cause the message."""
 
     def as_markdown(self) -> str:
-        """The message and the fix."""
         told = f"```text\n{self.said.path}: {self.said.message}\n```\n\n"
         return f"{told}**What to do:** {self.said.fix or 'nothing can be said in general.'}\n"
 

@@ -86,7 +86,6 @@ def _case(suite: Suite, test: PolicyTest) -> Iterator[str]:
 
 
 def _written(suite: Suite, case: Case) -> str:
-    """The test's changes to the job, and its namespace."""
     where = case.namespace or suite.document.namespace
     marks = {**where.labels, **where.annotations} if where else {}
     place = (

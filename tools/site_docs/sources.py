@@ -33,12 +33,10 @@ class Sources:
 
     @cached_property
     def tracked(self) -> frozenset[str]:
-        """All files in the repository."""
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
         return frozenset(listed.stdout.split("\0")) - {""}
 
     def write(self) -> None:
-        """Write all pages except generated pages."""
         shutil.copytree(ROOT / DOCS, self.folder, dirs_exist_ok=True)
         for path in sorted(self.tracked):
             if path in BESIDE or (path.startswith(DOCS) and path.endswith(".md")):

@@ -27,8 +27,6 @@ NVIDIA: Final = "nvidia.com/gpu"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A bad job and the world in which it is submitted."""
-
     world: World
     mistake: str
     job: dict[str, Any] = field(repr=False)

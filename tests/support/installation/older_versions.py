@@ -60,7 +60,6 @@ def read(cluster: Cluster, namespace: str, name: str, version: str) -> Json:
 
 
 def container(job: Json, role: str = "Worker") -> Json:
-    """The first container of a role."""
     found: Json = job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0]
     return found
 

@@ -44,8 +44,6 @@ SSH_CONFIG = "Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod without processes."""
-
     manifest: Mapping[str, Any]
     process: Program
     image: Mapping[str, str]

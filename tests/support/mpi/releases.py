@@ -20,8 +20,6 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True)
 class Release:
-    """An installed MPI release."""
-
     folder: Path
     libraries: str = "lib"
     """A pattern for the folder of the libraries."""

@@ -55,7 +55,6 @@ def openshift(
 
 
 def view(may_use: Mapping[str, Iterable[str]] | None = None, *more: Mapping[str, Any]) -> Snapshot:
-    """A view of such a cluster."""
     return Snapshot(openshift(may_use, *more))
 
 

@@ -19,7 +19,6 @@ PACKAGE = "chromium-headless-shell"
 
 @contextmanager
 def browser() -> Iterator[Any]:
-    """Playwright's browser."""
     _install_playwright()
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - just installed
 

@@ -42,8 +42,6 @@ class Fails:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A job that does not run."""
-
     name: str
     why: str
     """The cause, for the documentation."""
@@ -78,7 +76,6 @@ def waiting(reason: str, message: str) -> dict[str, Any]:
 
 
 def ended(code: int, reason: str = "Error", message: str = "") -> dict[str, Any]:
-    """The state of a container that has ended."""
     return {"state": {"terminated": {"exitCode": code, "reason": reason, "message": message}}}
 
 
@@ -440,7 +437,6 @@ HOLDS_THE_QUEUE: Final = Case("first", "", "runs since", queue="small")
 
 
 def queues() -> list[Json]:
-    """The queues of the namespace TEAM."""
     flavor = "any"
     racks = kueue.resource_flavor("racks", node_labels={"kubernetes.io/os": "linux"})
     four: dict[str, int | str] = {"cpu": 4, "memory": "100Gi"}
@@ -464,7 +460,6 @@ def queues() -> list[Json]:
 
 
 def others() -> list[Json]:
-    """The other objects of the namespaces."""
     return [
         _manifest("ResourceQuota", "compute", FULL, {"hard": {"requests.cpu": "2"}}),
         _manifest("LimitRange", "bounds", BOUNDED, {"limits": [{"type": "Container", "max": {"memory": "2Gi"}}]}),

@@ -76,7 +76,6 @@ def kubelet(folder: Path) -> Iterator[Kubelet]:
 
 
 def set_status(cluster: Cluster, pod: Json, **status: Any) -> None:
-    """Set the status of the pod."""
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     patch = ("patch", "pod", name, "-n", namespace, "--subresource=status", "--type=merge", "-p")
     cluster.kubectl(*patch, json.dumps({"status": status}))

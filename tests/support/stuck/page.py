@@ -26,12 +26,10 @@ def table(lines: Mapping[Case, str]) -> str:
 
 
 def shown(page: str) -> str:
-    """The table in the page."""
     return page.partition(START)[2].partition(END)[0].strip()
 
 
 def with_table(page: str, rows: str) -> str:
-    """The page with this table."""
     before, _, rest = page.partition(START)
     return f"{before}{START}\n\n{rows}\n\n{END}{rest.partition(END)[2]}"
 

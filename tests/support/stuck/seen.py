@@ -21,17 +21,14 @@ def job(changes: Mapping[str, Any] | None = None, *conditions: Json) -> Json:
 
 
 def true(kind: str, reason: str = "", message: str = "") -> Json:
-    """A condition with the status True."""
     return {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": HOUR_AGO}
 
 
 def false(kind: str, reason: str = "", message: str = "") -> Json:
-    """A condition with the status False."""
     return {**true(kind, reason, message), "status": "False"}
 
 
 def launcher(*conditions: Json, failed: int = 0, **spec: Any) -> Json:
-    """The launcher's Job."""
     status = {"conditions": list(conditions), "failed": failed, "startTime": HOUR_AGO}
     owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train", "uid": UID, "controller": True}
     metadata = {"name": "train-launcher", "namespace": "team-a", "uid": JOB_UID, "ownerReferences": [owner]}
@@ -61,7 +58,6 @@ def container(**state: Any) -> Json:
 
 
 def event(about: str, reason: str, message: str, *, kind: str = "MPIJob", at: str = HOUR_AGO, **fields: Any) -> Json:
-    """An event."""
     return {
         "involvedObject": {"kind": kind, "name": about},
         "reason": reason,
@@ -72,7 +68,6 @@ def event(about: str, reason: str, message: str, *, kind: str = "MPIJob", at: st
 
 
 def workload(*conditions: Json, **fields: Any) -> Json:
-    """Kueue's Workload."""
     metadata = {"name": "mpijob-train-1", "creationTimestamp": HOUR_AGO}
     status = {"conditions": list(conditions), **fields.pop("status", {})}
     return {"metadata": metadata, "spec": {"queueName": "gpu", **fields}, "status": status}

@@ -61,7 +61,6 @@ class World:
         return lines | {ABSENT: self.first_line(ABSENT)}
 
     def make(self, *cases: Case) -> None:
-        """Create the jobs."""
         jobs = [case.job() for case in cases]
         self.cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": jobs})
 

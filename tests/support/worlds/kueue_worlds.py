@@ -38,7 +38,6 @@ TOPOLOGIES = {"racks": [ZONE, RACK, HOST], "hosts": [HOST]}
 
 
 def shared() -> list[Manifest]:
-    """The flavors and topologies."""
     return [
         *(
             manifest("Topology", name, {"levels": [{"nodeLabel": key} for key in keys]})

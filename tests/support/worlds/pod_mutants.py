@@ -40,7 +40,6 @@ class Mutant(NamedTuple):
 
     @property
     def template(self) -> Json:
-        """The template with the change."""
         mutated: Json = copy.deepcopy(self.original)
         target: Any = mutated
         for step in self.path[:-1]:

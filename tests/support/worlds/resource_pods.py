@@ -145,7 +145,6 @@ def _size(value: Any) -> int:
 
 
 def job(launcher: Json, worker: Json) -> Json:
-    """The MPIJob with these templates."""
     return {
         "apiVersion": mpijob.API_VERSION,
         "kind": "MPIJob",
