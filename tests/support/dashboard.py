@@ -13,7 +13,7 @@ EMPTY: Final = {
     "cannot be read: {{kind}}": "all kinds are readable",
     "{{concern}}": "the configurations are correct",
     "{{plugin}} {{version}} {{state}}": "no plug-in is configured",
-    "{{entry}} fails": "no plug-in failed",
+    "{{entry}} failures": "no plug-in failed",
 }
 """Legends of queries without results in a healthy cluster, with the reason."""
 
