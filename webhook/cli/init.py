@@ -1,4 +1,4 @@
-"""The command `init`: a first job."""
+"""The command `init` writes a first job."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -25,13 +25,13 @@ FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspe
 @click.option("--framework", type=click.Choice(FRAMEWORKS), required=True, help="The framework of the program.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers. Default: 2.")
 @click.option(
-    "--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs of each worker. Default: 1; 0 for plain MPI."
+    "--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs per worker. Default: 1, or 0 for plain MPI."
 )
 @click.option(
-    "--image", type=utf8_text, metavar="IMAGE", help="The image. Default: a published image, if there is one."
+    "--image", type=utf8_text, metavar="IMAGE", help="The image. Default: a published image, if the framework has one."
 )
-@click.option("--rdma/--no-rdma", help="RDMA for the ranks, as set up by the platform. Default: no.")
-@click.option("--mpiuser", is_flag=True, help="Run as the image's user mpiuser (1000), as OpenShift demands.")
+@click.option("--rdma/--no-rdma", help="Use RDMA, as set up by the platform. Default: no.")
+@click.option("--mpiuser", is_flag=True, help="Run as the image's user mpiuser (1000), as OpenShift requires.")
 @click.option("--queue", type=object_name, metavar="NAME", help="The LocalQueue of Kueue. Default: none.")
 @click.option("--name", type=utf8_text, metavar="NAME", help="The job's name. Default: first-FRAMEWORK.")
 @click.option(
@@ -39,7 +39,7 @@ FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspe
     "--namespace",
     type=object_name,
     metavar="NAME",
-    help="The namespace. Default: the context's, which is not written.",
+    help="The namespace. Default: the context's, which is not written into the job.",
 )
 @click.option("--policy", type=FILE, help="Policies to check the job against; they replace all others.")
 @CLUSTER_FILE
@@ -52,14 +52,15 @@ def init(
     cluster: Path | None,
     access: Access,
     policy_namespace: str,
-    **said: Any,
+    **options: Any,
 ) -> NoReturn:
     """Write a first job, with comments.
 
-    The job runs PROGRAM, or an example in the image. With a cluster, the job requests the GPUs of its nodes.
+    The job runs PROGRAM, or an example in the image. With a cluster, the job requests the type of GPU that most of the
+    cluster's nodes have.
 
-    The job is then checked as by `mpijob-webhook check`, with the built-in policy or a cluster's. Standard error has
-    the verdict.
+    The job is then checked like with `mpijob-webhook check`, with the built-in policy or the cluster's policy. The
+    verdict is written to standard error.
 
     \b
     Examples:
@@ -70,16 +71,16 @@ def init(
 
     \b
     Exit code:
-      0  written, and it would be admitted
-      1  written, and it would be rejected
+      0  the job was written and would be admitted
+      1  the job was written and would be rejected
       2  unusable input: an option, or the cluster
     """
     from webhook.cli import first_job
     from webhook.cli.check import world_of
 
-    world = world_of(policy, cluster, access, [said["namespace"]], policy_namespace)
+    world = world_of(policy, cluster, access, [options["namespace"]], policy_namespace)
     try:
-        wishes = first_job.wish(said, program, _gpus_of(world))
+        wishes = first_job.wish(options, program, _gpus_of(world))
     except ValueError as error:
         fail(error)
     verdict = _judged(wishes, world)
@@ -99,7 +100,7 @@ def _judged(wishes: "Wishes", world: "JobWorld") -> "Verdict":
 
 
 def _gpus_of(world: "JobWorld") -> str:
-    """The name of the GPUs that most nodes have; NVIDIA's if no node is known to have any."""
+    """The GPU resource that most nodes have, or NVIDIA's if no node is known to have GPUs."""
     from webhook.api.accelerators import DEFAULT_ACCELERATORS
     from webhook.cli.first_job import GPU
     from webhook.cluster.resources.nodes import NODES
@@ -108,7 +109,7 @@ def _gpus_of(world: "JobWorld") -> str:
     nodes = world.cluster.all(NODES)
     if nodes is UNKNOWN:
         return GPU
-    found = Counter(
+    counts = Counter(
         name for node in nodes.values() for name in DEFAULT_ACCELERATORS if node.shape.allocatable.get(name)
     )
-    return found.most_common(1)[0][0] if found else GPU
+    return counts.most_common(1)[0][0] if counts else GPU
