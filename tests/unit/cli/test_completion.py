@@ -85,7 +85,7 @@ def test_options_of_kubectl_before_the_command(typed: str, meant: str) -> None:
 
 
 def test_kubectl_completes_behind_its_options() -> None:
-    assert completed("--context", "c", "policy", "au") == ["audit\tList the jobs that exist and break the...", ":4"]
+    assert completed("--context", "c", "policy", "au") == ["audit\tList the existing jobs that break the...", ":4"]
     assert completed("-n", "a", "w") == ["why\tSay why a job does not run.", ":4"]
 
 

@@ -341,14 +341,14 @@ def test_a_value_that_is_wrong(changes: Json, path: str, fault: str, fix: str) -
 
 def test_misplaced_annotations_are_there_for_the_rules() -> None:
     verdict = SchemaVerdict(changed({"Worker.annotations": {"networks.example.com": "sriov"}}), SCHEMA)
-    template = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+    template = verdict.fixed["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
     assert template["metadata"]["annotations"] == {"networks.example.com": "sriov"}
 
 
 def test_what_belongs_around_is_there_for_the_rules() -> None:
     volumes = [{"name": "d", "emptyDir": {}}]
     verdict = SchemaVerdict(changed({f"{OF_CONTAINER}.volumes": volumes, f"{SPEC}.volumes": REMOVE}), SCHEMA)
-    pod = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod = verdict.fixed["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     assert pod["volumes"] == volumes
     assert "volumes" not in pod["containers"][0]
 
@@ -360,7 +360,7 @@ def test_roles_next_to_their_mapping_are_there_for_the_rules() -> None:
     assert [each.fix for each in verdict.violations] == [
         f"Move it to spec.mpiReplicaSpecs[{role}]." for role in ("Launcher", "Worker")
     ]
-    assert verdict.mended == changed({})
+    assert verdict.fixed == changed({})
 
 
 def test_what_belongs_inside_is_there_for_the_rules() -> None:
@@ -372,7 +372,7 @@ def test_what_belongs_inside_is_there_for_the_rules() -> None:
         f"Move it to {POD}.containers.",
         f"Move it to {CONTAINER}.resources.limits[nvidia.com/gpu].",
     ]
-    pod = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod = verdict.fixed["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     assert pod["hostNetwork"]
     assert pod["containers"][0]["resources"] == {"limits": {"memory": "1Gi", "nvidia.com/gpu": 2}}
 
@@ -385,10 +385,10 @@ def test_what_is_fixed_is_good() -> None:
         "zzz": 1,
     }
     verdict = SchemaVerdict(changed(changes), SCHEMA)
-    assert verdict.unread == []
-    assert verdict.mended["spec"]["runPolicy"] == {"backoffLimit": 3, "cleanPodPolicy": "All"}
-    assert verdict.mended["spec"]["slotsPerWorker"] == 8
-    assert SchemaVerdict(verdict.mended, SCHEMA).violations == []
+    assert verdict.unconvertible == []
+    assert verdict.fixed["spec"]["runPolicy"] == {"backoffLimit": 3, "cleanPodPolicy": "All"}
+    assert verdict.fixed["spec"]["slotsPerWorker"] == 8
+    assert SchemaVerdict(verdict.fixed, SCHEMA).violations == []
 
 
 def test_number_of_schema_faults_is_limited() -> None:
@@ -399,8 +399,8 @@ def test_number_of_schema_faults_is_limited() -> None:
 @given(any_job())
 def test_any_job(job: Json) -> None:
     verdict = SchemaVerdict(job, SCHEMA)
-    if not verdict.unread and len(verdict.violations) < MAX_SCHEMA_FAULTS:
-        again = SchemaVerdict(verdict.mended, SCHEMA).violations
+    if not verdict.unconvertible and len(verdict.violations) < MAX_SCHEMA_FAULTS:
+        again = SchemaVerdict(verdict.fixed, SCHEMA).violations
         assert [each.path for each in again if each.fix.startswith(("Write", "Rename", "Move"))] == []
 
 
@@ -564,8 +564,8 @@ def test_what_belongs_in_a_misspelt_role_is_there_for_the_rules() -> None:
     spec = roles["Worker"].pop("template")["spec"]
     renamed = {"Launcher": roles["Launcher"], "workers": {**roles["Worker"], "spec": spec}}
     verdict = SchemaVerdict({**job, "spec": {**job["spec"], "mpiReplicaSpecs": renamed}}, SCHEMA)
-    assert verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"] == {"spec": spec}
-    assert verdict.mended["spec"]["mpiReplicaSpecs"].keys() == {"Launcher", "Worker"}
+    assert verdict.fixed["spec"]["mpiReplicaSpecs"]["Worker"]["template"] == {"spec": spec}
+    assert verdict.fixed["spec"]["mpiReplicaSpecs"].keys() == {"Launcher", "Worker"}
 
 
 def test_misspelt_roles_are_those_that_were_meant() -> None:
@@ -574,4 +574,4 @@ def test_misspelt_roles_are_those_that_were_meant() -> None:
     renamed = {"Master": roles["Launcher"], "workers": roles["Worker"], "Launchers": {}}
     verdict = SchemaVerdict({**job, "spec": {**job["spec"], "mpiReplicaSpecs": renamed}}, SCHEMA)
     assert [each.fix for each in verdict.violations] == ["Rename it to Launcher.", "Rename it to Worker."]
-    assert verdict.mended["spec"]["mpiReplicaSpecs"] == {**roles, "Launchers": {}}
+    assert verdict.fixed["spec"]["mpiReplicaSpecs"] == {**roles, "Launchers": {}}

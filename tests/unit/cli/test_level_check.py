@@ -139,7 +139,7 @@ def test_levels(text: str, expected: LevelVersion) -> None:
 def test_what_is_no_level(tmp_path: Path, text: str, problem: str) -> None:
     result = run(tmp_path, workload("v1", "Pod", (), HOST), level=text)
     assert result.exit_code == 2
-    assert result.stderr == f'error: --level: "{text}" is not as restricted@v1.30: {problem}\n'
+    assert result.stderr == f'error: --level: "{text}" is not a level such as restricted@v1.30: {problem}\n'
     assert result.stdout == ""
 
 

@@ -219,7 +219,7 @@ def test_the_file_is_for_its_owner_and_is_not_replaced_by_accident(api: FakeApi,
     assert target.stat().st_mode & 0o777 == 0o600
     target.write_text("mine")
     again = run(api, tmp_path, "-o", str(target))
-    assert (again.exit_code, again.stderr) == (2, f"error: {target} is there already, --force replaces it\n")
+    assert (again.exit_code, again.stderr) == (2, f"error: {target} exists already, --force replaces it\n")
     assert target.read_text() == "mine"
     assert run(api, tmp_path, "-o", str(target), "--force").exit_code == 0
     assert target.read_text().startswith("# ")

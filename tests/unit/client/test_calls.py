@@ -17,11 +17,11 @@ def test_the_time_is_the_api_servers(monkeypatch: pytest.MonkeyPatch, skew: floa
     anything: Any = None
     client = Client(anything, "https://api", anything)
     assert client.now() == ours  # no answer has arrived
-    client._hear(datetime.fromtimestamp(int(ours + skew), UTC), sent=1023.9)
+    client._adjust_clock(datetime.fromtimestamp(int(ours + skew), UTC), sent=1023.9)
     assert abs(client.now() - (ours + skew)) <= 1
     before = client.now()
     # dates have whole seconds, so this is not a step
-    client._hear(datetime.fromtimestamp(int(before), UTC), sent=1023.9)
+    client._adjust_clock(datetime.fromtimestamp(int(before), UTC), sent=1023.9)
     assert client.now() == before
 
 
@@ -30,11 +30,11 @@ def test_an_answer_that_was_long_on_its_way_does_not_set_the_clock_back(monkeypa
     monkeypatch.setattr(time, "monotonic", lambda: 1024.0)
     anything: Any = None
     client = Client(anything, "https://api", anything)
-    client._hear(datetime.fromtimestamp(1_700_000_000, UTC), sent=1024.0)
+    client._adjust_clock(datetime.fromtimestamp(1_700_000_000, UTC), sent=1024.0)
     before = client.now()
-    client._hear(datetime.fromtimestamp(1_699_999_996, UTC), sent=1019.0)
+    client._adjust_clock(datetime.fromtimestamp(1_699_999_996, UTC), sent=1019.0)
     assert client.now() == before
-    client._hear(datetime.fromtimestamp(1_699_999_990, UTC), sent=1019.0)
+    client._adjust_clock(datetime.fromtimestamp(1_699_999_990, UTC), sent=1019.0)
     assert client.now() == 1_699_999_996, "it was set back at least so far"
 
 

@@ -104,7 +104,7 @@ async def test_a_token_comes_from_a_file_with_an_end_of_line(tmp_path: Path) -> 
     [
         ({"as-groups": ["ml"]}, "it names groups, a uid or extra to impersonate, but no user: add --as or `as`"),
         ({"as-uid": "7"}, "it names groups, a uid or extra to impersonate, but no user: add --as or `as`"),
-        ({"as": "a\nb"}, "whom to impersonate is not text that can be sent"),
+        ({"as": "a\nb"}, "the user, group, uid or extra to impersonate contains control characters"),
         ({"as": 7}, "as and as-uid of its user must be text"),
         ({"as": "a", "as-uid": 7}, "as and as-uid of its user must be text"),
         ({"as": "a", "as-groups": "ml"}, "as-groups of its user must be a list of texts"),
@@ -112,11 +112,10 @@ async def test_a_token_comes_from_a_file_with_an_end_of_line(tmp_path: Path) -> 
         ({"as-user": "a", "x": 1}, "as-user, x of its user is not supported"),
         ({"tokenFile": "f"}, "its user has a token and a tokenFile, keep one of them"),
         ({"exec": {"command": "login"}}, "its user has a token and a plugin under exec, keep one of them"),
-        ({"token": "a\nb"}, "its token is not text that can be sent"),
+        ({"token": "a\nb"}, "its token contains control characters"),
         (
             {"auth-provider": {"name": "gcp"}},
-            "the auth-provider gcp is not supported: kubectl has none but oidc since 1.26 either, a plugin under exec"
-            " takes its place",
+            "the auth-provider gcp is not supported: since 1.26 kubectl supports only oidc; use a plugin under exec",
         ),
         ({"token": "", "exec": {"args": []}}, "exec of its user has no command"),
         (
@@ -125,7 +124,7 @@ async def test_a_token_comes_from_a_file_with_an_end_of_line(tmp_path: Path) -> 
         ),
         (
             {"token": "", "exec": {"command": "bin/login"}},
-            "the plugin bin/login under exec is not supported by a relative path: write it in full",
+            "the plugin bin/login under exec has a relative path: write the full path",
         ),
         (
             {"token": "", "exec": {"command": "/bin/false", "apiVersion": "client.authentication.k8s.io/v1"}},
@@ -150,7 +149,7 @@ async def test_what_is_not_supported_of_a_user_is_refused(user: dict[str, Any], 
         ),
         (
             {"clusters": [{"name": "c", "cluster": {"server": "https://c", "proxy-url": "socks5://p"}}]},
-            "the proxy-url socks5://p is not supported, only those of http and https are",
+            "the proxy-url socks5://p is not supported, only http and https",
         ),
         (
             {

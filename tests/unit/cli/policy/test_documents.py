@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.policies import HEADER
 from tests.support.strategies import PROPERTY, json_values
 from webhook.cli.policy import documents
-from webhook.cli.policy.documents import Found
+from webhook.cli.policy.documents import PolicyFiles
 from webhook.cli.policy.validation import validate
 from webhook.policy import layers
 from webhook.policy.document import PolicyError
@@ -34,12 +34,12 @@ data:
 BROKEN = CONFIGMAP.replace("max: 8", "max: many")
 
 
-def load(tmp_path: Path, text: str | bytes, name: str = "p.yaml") -> Found:
+def load(tmp_path: Path, text: str | bytes, name: str = "p.yaml") -> PolicyFiles:
     (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
     return documents.load([str(tmp_path / name)])
 
 
-def faults(found: Found) -> list[tuple[str, int | None]]:
+def faults(found: PolicyFiles) -> list[tuple[str, int | None]]:
     return [(fault.field, fault.line) for policy in found.policies for fault in policy.faults]
 
 

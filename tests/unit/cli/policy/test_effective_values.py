@@ -41,15 +41,15 @@ def shown(found: EffectiveValues, path: str) -> str:
 def test_header_has_the_policies_in_force() -> None:
     assert text(report(PREMIUM, BASE))[:5] == [
         "namespace team-a (env=prod, tier=premium)",
-        "  base holds: priority 0, for all namespaces",
-        "  premium holds: priority 10, for namespaces {matchLabels: {tier: premium}}",
+        "  base applies: priority 0, for all namespaces",
+        "  premium applies: priority 10, for namespaces {matchLabels: {tier: premium}}",
         "note: the mode is warn, by premium: no rule does more than warn",
         "",
     ]
     assert text(report(PREMIUM, BASE, known=Namespace("team-a", {})))[:4] == [
         "namespace team-a",
-        "  base holds: priority 0, for all namespaces",
-        "  premium is not for it: priority 10, for namespaces {matchLabels: {tier: premium}}",
+        "  base applies: priority 0, for all namespaces",
+        "  premium does not apply: priority 10, for namespaces {matchLabels: {tier: premium}}",
         "",
     ]
 
@@ -57,8 +57,8 @@ def test_header_has_the_policies_in_force() -> None:
 @pytest.mark.parametrize(
     ("origin", "line"),
     [
-        ("", "  no policy: the built-in defaults hold"),
-        ("namespace x of y", "  no policy in namespace x of y: the built-in defaults hold"),
+        ("", "  no policy: the built-in defaults apply"),
+        ("namespace x of y", "  no policy in namespace x of y: the built-in defaults apply"),
     ],
 )
 def test_without_policies(origin: str, line: str) -> None:
@@ -91,12 +91,12 @@ def test_effective_action_is_shown_where_the_mode_weakens_it() -> None:
 
 def test_limit_on_injections_is_shown() -> None:
     found = report(layer("some", "injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}"))
-    assert found.notes == ["injectOnly is [labels, istio]: no other injection is at work"]
+    assert found.notes == ["injectOnly is [labels, istio]: no other injection is active"]
     assert shown(found, "injectOnly") == "injectOnly some [labels, istio]"
     assert shown(found, "injections.labels.enabled") == "injections.labels.enabled built-in default true"
     assert shown(found, "injections.istio.enabled") == "injections.istio.enabled some false"
     assert shown(found, "injections.mpi-env.enabled") == "injections.mpi-env.enabled built-in default true (false here)"
-    assert report(layer("none", "injectOnly: []")).notes == ["injectOnly is []: no other injection is at work"]
+    assert report(layer("none", "injectOnly: []")).notes == ["injectOnly is []: no other injection is active"]
 
 
 def test_exemptions_are_there_with_their_source_and_end() -> None:
@@ -123,7 +123,7 @@ def test_unknown_namespace(known: Answer, note: str) -> None:
     some = layer("some", "namespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}")
     found = report(BASE, some, known=known)
     assert found.notes == [note, "some may apply to it or not: they are ignored here"]
-    assert "  some may be for it: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(found)
+    assert "  some may apply: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(found)
     assert shown(found, "rules.worker-count.max") == "rules.worker-count.max base 8"
     assert shown(found, "rules.worker-count.action") == "rules.worker-count.action built-in default deny"
     assert shown(found, "rules.images.action") == "rules.images.action built-in default deny"

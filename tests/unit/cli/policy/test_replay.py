@@ -46,7 +46,7 @@ def test_affected_jobs_by_rule_and_namespace(folder: Path) -> None:
     shown = replay(folder, "--policy", str(folder / "tight.yaml"), "-o", "markdown")
     assert shown.exit_code == 1
     assert shown.stdout.splitlines() == [
-        "# What other policies would mean for jobs",
+        "# The effect of changed policies on jobs",
         "",
         f"- now: platform (namespace mpijob-webhook of {str(folder).replace('_', chr(92) + '_')}/cluster.yaml)",
         "- then: platform, tight (new)",

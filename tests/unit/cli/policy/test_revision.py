@@ -91,9 +91,9 @@ def test_faults_are_reported_by_the_names_in_the_repository(git: Git, tmp_path: 
 
 def test_revision_without_policies(git: Git, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
-    with pytest.raises(RevisionError, match="is in no git repository that git reads for you"):
+    with pytest.raises(RevisionError, match="is not in a git repository that git reads for you"):
         revision.load([str(outside)], "v1")
-    with pytest.raises(RevisionError, match=r"there is no such file or folder of policies at v1 \("):
+    with pytest.raises(RevisionError, match=r"no file or folder with policies at v1 \("):
         revision.load([str(tmp_path / "policies" / "more.yaml")], "v1")
     with pytest.raises(RevisionError, match="standard input has no revisions"):
         revision.load(["-"], "v1")
@@ -107,4 +107,4 @@ def test_without_git(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_revision_requires_policy_files() -> None:
     shown = CliRunner().invoke(main, ["policy", "effective", "-n", "a", "--at", "v1"])
-    assert (shown.exit_code, shown.stderr) == (2, "error: --at is for the files of --policy: name them too\n")
+    assert (shown.exit_code, shown.stderr) == (2, "error: --at is for the files of --policy: add --policy\n")

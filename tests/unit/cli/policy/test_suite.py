@@ -75,7 +75,7 @@ class TestOutcomes:
         lines = of(one("expect: [{rule: worker-count, field: spec, message: too many}]"), code=1)
         assert lines == [
             "  FAILED  it",
-            '    line 7: expected, and not there: deny spec: "too many" [worker-count]',
+            '    line 7: expected but missing: deny spec: "too many" [worker-count]',
         ]
 
     def test_unknown_rule_in_a_suite_is_reported(self) -> None:
@@ -211,7 +211,7 @@ class TestPlaces:
         Path("t.yaml").write_text(f"{HEAD}{TIER}---\n{HEAD}{TIER.replace('at most 8', 'at most 7')}")
         result = run("t.yaml")
         assert result.exit_code == 1
-        assert "    line 21: expected, and not there" in result.stdout
+        assert "    line 21: expected but missing" in result.stdout
 
     def test_no_test(self) -> None:
         Path("empty").mkdir()
@@ -386,7 +386,7 @@ class TestForms:
     def test_github(self) -> None:
         first, _ = self.shown("github").splitlines()
         assert first == (
-            '::error file=t.yaml,line=10,title=nine::expected, and not there: deny "at most 7" [worker-count]'
+            '::error file=t.yaml,line=10,title=nine::expected but missing: deny "at most 7" [worker-count]'
         )
 
     @pytest.mark.parametrize("form", ["json", "junit", "sarif", "github"])

@@ -23,7 +23,7 @@ def test_good_documents_are_summed_up() -> None:
     exempt = "exemptions: [{rules: [gpus], users: [u], expires: 2026-11-21, reason: r}]"
     outcome = check(policy_file("a", text + exempt), policy_file("b"), policy_file("c", "rules: {gpus: {max: 1}}"))
     assert outcome.good
-    mode = 'mode enforce, warn where "a" is in force too'
+    mode = 'mode enforce, warn where "a" also applies'
     assert list(outcome.as_text()) == [
         "a.yaml: \x1b[32m\x1b[1mgood\x1b[0m (for namespaces {matchLabels: {tier: premium}}, priority 5, mode warn, "
         "2 settings, 1 exemption)",
@@ -113,7 +113,7 @@ def test_faults_have_field_line_and_accepted_values() -> None:
                 policy_file("high", "priority: 1\nrules: {gpus: {min: 3}}"),
                 policy_file("low", "rules: {gpus: {max: 2}}"),
             ],
-            ['"high" does not go with "low", and is left out where both are in force: min (3) is above max (2)'],
+            ['"high" conflicts with "low", and is ignored where both apply: min (3) is above max (2)'],
         ),
         (
             [policy_file("a", BASE + "rules: {gpus: {min: 3}}"), policy_file("b", PREMIUM + "rules: {gpus: {max: 2}}")],
