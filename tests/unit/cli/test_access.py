@@ -38,7 +38,7 @@ def with_a_cluster(group: click.Group, *above: str) -> list[str]:
     return found
 
 
-def test_all_commands_with_a_cluster_are_here() -> None:
+def test_every_command_with_a_cluster_is_tested() -> None:
     assert isinstance(main, click.Group)
     # The service uses its service account, and the playground reads the cluster only when a page requests it.
     assert set(with_a_cluster(main)) == {*COMMANDS, "serve", "playground"}

@@ -23,7 +23,7 @@ def test_namespaces(check: Check) -> None:
     assert as_json(check("a.yaml", "-o", "json", "-n", "team-b", a_yaml=GOOD))[0]["namespace"] == "team-a"
 
 
-def test_the_namespace_is_that_of_the_context(check: Check, tmp_path: Path) -> None:
+def test_default_namespace_comes_from_the_context(check: Check, tmp_path: Path) -> None:
     job = {**GOOD, "metadata": {"name": "train"}}
     with fake_api() as api:
         contexts = [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "team-z"}}]
@@ -40,7 +40,7 @@ def test_the_namespace_is_that_of_the_context(check: Check, tmp_path: Path) -> N
         assert given.stdout.startswith("a.yaml: team-a/train: ")
 
 
-def test_a_namespace_that_is_not_there(check: Check) -> None:
+def test_missing_namespace_is_a_warning(check: Check) -> None:
     job = {**GOOD, "metadata": {"name": "train"}}
     result = check("a.yaml", "--cluster", "c.yaml", "-n", "taem-a", a_yaml=job, c_yaml=NAMESPACE)
     assert result.exit_code == 0
@@ -100,7 +100,7 @@ def in_configmap(document: str) -> str:
         json.dumps(configmap("few", f"{POLICY}rules: {{worker-count: {{max: 3}}}}")),
     ],
 )
-def test_a_policy_in_its_configmap(check: Check, text: str) -> None:
+def test_policy_in_a_configmap_is_read(check: Check, text: str) -> None:
     result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=text)
     assert result.exit_code == 1
     assert "4 workers, at most 3 allowed" in result.stdout
@@ -122,13 +122,13 @@ def test_a_policy_in_its_configmap(check: Check, text: str) -> None:
         (b"kind: ConfigMap\ndata: {policy.yaml: \xff}", "p.yaml: the document: "),
     ],
 )
-def test_a_broken_policy_in_its_configmap(check: Check, text: str | bytes, said: str) -> None:
+def test_broken_policy_in_a_configmap_is_an_error(check: Check, text: str | bytes, said: str) -> None:
     result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=text)
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
 
 
-def test_several_policies_in_one_file_layer_in_every_namespace(check: Check) -> None:
+def test_several_policies_in_one_file_apply_to_every_namespace(check: Check) -> None:
     low = in_configmap(f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
     high = f"{POLICY}priority: 5\nnamespaces: {{matchLabels: {{a: b}}}}\nrules: {{gpus: {{max: 1}}}}"
     result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=f"{high}\n---\n{low}")
@@ -143,7 +143,7 @@ def test_policy(check: Check) -> None:
     assert "4 workers, at most 3 allowed" in result.stdout
 
 
-def test_which_policies_decided_is_said(check: Check) -> None:
+def test_policies_of_the_verdict_are_listed(check: Check) -> None:
     text = f"{HEADER}rules: {{worker-count: {{max: 3}}}}\n"
     result = check("job.yaml", "--policy", "policy.yaml", job_yaml=GOOD, policy_yaml=text)
     digest = sha256(text.encode()).hexdigest()

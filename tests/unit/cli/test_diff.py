@@ -50,7 +50,7 @@ def admitted(cluster: Cluster) -> dict[str, Any]:
     return job
 
 
-def test_what_a_job_from_before_lacks(cluster: Cluster) -> None:
+def test_missing_injections_of_an_older_job_are_shown(cluster: Cluster) -> None:
     found = cluster.diff("team-a/train")
     assert found.exit_code == 1
     head, new, *lines = found.stdout.splitlines()
@@ -62,7 +62,7 @@ def test_what_a_job_from_before_lacks(cluster: Cluster) -> None:
     assert "managedFields" not in found.stdout
 
 
-def test_bookkeeping_is_no_difference(cluster: Cluster) -> None:
+def test_annotations_of_the_webhook_are_not_compared(cluster: Cluster) -> None:
     noted = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "training.openshift.io/injected": "istio"}
     job = admitted(cluster)
     job["metadata"]["annotations"] |= noted
@@ -71,13 +71,13 @@ def test_bookkeeping_is_no_difference(cluster: Cluster) -> None:
     assert "last-applied" not in cluster.diff("team-a/train").stdout
 
 
-def test_a_job_that_has_it_all(cluster: Cluster) -> None:
+def test_job_with_all_injections_has_no_difference(cluster: Cluster) -> None:
     cluster.has(admitted(cluster))
     found = cluster.diff("train", "-n", "team-a")
     assert (found.exit_code, found.stdout) == (0, "")
 
 
-def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
+def test_all_jobs_of_a_namespace_are_compared(cluster: Cluster) -> None:
     other = admitted(cluster)
     other["metadata"]["name"] = "other"
     cluster.has(GOOD, other)
@@ -90,7 +90,7 @@ def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
     assert "istio" in [each["id"] for each in two["injected"]]
 
 
-def test_no_such_job(cluster: Cluster) -> None:
+def test_missing_job_is_an_error(cluster: Cluster) -> None:
     found = cluster.diff("team-a/trian")
     assert (found.exit_code, found.stdout) == (2, "")
     assert found.stderr == "error: there is no MPIJob team-a/trian; did you mean train?\n"

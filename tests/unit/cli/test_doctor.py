@@ -8,7 +8,7 @@ from webhook.cli.doctor import DoctorReport
 from webhook.installation.doctor import checks
 
 
-def test_the_report() -> None:
+def test_report_has_all_diagnoses() -> None:
     facts = replace(HEALTHY, **hook("validate", failurePolicy="Ignore"), rights=UNREAD, policies=UNREAD, crd=None)
     report = DoctorReport("https://api.example", "mpijob-webhook", list(checks.run(facts)))
     lines = list(report.as_text())
@@ -21,6 +21,6 @@ def test_the_report() -> None:
     assert {each["check"] for each in data["findings"]} == set(checks.CHECKS) - {"probe"}
 
 
-def test_warnings_alone_are_good() -> None:
+def test_warnings_exit_with_0() -> None:
     facts = replace(HEALTHY, **hook("validate", failurePolicy="Ignore"))
     assert DoctorReport("", "", list(checks.run(facts))).good

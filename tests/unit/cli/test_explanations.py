@@ -41,7 +41,7 @@ class Example(Settings):
     several: tuple[Inner, ...] = Field((), description="Nested many times.")
 
 
-def test_settings_in_words() -> None:
+def test_types_of_settings_in_words() -> None:
     assert explanations.settings(Example) == (
         Setting("action", "deny, warn, audit or off", "'off'", "An enum."),
         Setting("choice", "one, two or 3", "one", "A choice."),
@@ -75,12 +75,12 @@ def test_every_rule_and_injection_is_explained() -> None:
 
 
 @pytest.mark.parametrize("entry", explanations.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
-def test_the_policy_that_is_shown_is_the_default_policy(entry: explanations.Explanation) -> None:
+def test_shown_policy_equals_the_defaults(entry: explanations.Explanation) -> None:
     if entry.policy:
         assert pipelines.load_policy(entry.policy).document == pipelines.load_policy(None).document
 
 
-def test_settings_in_text() -> None:
+def test_text_of_settings() -> None:
     entry = explanations.Explanation("x", "rule", "Summary.", "", "deny", "0.1", explanations.settings(Example))
     lines = list(entry.as_text())
     assert "  optional: text or null, default null" in lines
@@ -88,7 +88,7 @@ def test_settings_in_text() -> None:
     assert "  inner.reason: text, required" in lines
 
 
-def test_a_rule_in_text() -> None:
+def test_text_of_a_rule() -> None:
     (entry,) = explanations.find("worker-count")
     assert list(entry.as_text()) == [
         "\x1b[1mworker-count\x1b[0m (rule, action: deny, since 0.1)",
@@ -119,14 +119,14 @@ def test_a_rule_in_text() -> None:
     ]
 
 
-def test_an_injection_in_text() -> None:
+def test_text_of_an_injection() -> None:
     (entry,) = explanations.find("labels")
     lines = list(entry.as_text())
     assert lines[0] == "\x1b[1mlabels\x1b[0m (injection, default: on, since 0.1)"
     assert "  injections:" in lines
 
 
-def test_a_name_that_is_both() -> None:
+def test_name_of_a_rule_and_an_injection_shows_both() -> None:
     assert [entry.kind for entry in explanations.find("clean-pod-policy")] == ["rule", "injection"]
 
 
@@ -134,12 +134,12 @@ def test_a_name_that_is_both() -> None:
     ("asked", "meant"),
     [("WORKER_COUNT", "worker-count"), ("Workercount", "worker-count"), ("isto", "istio"), ("image", "images")],
 )
-def test_similar(asked: str, meant: str) -> None:
+def test_similar_names_are_suggested(asked: str, meant: str) -> None:
     assert not explanations.find(asked)
     assert explanations.similar(asked)[0] == meant
 
 
-def test_nothing_similar() -> None:
+def test_unsimilar_name_has_no_suggestion() -> None:
     assert explanations.similar("qqqqqqqq") == []
 
 
@@ -156,7 +156,7 @@ def test_rules() -> None:
     assert lines[-1] == "`mpijob-webhook explain NAME` says more."
 
 
-def test_rules_for_programs() -> None:
+def test_rules_as_json() -> None:
     found = json.loads(run("rules", "-o", "json").stdout)
     assert list(found) == ["rules", "injections"]
     assert {
@@ -177,7 +177,7 @@ def test_explain() -> None:
     assert "\n\nclean-pod-policy (injection, default: on, since 0.1)\n\n" in result.stdout
 
 
-def test_explain_something_unknown() -> None:
+def test_unknown_name_is_an_error_with_suggestions() -> None:
     result = run("explain", "worker_counts")
     assert result.exit_code == 2
     assert result.stdout == ""

@@ -34,7 +34,7 @@ def schema_of(policy: str = "") -> tuple[Draft202012Validator, JobWorld]:
 SCHEMA, WORLD = schema_of()
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_schema_of_the_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["schema", "job"], catch_exceptions=False)
     assert result.exit_code == 0
     schema = json.loads(result.stdout)
@@ -53,7 +53,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_good_examples_fit(path: Path) -> None:
+def test_valid_examples_fit_the_schema(path: Path) -> None:
     for document in yaml.load_all(path.read_text(encoding="utf-8")):
         if document["kind"] == "MPIJob" and not path.name.startswith("bad-"):
             assert [*SCHEMA.iter_errors(document)] == []
@@ -99,7 +99,7 @@ def test_good_examples_fit(path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_it_agrees_with_check(changes: dict[str, Any]) -> None:
+def test_schema_agrees_with_check(changes: dict[str, Any]) -> None:
     job = changed(changes)
     agrees(job, SCHEMA, WORLD)
 
@@ -127,7 +127,7 @@ def test_it_agrees_with_check(changes: dict[str, Any]) -> None:
     ],
     ids=" ".join,
 )
-def test_it_has_the_bounds_of_the_policy(policy: str, changes: dict[str, Any]) -> None:
+def test_schema_has_the_limits_of_the_policy(policy: str, changes: dict[str, Any]) -> None:
     schema, world = schema_of(policy)
     agrees(changed(changes), schema, world)
 
@@ -139,7 +139,7 @@ def agrees(job: dict[str, Any], schema: Draft202012Validator, world: JobWorld) -
     assert bool(found) == (not verdict.allowed), (found, verdict.validation.message)
 
 
-def test_what_is_written_for_people() -> None:
+def test_fields_have_descriptions() -> None:
     workers = json_schema(WORLD.policy("default"))["properties"]["spec"]["properties"]["mpiReplicaSpecs"]
     assert workers["description"].startswith("The pods: one Launcher")
     assert [*SCHEMA.iter_errors({**GOOD, "status": {}})] == []

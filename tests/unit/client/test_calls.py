@@ -10,7 +10,7 @@ from webhook.client.calls import Client
 
 
 @pytest.mark.parametrize("skew", [-31, 0, 31, 86_400])
-def test_the_time_is_the_api_servers(monkeypatch: pytest.MonkeyPatch, skew: float) -> None:
+def test_time_comes_from_the_api_server(monkeypatch: pytest.MonkeyPatch, skew: float) -> None:
     ours = 1_700_000_000.25
     monkeypatch.setattr(time, "time", lambda: ours)
     monkeypatch.setattr(time, "monotonic", lambda: 1024.0)
@@ -25,7 +25,7 @@ def test_the_time_is_the_api_servers(monkeypatch: pytest.MonkeyPatch, skew: floa
     assert client.now() == before
 
 
-def test_an_answer_that_was_long_on_its_way_does_not_set_the_clock_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_answer_does_not_set_the_clock_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replicas under load would disagree on the time."""
     monkeypatch.setattr(time, "monotonic", lambda: 1024.0)
     anything: Any = None

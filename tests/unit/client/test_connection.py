@@ -24,7 +24,7 @@ from webhook.client.connection import KEEP_ALIVE, Connection
 from webhook.client.wire import FaultReason, WatchFault
 
 
-async def test_the_kernel_looks_after_an_idle_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_watch_has_tcp_keep_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[socket.socket] = []
 
     def factory(address: Any) -> socket.socket:
@@ -41,7 +41,7 @@ async def test_the_kernel_looks_after_an_idle_watch(monkeypatch: pytest.MonkeyPa
         await link._api.configuration.client_session_kwargs["connector"].close()
 
 
-async def test_a_watch_that_outlives_its_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_watch_beyond_its_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "OVERDUE", 0.2 - 1)
 
     async def drip(request: web.BaseRequest) -> web.StreamResponse:
@@ -59,7 +59,7 @@ async def test_a_watch_that_outlives_its_time_is_given_up(monkeypatch: pytest.Mo
     assert caught.value.reason is FaultReason.STALLED
 
 
-async def test_answers_that_are_not_http_are_garbage() -> None:
+async def test_answer_that_is_not_http_is_garbage() -> None:
     over = asyncio.Event()  # a connection that still closes when the event loop ends causes a warning in another test
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -79,7 +79,7 @@ async def test_answers_that_are_not_http_are_garbage() -> None:
     assert caught.value.reason is FaultReason.GARBAGE
 
 
-async def test_a_watch_that_is_left_gives_its_connection_up() -> None:
+async def test_connection_of_a_closed_watch_is_closed() -> None:
     async with serving() as (api, link):
         async with link.watch("/things?watch=true", 250):
             (request,) = api.requests
@@ -97,7 +97,7 @@ def strangers(folder: Path) -> ssl.SSLContext:
     return context
 
 
-def test_a_watch_that_is_left_waits_for_no_goodbye(tmp_path: Path) -> None:
+def test_closed_watch_does_not_wait_for_the_tls_shutdown(tmp_path: Path) -> None:
     """Otherwise the transport of a TLS connection is still open when the event loop ends: a ResourceWarning."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -124,7 +124,7 @@ def test_a_watch_that_is_left_waits_for_no_goodbye(tmp_path: Path) -> None:
     assert [str(warning.message) for warning in seen if warning.category is ResourceWarning] == []
 
 
-async def test_a_server_with_a_foreign_certificate_is_unreachable(tmp_path: Path) -> None:
+async def test_server_with_an_untrusted_certificate_is_unreachable(tmp_path: Path) -> None:
     context = strangers(tmp_path)
 
     async def never(_: web.BaseRequest) -> web.StreamResponse:
@@ -145,7 +145,7 @@ async def test_a_server_with_a_foreign_certificate_is_unreachable(tmp_path: Path
 
 
 @pytest.mark.parametrize("talks", ["page", "watch"])
-async def test_server_that_rejects_every_login_is_unreachable(monkeypatch: pytest.MonkeyPatch, talks: str) -> None:
+async def test_server_that_does_not_answer_is_unreachable(monkeypatch: pytest.MonkeyPatch, talks: str) -> None:
     """Packets are dropped, or the kernel of a frozen server still accepts: neither means that an answer is too
     large.
     """

@@ -54,7 +54,7 @@ async def ask(access: Access | Path) -> None:
         ({"as": "alice"}, Impersonation(groups=("ml",)), HEADERS[:2]),
     ],
 )
-async def test_whom_to_impersonate_is_in_every_call(
+async def test_impersonation_is_sent_with_every_request(
     user: dict[str, Any], given: Impersonation, sent: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     with fake_api() as api:
@@ -62,7 +62,7 @@ async def test_whom_to_impersonate_is_in_every_call(
         assert api.impersonated == [sent]
 
 
-async def test_the_context_counts(tmp_path: Path) -> None:
+async def test_user_of_the_context_is_used(tmp_path: Path) -> None:
     users = [{"name": "u", "user": {"token": "t0ken"}}, {"name": "v", "user": {"token": "t0ken", "as": "alice"}}]
     contexts = [{"name": user, "context": {"cluster": "c", "user": user}} for user in "uv"]
     with fake_api() as api:
@@ -72,7 +72,7 @@ async def test_the_context_counts(tmp_path: Path) -> None:
         assert api.impersonated == [[], HEADERS[:1]]
 
 
-async def test_of_several_files_the_first_says_which_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_current_context_of_the_first_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both, as in kubectl: the current context of the later file is ignored, its contexts are not."""
     with fake_api() as api:
         one = kubeconfig(tmp_path / "one", api.url)
@@ -86,13 +86,13 @@ async def test_of_several_files_the_first_says_which_context(tmp_path: Path, mon
             await ask(Access(context="y"))
 
 
-async def test_files_that_are_not_there_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_files_are_named_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'a'}:{tmp_path / 'b'}")
     with pytest.raises(ClusterError, match="none of these files exists"):
         await ask(Access())
 
 
-async def test_a_token_comes_from_a_file_with_an_end_of_line(tmp_path: Path) -> None:
+async def test_line_break_after_a_token_is_removed(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t0ken\n")
     with fake_api() as api:
         await ask(kubeconfig(tmp_path / "config", api.url, users=[{"name": "u", "user": {"tokenFile": "token"}}]))
@@ -132,7 +132,7 @@ async def test_a_token_comes_from_a_file_with_an_end_of_line(tmp_path: Path) -> 
         ),
     ],
 )
-async def test_what_is_not_supported_of_a_user_is_refused(user: dict[str, Any], reason: str, tmp_path: Path) -> None:
+async def test_unsupported_user_is_rejected(user: dict[str, Any], reason: str, tmp_path: Path) -> None:
     config = with_user(tmp_path / "config", "https://127.0.0.1:1", **user)
     with pytest.raises(ClusterError) as caught:
         await calls.connect(config)
@@ -177,16 +177,14 @@ async def test_what_is_not_supported_of_a_user_is_refused(user: dict[str, Any], 
         ({"users": [{"name": "u", "user": ["token"]}]}, "its user is not a mapping"),
     ],
 )
-async def test_what_is_not_supported_of_a_cluster_is_refused(
-    changes: dict[str, Any], reason: str, tmp_path: Path
-) -> None:
+async def test_unsupported_cluster_is_rejected(changes: dict[str, Any], reason: str, tmp_path: Path) -> None:
     config = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", **changes)
     with pytest.raises(ClusterError) as caught:
         await calls.connect(config)
     assert str(caught.value) == f"cannot use {config}: {reason}"
 
 
-async def test_a_plugin_and_a_proxy_are_used(tmp_path: Path) -> None:
+async def test_plugin_and_proxy_are_used(tmp_path: Path) -> None:
     version = "client.authentication.k8s.io/v1"
     said = json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": {"token": "t0ken"}})
     plugin = {"command": sys.executable, "args": ["-c", f"print({said!r})"], "apiVersion": version}
@@ -210,7 +208,7 @@ async def test_the_proxy_of_the_environment_is_used(
         assert bool(api.calls) is reached
 
 
-async def test_a_call_takes_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_request_uses_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not read ~/.netrc either, which is not for API servers."""
     taken: list[object] = []
     monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *what: taken.append(what))

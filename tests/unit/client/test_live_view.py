@@ -22,7 +22,7 @@ from webhook.cluster.resources.topologies import TOPOLOGIES
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
 
 
-async def test_namespaces_follow_the_cluster() -> None:
+async def test_namespaces_are_kept_up_to_date() -> None:
     async with serving() as (api, link):
         api.lists = [page(thing("plain"))]
         team = event("ADDED", "team", 8)
@@ -93,7 +93,7 @@ async def test_pods_without_owner_are_cached_without_delaying_reviews() -> None:
     assert {each["labelSelector"] for each in pods} == {"!training.kubeflow.org/job-name"}
 
 
-async def test_unlistable_kind_does_not_delay_reviews_for_ever() -> None:
+async def test_kind_that_cannot_be_listed_does_not_delay_reviews_forever() -> None:
     """For example Kueue's conversion webhook is down: every list of its kinds is an error 500."""
     broken = refused(500, "conversion webhook failed")
     async with serving() as (api, link):
@@ -140,7 +140,7 @@ CUT = {"kubectl.kubernetes.io/last-applied-configuration": "x" * 257}
         ({"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "x" * 9_999}}, {}, CUT),
     ],
 )
-def test_a_namespace_is_its_name_its_labels_and_the_start_of_its_annotations(
+def test_record_of_a_namespace_has_name_labels_and_shortened_annotations(
     metadata: dict[str, Any], labels: dict[str, str], annotations: dict[str, str]
 ) -> None:
     manifest = {"metadata": {"name": "team", **metadata}, "spec": {"finalizers": ["kubernetes"]}, "status": {}}

@@ -55,7 +55,7 @@ async def test_each_scc_is_queried_with_the_groups_of_the_service_account() -> N
     assert {"user": KEY[1], "groups": GROUPS, "resourceAttributes": {**attributes, **where}} in api.specs
 
 
-async def test_lists_of_an_scc_count_without_a_question() -> None:
+async def test_accounts_listed_in_an_scc_are_not_queried() -> None:
     api, clock = Api(), Clock()
     grants = reader(api, clock)
     recycler = ("openshift-infra", "system:serviceaccount:openshift-infra:pv-recycler-controller")
@@ -77,13 +77,13 @@ async def test_answers_are_cached_for_some_seconds() -> None:
     assert grants.cached(KEY) is None
 
 
-async def test_account_stays_unknown_where_the_api_server_does_not_say() -> None:
+async def test_account_stays_unknown_without_an_answer() -> None:
     grants = reader(Api(error=ClusterError("it is away")))
     await grants.read([KEY])
     assert grants.cached(KEY) is None
 
 
-async def test_no_access_review_without_a_known_scc() -> None:
+async def test_no_access_review_without_sccs() -> None:
     api: Any = Api()
     grants = GrantsReader(api, NothingKnown())
     await grants.read([KEY])

@@ -21,7 +21,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.server.background import at_work
 
 
-async def test_lists_page_by_page_and_watches_from_the_first_page(world: World) -> None:
+async def test_watch_starts_at_the_version_of_the_first_page(world: World) -> None:
     world.api.lists = [
         page(thing("a"), thing("b"), version="7", token="t/1="),
         page(thing("c"), version="9"),
@@ -84,7 +84,7 @@ async def test_events_change_the_records(world: World) -> None:
     assert lists == [3]
 
 
-async def test_a_new_list_reports_only_the_differences(world: World) -> None:
+async def test_second_list_reports_only_differences(world: World) -> None:
     world.api.lists = [
         page(thing("a", size=1), thing("b", size=1), thing("c", size=1)),
         page(thing("a", size=1), thing("b", size=2), thing("d", size=1)),
@@ -98,7 +98,7 @@ async def test_a_new_list_reports_only_the_differences(world: World) -> None:
     assert sorted(changes[3:]) == [("b", 1, 2), ("c", 1, None), ("d", None, 1)]
 
 
-async def test_the_agreed_end_is_followed_at_once_by_a_watch_from_the_last_version(world: World) -> None:
+async def test_regular_end_is_followed_by_a_watch_from_the_last_version(world: World) -> None:
     watch = world.watch()
     passing = world.passing(watch, 250)
     world.api.watches = [
@@ -114,7 +114,7 @@ async def test_the_agreed_end_is_followed_at_once_by_a_watch_from_the_last_versi
     assert watch.reason == ""
 
 
-async def test_the_length_of_a_watch_is_drawn(world: World) -> None:
+async def test_length_of_a_watch_is_random(world: World) -> None:
     drawn = []
 
     def uniform(low: float, high: float) -> float:
@@ -128,7 +128,7 @@ async def test_the_length_of_a_watch_is_drawn(world: World) -> None:
     assert world.api.queries(watch=True)[0]["timeoutSeconds"] == "252"
 
 
-async def test_nothing_is_known_before_the_first_list_is_complete(world: World) -> None:
+async def test_records_are_unknown_before_the_first_list_is_complete(world: World) -> None:
     entered, go = asyncio.Event(), asyncio.Event()
 
     async def late(request: web.BaseRequest) -> web.StreamResponse:
@@ -147,7 +147,7 @@ async def test_nothing_is_known_before_the_first_list_is_complete(world: World) 
     assert (watch.get("a"), watch.get("x")) == (Thing("a", 0), ABSENT)
 
 
-async def test_age_counts_from_when_the_records_were_complete_and_old_ones_are_no_answer(world: World) -> None:
+async def test_records_become_unknown_when_they_are_too_old(world: World) -> None:
     written = asyncio.Event()
     more = asyncio.Event()
 
@@ -173,7 +173,7 @@ async def test_age_counts_from_when_the_records_were_complete_and_old_ones_are_n
     assert watch.get("a") == Thing("a", 0)
 
 
-async def test_a_server_that_agrees_to_a_watch_is_there_even_if_it_has_nothing_to_say(world: World) -> None:
+async def test_open_watch_without_events_keeps_the_records_up_to_date(world: World) -> None:
     watch = world.watch()
     world.api.lists = [page(thing("a"))]
     world.api.watches = [stream(then="end", meanwhile=world.passing(watch, 301)), stream()]
@@ -182,7 +182,7 @@ async def test_a_server_that_agrees_to_a_watch_is_there_even_if_it_has_nothing_t
     assert (watch.age, watch.get("a")) == (0, Thing("a", 0))
 
 
-async def test_a_watch_that_tells_nothing_for_long_is_checked_with_a_list(world: World) -> None:
+async def test_silent_watch_is_followed_by_a_list(world: World) -> None:
     watch = world.watch()
     world.api.watches = [stream(then="end", meanwhile=world.passing(watch, RELIST_AFTER / 2))]
     world.start(watch)
@@ -192,7 +192,7 @@ async def test_a_watch_that_tells_nothing_for_long_is_checked_with_a_list(world:
     assert ["watch" in request.query for request in world.api.requests][:9] == [False, True, True, True] * 2 + [False]
 
 
-async def test_an_unreadable_object_is_unknown_and_the_others_count(world: World) -> None:
+async def test_only_the_unreadable_object_is_unknown(world: World) -> None:
     world.api.lists = [page(thing("a", size="many"), thing("b", size=2))]
     world.api.watches = [
         stream(
@@ -238,7 +238,7 @@ async def test_a_listener_that_raises_stops_neither_the_watch_nor_the_next_liste
     assert all(error.startswith("RuntimeError at ") and "secret" not in error for error in errors)
 
 
-async def test_it_resumes_when_it_is_run_again(world: World) -> None:
+async def test_second_run_resumes_from_the_last_version(world: World) -> None:
     world.api.watches = [stream(bookmark(20)), stream()]
     watch = world.watch()
     first = world.start(watch)
@@ -253,7 +253,7 @@ async def test_it_resumes_when_it_is_run_again(world: World) -> None:
     assert world.api.queries(watch=True)[-1]["resourceVersion"] == "20"
 
 
-async def test_a_page_that_is_too_large_is_requested_again_with_fewer_objects(
+async def test_too_large_page_is_requested_again_with_fewer_objects(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "MAX_PAGE_BYTES", 10_000)
@@ -303,7 +303,7 @@ async def limits(world: World, page: int, *faults: FaultReason | None) -> list[i
     return lists.limits[:10]
 
 
-async def test_after_pages_that_do_not_come_they_are_smaller_but_not_for_good(world: World) -> None:
+async def test_pages_get_smaller_after_timeouts_and_larger_after_success(world: World) -> None:
     """After an outage each list had one object per page, until a restart."""
     assert LEAST_PAGE == 16
     stalled = [FaultReason.STALLED] * 5
@@ -311,7 +311,7 @@ async def test_after_pages_that_do_not_come_they_are_smaller_but_not_for_good(wo
     assert await limits(world, 8, *stalled) == [8] * 10, "where the usual is less, it is not more"
 
 
-async def test_a_list_that_takes_longer_than_its_token_gets_larger_pages(world: World) -> None:
+async def test_pages_get_larger_after_an_expired_token(world: World) -> None:
     """It would never be complete."""
     stalled, expired = [FaultReason.STALLED] * 3, [FaultReason.EXPIRED] * 2
     assert (await limits(world, 250, *stalled, *expired))[:7] == [250, 62, 16, 16, 32, 64, 128]
@@ -322,7 +322,7 @@ async def test_no_other_fault_makes_pages_smaller(world: World, reason: FaultRea
     assert await limits(world, 250, *[reason] * 3) == [250] * 10
 
 
-async def test_a_page_that_does_not_come_is_one_that_stalls(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_page_that_times_out_counts_as_stalled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "MAX_PAGE_SECONDS", 0.5)
     world.api.lists = [stream(), stream(), page(thing("a"))]
     watch = world.watch(replace(THINGS, page=128))
@@ -332,7 +332,7 @@ async def test_a_page_that_does_not_come_is_one_that_stalls(world: World, monkey
     assert watch.restarts == {FaultReason.STALLED: 2}
 
 
-async def test_others_go_on_while_a_large_page_is_decoded(world: World) -> None:
+async def test_other_tasks_run_while_a_large_page_is_decoded(world: World) -> None:
     world.api.lists = [page(*(thing(f"thing-{number}") for number in range(500)))]
     turns = 0
 
@@ -354,7 +354,7 @@ async def test_others_go_on_while_a_large_page_is_decoded(world: World) -> None:
     assert turns >= 500 // MAX_OBJECTS_AT_STRETCH
 
 
-def test_a_slice_has_few_objects_and_few_bytes() -> None:
+def test_slices_are_limited_in_objects_and_bytes() -> None:
     small, large = Raw(b"{}"), Raw(b" " * MAX_BYTES_AT_STRETCH)
     items = [small] * (MAX_OBJECTS_AT_STRETCH + 1) + [large, large, small]
     assert [len(some) for some in slices(items)] == [MAX_OBJECTS_AT_STRETCH, 2, 1, 1]

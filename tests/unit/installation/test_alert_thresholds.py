@@ -240,12 +240,12 @@ def groups() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("fires", [True, False])
-def test_each_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not(fires: bool) -> None:
+def test_each_alert_has_a_firing_and_a_silent_case(fires: bool) -> None:
     alerts = {rule["alert"] for group in groups() for rule in group["rules"]}
     assert {case.alert for case in CASES if case.fires is fires} == alerts
 
 
-def test_alerts_fire_when_they_should(tmp_path: Path) -> None:
+def test_alerts_fire_at_their_thresholds(tmp_path: Path) -> None:
     tests = [
         {
             "interval": "1m",

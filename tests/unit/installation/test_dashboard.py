@@ -80,7 +80,7 @@ def test_grafana_finds_the_dashboards_by_their_label() -> None:
         assert len(document["data"]) == 1
 
 
-def test_the_page_has_a_picture_of_each_row_of_the_service() -> None:
+def test_page_has_a_picture_of_each_row() -> None:
     page = (DOCS / "reference" / "panels.md").read_text(encoding="utf-8")
     pictures = re.findall(r"^!\[.*\]\(\.\./dashboard/(.*)\)$", page, re.MULTILINE)
     assert sorted(pictures) == sorted(path.name for path in (DOCS / "dashboard").iterdir())
@@ -96,14 +96,14 @@ def test_panels_have_their_own_ids_and_do_not_overlap(board: dict[str, Any]) -> 
         assert next_["y"] >= one["y"] + one["h"] or next_["x"] >= one["x"] + one["w"]
 
 
-def test_gpus_are_saved_by_the_rules_whose_jobs_would_not_have_run() -> None:
+def test_panel_of_saved_gpus_lists_the_right_rules() -> None:
     fails = "|".join(rule.id for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
     saved = [set(re.findall(r'rule([!=]~)"([^"]*)"', expr)) for expr in QUERIES if "rule=~" in expr or "rule!~" in expr]
     assert saved == [{("=~", fails)}, {("!~", fails)}], f"manifests/components/monitoring/dashboard.yaml: {fails}"
 
 
 @pytest.mark.parametrize("expr", [*QUERIES, *RULES])
-def test_queries_are_about_metrics_and_labels_that_exist(expr: str) -> None:
+def test_queries_use_existing_metrics_and_labels(expr: str) -> None:
     names = set(METRIC.findall(expr))
     assert names
     assert names <= KNOWN.keys()
@@ -113,12 +113,12 @@ def test_queries_are_about_metrics_and_labels_that_exist(expr: str) -> None:
         assert any(label in KNOWN[name] | SCRAPED for name in names), label
 
 
-def test_prometheus_can_read_every_query(tmp_path: Path) -> None:
+def test_every_query_is_valid_in_prometheus(tmp_path: Path) -> None:
     rules = [{"record": f"query_{number}", "expr": filled(expr, "5m")} for number, expr in enumerate(QUERIES)]
     promtool.check_rules([{"name": "dashboard", "rules": rules}], [], tmp_path)
 
 
-def test_bars_count_from_the_first_one_on_and_over_restarts(tmp_path: Path) -> None:
+def test_bars_include_the_first_value_and_values_after_restarts(tmp_path: Path) -> None:
     """For an existing series, a new one, one whose process restarted, and one that ended."""
     series = {"stays": "5+0x30 5+1x10", "comes": "_x20 3+0x20", "again": "9+0x10 9+1x10 0+1x20", "goes": "7+0x20 8x5"}
     (expr,) = (query for query in QUERIES if "mpijob_webhook_deadline_events_total[" in query)
@@ -140,14 +140,14 @@ def test_bars_count_from_the_first_one_on_and_over_restarts(tmp_path: Path) -> N
     promtool.check_rules([], [test], tmp_path)
 
 
-def test_a_rate_looks_at_more_than_one_scrape() -> None:
+def test_range_of_a_rate_has_several_scrapes() -> None:
     """Grafana's `$__rate_interval` is four scrape intervals of the query, or of the data source by default."""
     (monitor,) = load_all((MANIFESTS / "components" / "monitoring" / "service-monitor.yaml").read_text())
     (interval,) = {endpoint["interval"] for endpoint in monitor["spec"]["endpoints"]}
     assert {target["interval"] for target in TARGETS} == {interval}
 
 
-def test_the_namespaces_to_choose_from_are_those_of_all_metrics_that_have_one() -> None:
+def test_namespace_variable_covers_all_metrics_with_a_namespace() -> None:
     (query,) = (each["query"] for each in boards()[0]["templating"]["list"] if each["name"] == "namespace")
     (names,) = re.findall(r'__name__=~"([^"]*)"', query)
     chosen = [metric for metric in (*JOB_METRICS, *AUDIT_METRICS) if re.fullmatch(names, metric.name)]
@@ -159,7 +159,7 @@ def test_the_namespaces_to_choose_from_are_those_of_all_metrics_that_have_one() 
     ]
 
 
-def test_legends_name_labels_that_the_answer_has() -> None:
+def test_legends_use_labels_of_their_query() -> None:
     for target in TARGETS:
         expr = target["expr"]
         named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
@@ -167,7 +167,7 @@ def test_legends_name_labels_that_the_answer_has() -> None:
         assert named <= (grouped(expr) or SCRAPED) | recorded, expr
 
 
-def test_a_panel_says_what_it_shows() -> None:
+def test_every_panel_has_a_description() -> None:
     titles = [panel["title"] for panel in panels()]
     assert len(titles) == len(set(titles))
     assert all(panel["description"].endswith(".") for panel in panels())

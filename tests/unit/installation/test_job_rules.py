@@ -28,7 +28,7 @@ def groups() -> list[dict[str, Any]]:
     return found
 
 
-def test_rules_are_about_metrics_that_exist() -> None:
+def test_recording_rules_use_existing_metrics() -> None:
     ours = {metric.name: set(metric.labels) for metric in JOB_METRICS}
     for rule in groups()[0]["rules"]:
         ((labels, name),) = re.findall(rf"^max by \((.+?)\) .*\b({JOB_PREFIX}\w+)", rule["expr"])
@@ -36,7 +36,7 @@ def test_rules_are_about_metrics_that_exist() -> None:
         assert rule["record"] not in ours
 
 
-def test_replicas_that_come_and_go_change_no_number(tmp_path: Path) -> None:
+def test_restarted_replicas_do_not_change_the_sums(tmp_path: Path) -> None:
     expected = [
         (f"{RUNNING}_total", f'{RUNNING}_total{{namespace="team-a"}}', 3),
         (f"round(avg_over_time({RATE}[90m]) * 5400)", '{namespace="team-a"}', 90),
@@ -90,7 +90,7 @@ PODS = {
 ID = 'job_name="train",role="worker",worker_id="1"'
 
 
-def test_metrics_of_pods_are_found_by_owner(tmp_path: Path) -> None:
+def test_pod_metrics_are_joined_by_owner(tmp_path: Path) -> None:
     expected = {
         "mpijob_pod_info": {
             f"mpijob_pod_info{{{WORKER},{ID}}}": 1,

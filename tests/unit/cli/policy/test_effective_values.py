@@ -38,7 +38,7 @@ def shown(found: EffectiveValues, path: str) -> str:
     return " ".join(line.split())
 
 
-def test_header_has_the_policies_in_force() -> None:
+def test_header_lists_the_policies() -> None:
     assert text(report(PREMIUM, BASE))[:5] == [
         "namespace team-a (env=prod, tier=premium)",
         "  base applies: priority 0, for all namespaces",
@@ -80,7 +80,7 @@ def test_each_value_has_its_source() -> None:
     assert not {"apiVersion", "kind", "priority", "namespaces", "exemptions"} & values.keys()
 
 
-def test_effective_action_is_shown_where_the_mode_weakens_it() -> None:
+def test_effective_action_is_shown_if_the_mode_weakens_it() -> None:
     found = report(PREMIUM, BASE)
     assert shown(found, "rules.images.action") == "rules.images.action built-in default deny (warn here)"
     assert shown(found, "rules.gpus.action") == "rules.gpus.action base off"
@@ -89,7 +89,7 @@ def test_effective_action_is_shown_where_the_mode_weakens_it() -> None:
     assert shown(report(BASE), "rules.images.action") == "rules.images.action built-in default deny"
 
 
-def test_limit_on_injections_is_shown() -> None:
+def test_inject_only_is_shown() -> None:
     found = report(layer("some", "injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}"))
     assert found.notes == ["injectOnly is [labels, istio]: no other injection is active"]
     assert shown(found, "injectOnly") == "injectOnly some [labels, istio]"
@@ -99,7 +99,7 @@ def test_limit_on_injections_is_shown() -> None:
     assert report(layer("none", "injectOnly: []")).notes == ["injectOnly is []: no other injection is active"]
 
 
-def test_exemptions_are_there_with_their_source_and_end() -> None:
+def test_exemptions_have_their_source_and_end() -> None:
     found = report(PREMIUM, BASE)
     assert text(found)[-3:] == [
         "exemptions",
@@ -132,7 +132,7 @@ def test_unknown_namespace(known: Answer, note: str) -> None:
     assert report(BASE, known=known).notes == [note]
 
 
-def test_skipped_document_is_named() -> None:
+def test_conflicting_document_is_named() -> None:
     low = layer("low", "rules: {gpus: {max: 2}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]")
     high = layer("high", "priority: 1\nrules: {gpus: {min: 3}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]")
     found = report(low, high)
@@ -140,7 +140,7 @@ def test_skipped_document_is_named() -> None:
     assert [name for name, _ in found.exemptions] == ["low"]
 
 
-def test_as_yaml_it_is_one_policy_document_with_the_sources_next_to_it() -> None:
+def test_yaml_output_is_one_document_with_sources_in_comments() -> None:
     found = report(PREMIUM, BASE)
     written = found.as_yaml()
     assert written.startswith("# the mode is warn, by premium: no rule does more than warn\napiVersion: ")
@@ -156,7 +156,7 @@ def test_as_yaml_it_is_one_policy_document_with_the_sources_next_to_it() -> None
     assert load_policy(written).document == found.merged.document
 
 
-def test_names_cannot_write_to_the_terminal() -> None:
+def test_control_characters_in_names_are_replaced() -> None:
     found = report(layer("\x1b[2Jbase\n", "mode: warn"))
     assert "\x1b" not in "".join(text(found)) + found.as_yaml()
     assert "mode: warn  # \N{REPLACEMENT CHARACTER}[2Jbase\N{REPLACEMENT CHARACTER}\n" in found.as_yaml()

@@ -39,7 +39,7 @@ def first_tests(path: str) -> Any:
         ("--set", "injections.labels.job[cost-centre]='4711'", "--set", "injections.job-timeout.default=1h"),
     ],
 )
-def test_what_it_writes_is_good_and_passes(options: tuple[str, ...]) -> None:
+def test_written_policy_is_valid_and_its_test_passes(options: tuple[str, ...]) -> None:
     written = run("new", "first", *options, "--into", "policies")
     assert (written.exit_code, written.stderr) == (0, "")
     assert written.stdout == f"{Path('policies/first.yaml')}\n{Path('policies/tests/first.yaml')}\n"
@@ -65,12 +65,12 @@ def test_first_test_expects_the_verdict_on_the_job() -> None:
     assert outside == {"name": "the same job in another namespace"}
 
 
-def test_built_in_policy_accepts_its_job() -> None:
+def test_sample_job_is_valid() -> None:
     run("new", "first", "--into", ".")
     assert first_tests("tests/first.yaml") == [{"name": "a job where the policy is in force"}]
 
 
-def test_a_job_of_ones_own() -> None:
+def test_first_test_with_a_job_of_the_user() -> None:
     Path("job.yaml").write_text(yaml.dump(changed({"metadata.name": "mine"})))
     assert run("new", "first", "--job", "job.yaml", "--into", ".").exit_code == 0
     assert "name: mine" in Path("tests/first.yaml").read_text()
@@ -94,7 +94,7 @@ def test_a_job_of_ones_own() -> None:
         (("a", "--into", ".", "--job", "there.yaml"), "there.yaml has 0 MPIJobs; a test needs exactly one"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_written(arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_option_is_rejected_and_no_file_is_written(arguments: tuple[str, ...], said: str) -> None:
     Path("there.yaml").write_text("kind: Pod\n")
     result = run("new", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -44,7 +44,7 @@ class TestFile:
         assert found.origin == f"namespace {NAMESPACE} of {tmp_path / 'c.yaml'}"
         assert found.problems == []
 
-    def test_a_broken_policy_is_reported_and_its_last_good_document_holds(
+    def test_broken_policy_is_reported_and_its_last_valid_document_is_used(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         found = self.read(tmp_path, BROKEN, configmap("number", 3), LAST_GOOD)
@@ -73,7 +73,7 @@ class TestFile:
             (json.dumps(changed({"Worker.replicas": "many"})), 'MPIJob "train": '),
         ],
     )
-    def test_a_file_that_cannot_be_used(
+    def test_unusable_file_is_an_error(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, message: str
     ) -> None:
         if text is not None:
@@ -97,7 +97,7 @@ class TestApi:
     def read(self, api: FakeApi, tmp_path: Path, **options: Any) -> JobWorld:
         return inputs.cluster(None, kubeconfig(tmp_path / "config", api.url), NAMESPACE, **options)
 
-    def test_one_namespace_is_read_alone(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_only_the_requested_namespace_is_read(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[CONFIGMAPS]["items"] = [GOOD, BROKEN]
         api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
         found = self.read(api, tmp_path, namespace="team-a")
@@ -108,14 +108,14 @@ class TestApi:
         paths = [path for verb, path in api.calls if verb == "GET"]
         assert paths == ["/api/v1/namespaces/team-a", CONFIGMAPS, f"{CONFIGMAPS}/{REMEMBERED}"]
 
-    def test_last_good_documents_are_found(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_last_valid_documents_are_read(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[CONFIGMAPS]["items"] = [BROKEN]
         api.objects[f"{CONFIGMAPS}/{REMEMBERED}"] = LAST_GOOD
         found = self.read(api, tmp_path, namespace="team-a")
         assert [layer.document.mode for layer in found.layers] == ["audit"]
         assert found.cluster.get(NAMESPACES, "team-a") is ABSENT
 
-    def test_jobs_and_the_objects_that_rules_read(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_jobs_and_objects_for_rules_are_read(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[MPIJOBS]["items"] = [changed({"metadata.ownerReferences": [{"kind": "TrainJob"}]})]
         api.objects["/api/v1/namespaces"]["items"] = [namespace("team-a", tier="x")]
         api.objects[PRIORITIES]["items"] = [{"metadata": {"name": "high"}, "value": 1000}]
@@ -144,7 +144,7 @@ class TestApi:
             ("/api/v1/namespaces/team-a", 403, "namespaces in team-a cannot be read: forbidden: no"),
         ],
     )
-    def test_refused_list_of_policies_or_jobs_is_an_error(
+    def test_denied_list_of_policies_or_jobs_is_an_error(
         self, api: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: tuple[str, int, str]
     ) -> None:
         path, status, message = fault

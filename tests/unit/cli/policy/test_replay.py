@@ -42,7 +42,7 @@ def replay(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, given, catch_exceptions=False)
 
 
-def test_affected_jobs_by_rule_and_namespace(folder: Path) -> None:
+def test_affected_jobs_are_listed_by_rule_and_namespace(folder: Path) -> None:
     shown = replay(folder, "--policy", str(folder / "tight.yaml"), "-o", "markdown")
     assert shown.exit_code == 1
     assert shown.stdout.splitlines() == [
@@ -62,7 +62,7 @@ def test_affected_jobs_by_rule_and_namespace(folder: Path) -> None:
     ]
 
 
-def test_warnings_and_refusals_have_a_table_each(folder: Path) -> None:
+def test_warnings_and_rejections_have_separate_tables(folder: Path) -> None:
     store(folder, policy_configmap("mode: warn"), job("one", "team-a", 1))
     shown = replay(folder, "--without", "platform", "-o", "markdown")
     assert shown.exit_code == 1

@@ -46,14 +46,14 @@ def effective(folder: Path, at: str) -> Result:
 
 
 @pytest.mark.parametrize(("at", "most"), [("v1", 8), ("HEAD", 4), ("HEAD~1", 8), ("main", 4), ("main@{0}", 4)])
-def test_files_of_the_revision_are_in_force(git: Git, tmp_path: Path, at: str, most: int) -> None:
+def test_policies_are_read_from_the_revision(git: Git, tmp_path: Path, at: str, most: int) -> None:
     shown = effective(tmp_path / "policies", at)
     assert shown.exit_code == 0, shown.output
     (line,) = (line for line in shown.stdout.splitlines() if line.startswith("rules.worker-count.max "))
     assert line.split() == ["rules.worker-count.max", "base", str(most)]
 
 
-def test_a_file_that_is_gone_and_a_hash(git: Git, tmp_path: Path) -> None:
+def test_deleted_file_is_read_by_commit_hash(git: Git, tmp_path: Path) -> None:
     for file in (tmp_path / "policies").iterdir():
         file.unlink()
     (tmp_path / "policies").rmdir()
@@ -81,7 +81,7 @@ def test_unknown_revision_is_rejected(git: Git, tmp_path: Path, at: str, fault: 
     assert not (tmp_path / "x").exists()
 
 
-def test_faults_are_reported_by_the_names_in_the_repository(git: Git, tmp_path: Path) -> None:
+def test_faults_have_the_file_names_of_the_repository(git: Git, tmp_path: Path) -> None:
     git("commit", "-qam", "three")
     shown = effective(tmp_path / "policies", "HEAD")
     assert shown.exit_code == 2
@@ -99,7 +99,7 @@ def test_revision_without_policies(git: Git, tmp_path: Path, tmp_path_factory: p
         revision.load(["-"], "v1")
 
 
-def test_without_git(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_git_is_reported(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RevisionError, match="git is not installed, or not in PATH"):
         revision.load([str(tmp_path / "policies")], "v1")

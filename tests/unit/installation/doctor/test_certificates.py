@@ -35,7 +35,7 @@ def with_arguments(*arguments: str, **spec: Any) -> Any:
         (UNREAD, "", (SELF_MANAGED, "mpijob-webhook-ca")),
     ],
 )
-def test_where_the_certificates_come_from(found: Any, flag: str, expected: tuple[str, str]) -> None:
+def test_source_of_the_certificates(found: Any, flag: str, expected: tuple[str, str]) -> None:
     assert source(found, arguments(found), flag) == expected
 
 
@@ -84,7 +84,7 @@ EXTERNAL = {"metadata": {"name": "s"}, "spec": {"type": "ExternalName", "externa
         (UNREAD, 443, []),
     ],
 )
-async def test_where_replicas_are(service: Any, port: int, expected: list[tuple[str, int]]) -> None:
+async def test_addresses_of_replicas(service: Any, port: int, expected: list[tuple[str, int]]) -> None:
     api: Any = Answers(SLICES)
     assert await addresses(api, namespace="mpijob-webhook", service=service, port=port) == expected
 
@@ -101,7 +101,7 @@ async def test_closed_port_is_reported_as_unreached() -> None:
     assert [f"cannot reach 127.0.0.1:{port}" in why for why in found.unreached] == [True]
 
 
-async def test_the_lives_of_certificates_are_those_of_the_deployment() -> None:
+async def test_lifetimes_come_from_the_options_of_the_deployment() -> None:
     api: Any = Answers(ApiError(404, "not found"))
     for options, days in (({"--ca-lifetime": "90d"}, 90), ({}, 365), ({"--ca-lifetime": "soon"}, 365)):
         found = await read(

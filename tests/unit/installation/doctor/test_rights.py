@@ -32,7 +32,7 @@ OPTIONS = [*(companion.option for companion in COMPONENTS), "--conversion"]
 
 @pytest.mark.parametrize("options", [[], *([option] for option in OPTIONS), OPTIONS])
 @pytest.mark.parametrize("ca_secret", ["", "mpijob-webhook-ca"])
-def test_the_rights_are_those_of_the_manifests(ca_secret: str, options: list[str]) -> None:
+def test_checked_rights_equal_the_manifests(ca_secret: str, options: list[str]) -> None:
     files = ["base/cluster-view.yaml", "base/rbac.yaml"]
     files += ["components/self-managed-certificates/rbac.yaml"] if ca_secret else []
     files += ["components/conversion-ca-bundle/rbac.yaml"] if ca_secret and "--conversion" in options else []
@@ -52,7 +52,7 @@ def test_the_rights_are_those_of_the_manifests(ca_secret: str, options: list[str
 
 
 @pytest.mark.parametrize("options", [[], OPTIONS])
-def test_no_right_is_both_needed_and_too_much(options: list[str]) -> None:
+def test_no_right_is_both_needed_and_excess(options: list[str]) -> None:
     needed = {
         right
         for purpose in rights.purposes(LOCATION, ca_secret="mpijob-webhook-ca", options=options)
