@@ -1,4 +1,4 @@
-"""What `mpijob-webhook certs status` prints."""
+"""The output of `mpijob-webhook certs status`."""
 
 import json
 from dataclasses import replace

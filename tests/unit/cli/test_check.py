@@ -1,4 +1,4 @@
-"""`mpijob-webhook check`: the verdict on jobs in files."""
+"""`mpijob-webhook check` on jobs in files."""
 
 import json
 import os
@@ -74,13 +74,13 @@ def test_warnings_are_shown(check: Check) -> None:
 def test_unknown_injection_to_skip_is_a_warning(check: Check) -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "nothing"}})
     result = check("job.yaml", job_yaml=job)
-    told = (
+    warning = (
         '  warning: training.openshift.io/skip: no injection is called "nothing"; `mpijob-webhook rules` lists them\n'
     )
-    assert told in result.stdout
+    assert warning in result.stdout
     result = check("job.yaml", job_yaml=changed({"Worker.replicas": 1}, job))
     assert result.exit_code == 1
-    assert told in result.stdout, "it is told with a refusal too"
+    assert warning in result.stdout, "rejected jobs get the warning too"
 
 
 def test_restored_fields_of_an_update_are_reported(check: Check) -> None:
@@ -91,7 +91,7 @@ def test_restored_fields_of_an_update_are_reported(check: Check) -> None:
     assert title == "  put back from the stored job:"
     assert heading == "    mpi-env: Current MPI releases find their hosts, wait for them, and log in as the job says."
     assert path == "      + spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env:"
-    assert "    istio: " not in result.stdout, "kubectl apply leaves what a mapping has beside the file"
+    assert "    istio: " not in result.stdout, "kubectl apply keeps fields of mappings that the file does not have"
 
 
 def test_json_has_the_documented_keys(check: Check) -> None:
@@ -150,17 +150,17 @@ def test_other_api_versions_are_rejected(check: Check, version: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "said"),
+    ("version", "message"),
     [
         *((version, f"Write kubeflow.org/v2beta1, or run {CONVERTS}.") for version in OLDER_VERSIONS[:-1]),
         (OLDER_VERSIONS[-1], f"Run {CONVERTS}."),
         ("kubeflow.org/v2", "Write kubeflow.org/v2beta1."),
     ],
 )
-def test_message_for_other_api_versions(check: Check, version: str, said: str) -> None:
+def test_message_for_other_api_versions(check: Check, version: str, message: str) -> None:
     (verdict,) = as_json(check("a.yaml", "-o", "json", a_yaml={**GOOD, "apiVersion": version}))
     (cause,) = verdict["causes"]
-    assert cause["message"].endswith(f"knows only kubeflow.org/v2beta1. {said}")
+    assert cause["message"].endswith(f"knows only kubeflow.org/v2beta1. {message}")
 
 
 @pytest.mark.parametrize("version", [*OLDER_VERSIONS[:-1], "batch/v1"])
@@ -173,7 +173,7 @@ def test_other_faults_are_reported_with_a_wrong_api_version(check: Check, versio
 def test_nulls_are_dropped_like_in_the_api_server(check: Check) -> None:
     nulls = {"spec.slotsPerWorker": None, "metadata.labels": {"app": None}, "Worker.template.metadata.labels": None}
     (verdict,) = as_json(check("a.yaml", "-o", "json", a_yaml=changed(nulls)))
-    assert verdict["allowed"] is True, "null is no label's value"
+    assert verdict["allowed"] is True, "a label with null is dropped"
     operations = [operation for entry in verdict["injected"] for operation in entry["patch"]]
     assert "/metadata/labels/training.kubeflow.org~1job-type" in [operation["path"] for operation in operations]
 
@@ -225,7 +225,7 @@ def test_update_is_merged_like_kubectl_apply(check: Check) -> None:
 def test_faults_of_an_unchanged_job_are_warnings(check: Check) -> None:
     faulty = changed({"Worker.replicas": 1})
     result = check("a.yaml", "--cluster", "c.yaml", a_yaml=faulty, c_yaml=faulty)
-    assert result.exit_code == 0, "the change would be admitted"
+    assert result.exit_code == 0, "the update is admitted"
     assert "team-a/train: admitted (as a change to the job that the cluster has)\n" in result.stdout
     assert (
         "  warning: spec.mpiReplicaSpecs[Worker].replicas: it would be rejected if it were new: "
@@ -410,7 +410,7 @@ def test_pipe_is_read_like_a_file(check: Check) -> None:
 
 @pytest.mark.parametrize("form", ["text", "json", "yaml", "sarif", "junit", "github"])
 def test_control_characters_do_not_reach_the_terminal(form: str, check: Check) -> None:
-    """ESC, BEL, a carriage return and the single character CSI, in names, keys and values."""
+    """The characters are ESC, BEL, carriage return and CSI, in names, keys and values."""
     job = changed(
         {
             "metadata.name": "\x1b]0;owned\x07",
@@ -466,7 +466,7 @@ CONFIG = "kind: ConfigMap\nmetadata: {name: a}\n"
 
 
 def line(text: str, piece: str) -> int:
-    """The number of the last line that contains the text."""
+    """The number of the last line that contains `piece`."""
     return text[: text.rindex(piece)].count("\n") + 1
 
 
@@ -510,9 +510,9 @@ class TestGithub:
 
 class TestSarif:
     def log(self, result: Result) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(result.stdout)
-        assert published_schemas.faults(published_schemas.SARIF, found) == []
-        return found
+        log: dict[str, Any] = json.loads(result.stdout)
+        assert published_schemas.faults(published_schemas.SARIF, log) == []
+        return log
 
     def test_results_and_their_rules(self, check: Check) -> None:
         files = {"a.yaml": ONE_WORKER, "b.yaml": yaml.dump(SHORT_LIVED), "c.yaml": JOB}
@@ -603,7 +603,7 @@ def test_yaml_output_equals_json_output(check: Check) -> None:
     [(GOOD, 0), (SHORT_LIVED, 1), (changed({"Worker.replicas": 1}), 1)],
 )
 def test_fail_on_warn(check: Check, job: dict[str, Any], code: int) -> None:
-    """An injection is not a warning, although kubectl shows it as one."""
+    """An injection does not fail, although kubectl shows it as a warning."""
     assert check("a.yaml", "--fail-on", "warn", files={"a.yaml": job}).exit_code == code
 
 
@@ -660,7 +660,7 @@ class TestIgnoreOthers:
     OTHERS: ClassVar = {
         "package.json": {"name": "x"}, "values.yaml": "- MPIJob\n", "workflow.yaml": "name: an MPIJob\n",
         "broken.yaml": "]", "configmap.yaml": CONFIG, "list.json": "[1]",
-        # YAML of others, and what is none, in which a job is just spoken of.
+        # Files that are not Kubernetes objects and only mention MPIJob.
         "mkdocs.yml": "nav: [MPIJob.md]\nindex: !!python/name:material.emoji\n",
         ".gitlab-ci.yml": "MPIJob:\n  script: [!reference [.all, script]]\n",
         "settings.json": '// MPIJob\n{"a": 1}', "lines.json": '{"a": "MPIJob"}\n{"b": 2}\n',
@@ -707,7 +707,7 @@ class TestIgnoreOthers:
         result = check("a.yaml", *flags, files={"a.yaml": ONE_WORKER.replace("kind: MPIJob", f"kind: {kind}")})
         assert result.exit_code == 1
         assert f'kind: "{kind}" is not supported [schema] (line 2)\n     Write MPIJob.\n' in result.stdout
-        assert "1 worker, at least 2 required" in result.stdout, "in the same round"
+        assert "1 worker, at least 2 required" in result.stdout, "rules are checked too"
 
     @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
     def test_misspelt_field_api_version_is_rejected(self, flags: tuple[str, ...], check: Check) -> None:
@@ -715,14 +715,14 @@ class TestIgnoreOthers:
         assert result.exit_code == 1
         assert "Rename it to apiVersion." in result.stdout
         assert "2 refused" not in result.stdout
-        assert "1 worker, at least 2 required" in result.stdout, "in the same round"
+        assert "1 worker, at least 2 required" in result.stdout, "rules are checked too"
 
     @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
     def test_misspelt_field_kind_is_rejected(self, flags: tuple[str, ...], check: Check) -> None:
         result = check("a.yaml", *flags, files={"a.yaml": ONE_WORKER.replace("kind:", "Kind:")})
         assert result.exit_code == 1
         assert "Rename it to kind." in result.stdout
-        assert "1 worker, at least 2 required" in result.stdout, "in the same round"
+        assert "1 worker, at least 2 required" in result.stdout, "rules are checked too"
 
     @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
     @pytest.mark.parametrize("head", ["kind: MPIJob\n", "kind: MPIJob\napiVersion: kubeflow.org/v2beta1\n"])

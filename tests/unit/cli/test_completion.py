@@ -1,4 +1,4 @@
-"""Completion: by the shells, and by kubectl for its plug-in."""
+"""Completion in shells, and in kubectl for its plug-in."""
 
 import os
 import shutil
@@ -57,7 +57,7 @@ def completed(*words: str) -> list[str]:
 
 
 def test_kubectl_completes_commands_and_options() -> None:
-    """In the format of cobra: https://github.com/kubernetes/kubernetes/pull/105867."""
+    """The output has the format of cobra: https://github.com/kubernetes/kubernetes/pull/105867."""
     *offered, directive = completed("w")
     assert offered == ["why\tSay why a job does not run."]
     assert directive == ":4"
@@ -100,10 +100,10 @@ def test_help_has_the_name_of_the_plug_in(capsys: pytest.CaptureFixture[str], mo
     monkeypatch.setattr(sys, "argv", ["kubectl-mpijob", "check", "--help"])
     with pytest.raises(SystemExit):
         kubectl_plugin.main()
-    told = capsys.readouterr().out
-    assert told.startswith("Usage: kubectl mpijob check [OPTIONS] FILE...")
-    assert "\n    kubectl mpijob check job.yaml\n" in told
-    assert "mpijob-webhook check" not in told
+    output = capsys.readouterr().out
+    assert output.startswith("Usage: kubectl mpijob check [OPTIONS] FILE...")
+    assert "\n    kubectl mpijob check job.yaml\n" in output
+    assert "mpijob-webhook check" not in output
 
 
 def test_the_plug_in_is_installed() -> None:

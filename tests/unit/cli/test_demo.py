@@ -1,4 +1,4 @@
-"""The demo, run as a user runs it."""
+"""The command `demo`."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `mpijob-webhook doctor` prints."""
+"""The output of `mpijob-webhook doctor`."""
 
 import json
 from dataclasses import replace
@@ -14,7 +14,7 @@ def test_report_has_all_diagnoses() -> None:
     lines = list(report.as_text())
     assert "mpijob-webhook in namespace mpijob-webhook of the cluster at https://api.example" in lines[0]
     assert lines[-1] == "1 problem, 1 warning, 2 unknown, 8 ok"
-    assert sum("cluster-admin" in line for line in lines) == 1, "said once"
+    assert sum("cluster-admin" in line for line in lines) == 1, "a repeated fix is printed once"
     assert not report.good
     data = json.loads(json.dumps(report.as_json()))
     assert data["good"] is False

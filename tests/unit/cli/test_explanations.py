@@ -1,4 +1,4 @@
-"""The output of `explain` and `rules`, which comes from the code."""
+"""The output of `explain` and `rules`."""
 
 import json
 from typing import Annotated, Literal
@@ -18,14 +18,14 @@ from webhook.kit.settings import Action, Settings
 
 
 class Inner(Settings):
-    """Something nested."""
+    """Nested settings."""
 
     depth: float = Field(0.5, le=1, description="How deep.")
     reason: str = Field(description="Why.")
 
 
 class Example(Settings):
-    """Every kind of setting there is."""
+    """A setting of every type."""
 
     action: Action = Field(Action.OFF, description="An enum.")
     choice: Literal["one", "two", 3] = Field("one", description="A choice.")
@@ -157,15 +157,15 @@ def test_rules() -> None:
 
 
 def test_rules_as_json() -> None:
-    found = json.loads(run("rules", "-o", "json").stdout)
-    assert list(found) == ["rules", "injections"]
+    data = json.loads(run("rules", "-o", "json").stdout)
+    assert list(data) == ["rules", "injections"]
     assert {
         "id": "worker-count",
         "default": "deny",
         "summary": "The number of workers is within the limits of the policy.",
         "since": "0.1",
-    } in found["rules"]
-    assert {entry["id"] for entry in found["injections"]} == {
+    } in data["rules"]
+    assert {entry["id"] for entry in data["injections"]} == {
         e.id for e in explanations.entries() if e.kind == "injection"
     }
 

@@ -1,4 +1,4 @@
-"""The command `init`: its jobs are admitted, and it generates the examples of frameworks."""
+"""The command `init` writes admitted jobs, and generates the examples of frameworks."""
 
 from functools import partial
 from typing import Any
@@ -29,14 +29,14 @@ def job(result: Result) -> dict[str, Any]:
 
 
 def containers(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those of the launcher and of a worker."""
+    """The containers of the launcher and of a worker."""
     specs = document["spec"]["mpiReplicaSpecs"]
     launcher, worker = (specs[role]["template"]["spec"]["containers"][0] for role in ("Launcher", "Worker"))
     return launcher, worker
 
 
 def test_examples_of_frameworks_equal_its_output() -> None:
-    """`make examples` writes them."""
+    """`make examples` regenerates the files."""
     written = {path: path.read_text(encoding="utf-8") for path in first_jobs.FOLDER.iterdir()}
     assert written == first_jobs.jobs()
 
@@ -51,9 +51,11 @@ def test_framework_option_accepts_every_framework() -> None:
 def test_every_job_is_admitted_with_a_rank_for_each_gpu(
     framework: str, workers: int, gpus: int, rdma: bool, mpiuser: bool
 ) -> None:
-    wanted = {"workers": workers, "gpus": gpus, "rdma": rdma, "queue": "research", "namespace": "team-a"}
+    options = {"workers": workers, "gpus": gpus, "rdma": rdma, "queue": "research", "namespace": "team-a"}
     image = {"image": IMAGE, "mpiuser": True} if mpiuser else {}
-    (document,) = yaml.load_all(first_jobs.text(framework=framework, program=("python", "train.py"), **wanted, **image))
+    (document,) = yaml.load_all(
+        first_jobs.text(framework=framework, program=("python", "train.py"), **options, **image)
+    )
     verdict = job_check.check(Manifest("job.yaml", document), job_world.of_nothing())
     assert verdict.allowed, verdict.validation.message
     assert not verdict.validation.warned
@@ -130,7 +132,7 @@ def test_arguments_that_look_like_other_yaml_types_are_quoted(init: Check) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "Missing option '--framework'"),
         (("--framework", "pytorch"), "error: --image: no published image with PyTorch, Open MPI, sshd"),
@@ -144,10 +146,10 @@ def test_arguments_that_look_like_other_yaml_types_are_quoted(init: Check) -> No
         (("--framework", "openmpi", "--cluster", "a", "--context", "b"), "error: --cluster and --kubeconfig"),
     ],
 )
-def test_invalid_option_is_rejected(init: Check, arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_option_is_rejected(init: Check, arguments: tuple[str, ...], message: str) -> None:
     result = init(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_rejected_job_is_written_and_reported(init: Check) -> None:

@@ -1,4 +1,4 @@
-"""Injected values as `check` shows them: for each injection, its reason and the added fields."""
+"""The text about injections: for each injection, its reason and the added fields."""
 
 from typing import Any
 

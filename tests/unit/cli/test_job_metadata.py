@@ -1,4 +1,4 @@
-"""Metadata of jobs in files that the API server rejects independently of the schema and the rules."""
+"""Checks of the metadata of jobs in files. They do not depend on the schema or the rules."""
 
 from typing import Any
 

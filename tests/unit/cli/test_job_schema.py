@@ -1,4 +1,4 @@
-"""Jobs in files against the schema of MPIJobs, which the API server checks before the rules."""
+"""Checks of jobs in files against the schema of MPIJobs."""
 
 import json
 from pathlib import Path
@@ -422,14 +422,14 @@ def test_fix_for_a_number_in_place_of_text_keeps_its_spelling(tmp_path: Path, te
 
 
 def test_violations_of_rules_are_reported_together_with_schema_faults(tmp_path: Path) -> None:
-    """They check the job with the suggested fixes, so that no violation appears only in a second round."""
+    """The rules check the job with the suggested fixes, so that users see all problems at once."""
     wrong = {"Worker.replicas": REMOVE, "Worker.replica": 1, "spec.slotPerWorker": 8}
-    code, said = check(tmp_path, changed(wrong))
+    code, problems = check(tmp_path, changed(wrong))
     assert code == 1
-    assert "2 problems" not in said
-    assert "replica: is not a field" in said
-    assert "slotPerWorker: is not a field" in said
-    assert "1 worker, at least 2 required [worker-count]" in said
+    assert "2 problems" not in problems
+    assert "replica: is not a field" in problems
+    assert "slotPerWorker: is not a field" in problems
+    assert "1 worker, at least 2 required [worker-count]" in problems
     assert check(tmp_path, changed({"Worker.replicas": 2}))[0] == 0
 
 
@@ -460,15 +460,15 @@ def test_duplicate_is_reported_once(tmp_path: Path, changes: Json, path: str) ->
 
 
 def test_rules_do_not_report_a_field_of_an_unusable_type(tmp_path: Path) -> None:
-    code, said = check(tmp_path, changed({"spec.mpiReplicaSpecs.Worker": [], "spec.slotPerWorker": 1}))
+    code, problems = check(tmp_path, changed({"spec.mpiReplicaSpecs.Worker": [], "spec.slotPerWorker": 1}))
     assert code == 1
-    assert "spec.mpiReplicaSpecs[Worker]: must be a mapping, not a list" in said
-    assert "spec.slotPerWorker: is not a field" in said
-    assert "worker-count" not in said
+    assert "spec.mpiReplicaSpecs[Worker]: must be a mapping, not a list" in problems
+    assert "spec.slotPerWorker: is not a field" in problems
+    assert "worker-count" not in problems
 
 
 def test_schema_with_references_is_read() -> None:
-    """As in the OpenAPI document of an API server."""
+    """The OpenAPI document of an API server uses references."""
     definitions = {"Meta": {"type": "object", "properties": {"a": {"type": "string"}}}}
     openapi = {
         "type": "object",

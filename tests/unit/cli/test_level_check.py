@@ -1,4 +1,4 @@
-"""`mpijob-webhook check --level`: the verdict of a Pod Security level on any workload, without a cluster."""
+"""`mpijob-webhook check --level` checks any workload against a Pod Security level, without a cluster."""
 
 import json
 from pathlib import Path
@@ -23,14 +23,14 @@ RESTRICTED = LevelVersion(Level.RESTRICTED, LATEST)
 
 
 def run(tmp_path: Path, *documents: Any, level: str = "restricted", flags: tuple[str, ...] = ()) -> Result:
-    """The command on a file with these objects."""
+    """Run the command on a file with these objects."""
     file = tmp_path / "objects.yaml"
     file.write_text("\n---\n".join(map(json.dumps, documents)))
     return CliRunner().invoke(main, ["check", "--level", level, *flags, str(file)], catch_exceptions=False)
 
 
 def workload(api_version: str, kind: str, steps: tuple[str, ...], spec: Any, **metadata: str) -> dict[str, Any]:
-    """An object with a pod template at the end of the steps."""
+    """An object with a pod template at the path `steps`."""
     value: Any = {"spec": spec}
     for step in reversed(steps):
         value = {step: value}

@@ -61,7 +61,7 @@ def test_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 NETWORK = ["asyncio", "ssl", "aiohttp", "kubernetes", "cryptography", "prometheus_client", "structlog"]
 DECISIONS = ["pydantic", "msgspec", "yaml", "webhook.rules"]
-# pydantic looks for plugins with the first of these, once it makes a validator.
+# pydantic uses the first of these modules to find plugins when it makes a validator.
 OTHERS = ["webhook.cli.doctor", "webhook.cli.serve", "webhook.installation"]
 SLOW = ["importlib.metadata", "importlib.resources", "tempfile", "zipfile", "webhook.converters", "webhook.controllers"]
 SLOW += ["webhook.parts.older_versions.older_jobs", "webhook.parts.sagemaker.job"]
@@ -96,13 +96,13 @@ def test_program_runs_as_a_module() -> None:
 
 
 def test_name_of_the_program_is_a_constant() -> None:
-    """Except in docstrings, some of which are the help of commands."""
+    """Docstrings are an exception: some of them are help texts."""
     written = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if PROGRAM in "\n".join(texts(path))}
     assert written == {"__init__.py"}
 
 
 def texts(path: Path) -> Iterator[str]:
-    """The text in a module's code, without docstrings."""
+    """The string literals of a module, without docstrings."""
     for node in ast.walk(ast.parse(path.read_text())):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Constant) and isinstance(child.value, str) and not isinstance(node, ast.Expr):

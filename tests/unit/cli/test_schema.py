@@ -1,4 +1,4 @@
-"""`mpijob-webhook schema`: the JSON Schema of jobs agrees with `check` about the fields that it restricts."""
+"""`mpijob-webhook schema`: the JSON Schema of jobs agrees with `check`."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_schema_of_the_command(tmp_path: Path) -> None:
     schema = json.loads(result.stdout)
     assert schema == SCHEMA.schema
     assert (schema["title"], schema["additionalProperties"]) == ("MPIJob", False)
-    assert len(result.stdout) < 150_000, "an editor reads it at each start"
+    assert len(result.stdout) < 150_000, "the schema is small, because an editor reads it at each start"
     (tmp_path / "policy.yaml").write_text(f"{HEADER}rules: {{worker-count: {{max: 4}}}}\n")
     result = CliRunner().invoke(main, ["schema", "job", "--policy", str(tmp_path / "policy.yaml")])
     workers = json.loads(result.stdout)["properties"]["spec"]["properties"]["mpiReplicaSpecs"]["properties"]["Worker"]
@@ -133,7 +133,7 @@ def test_schema_has_the_limits_of_the_policy(policy: str, changes: dict[str, Any
 
 
 def agrees(job: dict[str, Any], schema: Draft202012Validator, world: JobWorld) -> None:
-    """The schema finds an error in a job if and only if `check` rejects the job."""
+    """Assert that the schema rejects a job if and only if `check` rejects it."""
     found = [error.message for error in schema.iter_errors(job)]
     verdict = check(Manifest("a.yaml", job), world)
     assert bool(found) == (not verdict.allowed), (found, verdict.validation.message)

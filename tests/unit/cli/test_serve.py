@@ -1,4 +1,4 @@
-"""The command `serve`: its options become the settings of the process."""
+"""The options of the command `serve` become the settings of the process."""
 
 import gc
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ def run(*arguments: str) -> Result:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[process.ServeSettings]]:
-    """The settings that `serve` was run with."""
-    seen: list[process.ServeSettings] = []
+    """Runs `serve`, and returns the settings of the process."""
+    settings_of_runs: list[process.ServeSettings] = []
 
     def run(settings: process.ServeSettings) -> int:
-        seen.append(settings)
+        settings_of_runs.append(settings)
         return 3
 
     monkeypatch.setattr(process, "run", run)
-    yield seen
-    gc.enable()  # as the true one does
+    yield settings_of_runs
+    gc.enable()  # like the real function
 
 
 def test_serve_by_default(served: list[process.ServeSettings]) -> None:

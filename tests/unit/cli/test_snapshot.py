@@ -1,4 +1,4 @@
-"""`mpijob-webhook snapshot`, from a fake API server to the file and back."""
+"""`mpijob-webhook snapshot` writes the objects of a fake API server to a file, which is read again."""
 
 import json
 from collections.abc import Iterator
@@ -60,9 +60,9 @@ def taken(api: FakeApi, folder: Path, *arguments: str, code: int = 0) -> Snapsho
     """The cluster view from the file."""
     result = run(api, folder, "-o", str(folder / "c.yaml"), "--force", *arguments)
     assert result.exit_code == code, result.stderr
-    found, errors = files.load([str(folder / "c.yaml")])
+    manifests, errors = files.load([str(folder / "c.yaml")])
     assert not errors
-    return Snapshot(manifest.document for manifest in found)
+    return Snapshot(manifest.document for manifest in manifests)
 
 
 def test_read_kinds_are_complete_even_if_empty(api: FakeApi, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_denied_or_missing_kinds_are_unknown(api: FakeApi, tmp_path: Path) -> No
     assert "namespaces: 0\n" in result.stderr
     assert "  persistentvolumeclaims: 'forbidden: " in result.stdout
     del api.refusals["GET", CLAIMS]
-    assert run(api, tmp_path).exit_code == 0, "what is not installed is no fault"
+    assert run(api, tmp_path).exit_code == 0, "kinds that are not installed are no problem"
 
 
 def test_only_fields_for_rules_are_written(api: FakeApi, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_unreadable_policies_are_reported(api: FakeApi, tmp_path: Path) -> None:
 
 class TestNamespaces:
     def view(self, api: FakeApi, folder: Path) -> Snapshot:
-        """team-a and team-b, for a user who may not list namespaces or read other namespaces."""
+        """The view on team-a and team-b of a user without rights in other namespaces."""
         api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
         for resource in watched_resources():
             if resource.is_namespaced and resource.place is None:
@@ -223,7 +223,7 @@ def test_file_is_readable_by_its_owner_only_and_is_not_overwritten(api: FakeApi,
     assert target.read_text() == "mine"
     assert run(api, tmp_path, "-o", str(target), "--force").exit_code == 0
     assert target.read_text().startswith("# ")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.yaml", "config"], "nothing is left over"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.yaml", "config"], "no temporary file is left"
 
 
 def test_failed_snapshot_is_an_error(api: FakeApi, tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_broken_first_object_is_an_error(head: dict[str, Any], message: str) -> 
 
 
 def test_objects_of_kinds_that_are_not_in_the_head_are_used() -> None:
-    """So a snapshot stays incomplete when kubectl's output is added to it."""
+    """Adding kubectl's output to a snapshot does not make its kinds complete."""
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {"limitranges": {}}}
     view = Snapshot([head, namespace("team-a")])
     assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {})

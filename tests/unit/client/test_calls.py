@@ -1,4 +1,4 @@
-"""The API server's clock, estimated from its answers."""
+"""The time of the API server, which is computed from the dates of its answers."""
 
 import time
 from datetime import UTC, datetime
@@ -16,17 +16,17 @@ def test_time_comes_from_the_api_server(monkeypatch: pytest.MonkeyPatch, skew: f
     monkeypatch.setattr(time, "monotonic", lambda: 1024.0)
     anything: Any = None
     client = Client(anything, "https://api", anything)
-    assert client.now() == ours  # no answer has arrived
+    assert client.now() == ours  # before the first answer
     client._adjust_clock(datetime.fromtimestamp(int(ours + skew), UTC), sent=1023.9)
     assert abs(client.now() - (ours + skew)) <= 1
     before = client.now()
-    # dates have whole seconds, so this is not a step
+    # dates have whole seconds, so the time must not change
     client._adjust_clock(datetime.fromtimestamp(int(before), UTC), sent=1023.9)
     assert client.now() == before
 
 
 def test_slow_answer_does_not_set_the_clock_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replicas under load would disagree on the time."""
+    """Otherwise replicas under load would have different times."""
     monkeypatch.setattr(time, "monotonic", lambda: 1024.0)
     anything: Any = None
     client = Client(anything, "https://api", anything)
@@ -35,7 +35,7 @@ def test_slow_answer_does_not_set_the_clock_back(monkeypatch: pytest.MonkeyPatch
     client._adjust_clock(datetime.fromtimestamp(1_699_999_996, UTC), sent=1019.0)
     assert client.now() == before
     client._adjust_clock(datetime.fromtimestamp(1_699_999_990, UTC), sent=1019.0)
-    assert client.now() == 1_699_999_996, "it was set back at least so far"
+    assert client.now() == 1_699_999_996, "the clock was set back at least by this"
 
 
 def test_adjusted_clock_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Each field of a kubeconfig is supported or rejected, never ignored."""
+"""Fields of a kubeconfig are supported or rejected, but not ignored."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ async def ask(access: Access | Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "given", "sent"),
+    ("user", "impersonation", "sent"),
     [
         ({}, Impersonation(), []),
         (ALICE, Impersonation(), HEADERS),
@@ -55,10 +55,10 @@ async def ask(access: Access | Path) -> None:
     ],
 )
 async def test_impersonation_is_sent_with_every_request(
-    user: dict[str, Any], given: Impersonation, sent: list[tuple[str, str]], tmp_path: Path
+    user: dict[str, Any], impersonation: Impersonation, sent: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     with fake_api() as api:
-        await ask(Access(with_user(tmp_path / "config", api.url, **user), impersonation=given))
+        await ask(Access(with_user(tmp_path / "config", api.url, **user), impersonation=impersonation))
         assert api.impersonated == [sent]
 
 
@@ -73,13 +73,13 @@ async def test_user_of_the_context_is_used(tmp_path: Path) -> None:
 
 
 async def test_current_context_of_the_first_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both, as in kubectl: the current context of the later file is ignored, its contexts are not."""
+    """Like in kubectl, only the current context of the later file is ignored, and its contexts are merged."""
     with fake_api() as api:
-        one = kubeconfig(tmp_path / "one", api.url)
+        first = kubeconfig(tmp_path / "one", api.url)
         clusters = [{"name": "d", "cluster": {"server": "https://127.0.0.1:1"}}]
         contexts = [{"name": "y", "context": {"cluster": "d", "user": "u"}}]
         two = kubeconfig(tmp_path / "two", "", clusters=clusters, contexts=contexts, **{"current-context": "y"})
-        monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'none'}:{one}:{two}")
+        monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'none'}:{first}:{two}")
         await ask(Access())
         assert len(api.calls) == 1
         with pytest.raises(ClusterError, match="https://127"):
@@ -209,13 +209,13 @@ async def test_the_proxy_of_the_environment_is_used(
 
 
 async def test_request_uses_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not read ~/.netrc either, which is not for API servers."""
-    taken: list[object] = []
-    monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *what: taken.append(what))
+    """It also does not read ~/.netrc, which is not for API servers."""
+    threads: list[object] = []
+    monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *what: threads.append(what))
     with fake_api() as api:
         await ask(kubeconfig(tmp_path / "config", api.url))
         assert api.calls == [("GET", "/api/v1/namespaces/x")]
-    assert not taken
+    assert not threads
 
 
 def test_impersonation_by_groups_needs_a_user() -> None:

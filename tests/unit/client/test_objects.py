@@ -1,4 +1,4 @@
-"""Whole lists and single objects from a fake API server."""
+"""Reading lists and single objects from a fake API server."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from webhook.client.wire import Page, PageMetadata, WatchFault
 
 
 async def listed_names(folder: Path, *answers: Any) -> tuple[list[str], list[dict[str, str]]]:
-    """The listed names, and the queries."""
+    """(the names in the list, the queries)."""
     lists = FakeApi()
     lists.lists = list(answers)
     async with RawTestServer(lists.handle) as server:
@@ -90,7 +90,7 @@ NO_OBJECTS = ["", "hello", "<html>", "null", "[]", '"a"', b'{"a": "\xff"}', '{"a
 
 
 async def answered(folder: Path, body: str | bytes, ask: Any, **options: Any) -> Any:
-    """The result of `ask` with a client whose API server always gives this answer."""
+    """The result of `ask` with a client of an API server that always gives this answer."""
     api = FakeApi()
     api.lists = [answer(body, **options)]
     async with RawTestServer(api.handle) as server:
@@ -104,7 +104,7 @@ async def answered(folder: Path, body: str | bytes, ask: Any, **options: Any) ->
 @pytest.mark.parametrize("body", NO_OBJECTS)
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 async def test_answer_that_is_not_an_object_is_an_error(tmp_path: Path, body: str | bytes, method: str) -> None:
-    """Callers treated it as an object without fields, or got an unexpected exception."""
+    """It must not be an object without fields, and no unexpected exception."""
     with pytest.raises(ClusterError, match=r"^what answers at http://127\.0\.0\.1:\d+ is not an API server$"):
         await answered(tmp_path, body, lambda client: client.request(method, "/api/v1/namespaces/team-a"))
 
@@ -123,7 +123,7 @@ async def test_object_without_metadata_is_an_error(tmp_path: Path, body: str) ->
 
 
 async def test_request_accepts_an_answer_without_metadata(tmp_path: Path) -> None:
-    """Such as the version, or the answer to a deletion."""
+    """For example the version, or the answer to a deletion."""
     assert await answered(tmp_path, "{}", lambda client: client.request("GET", "/version")) == {}
 
 
@@ -131,7 +131,7 @@ PATH = "/api/v1/things"
 
 
 class Fetch:
-    """Answers with these pages, in turn: (items, token of the next one)."""
+    """Returns these pages in order: (items, token of the next page)."""
 
     def __init__(self, *answers: tuple[list[str], str]) -> None:
         self.answers = list(answers)
@@ -171,7 +171,7 @@ async def test_repeated_token_is_an_endless_list() -> None:
 
 
 async def test_alternating_tokens_are_an_endless_list() -> None:
-    """They were followed forever, as fast as answers arrived."""
+    """They must not be followed forever."""
     fetch = Fetch(*[(["a"], "t1"), (["b"], "t2")] * 50)
     with pytest.raises(WatchFault, match="garbage: a list without version or end"):
         await items(fetch)
@@ -179,8 +179,8 @@ async def test_alternating_tokens_are_an_endless_list() -> None:
 
 
 async def test_list_with_too_many_pages_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if each token is new."""
-    assert MAX_PAGES >= 50_000, "with the smallest pages too every cluster can be read"
+    """The limit also applies if each token is new."""
+    assert MAX_PAGES >= 50_000, "the limit is high enough for every cluster, even with the smallest pages"
     monkeypatch.setattr(paging, "MAX_PAGES", 50)
     fetch = Fetch(*((["a"], f"t{number}") for number in range(51)))
     with pytest.raises(WatchFault, match="garbage: a list of more than 50 pages"):

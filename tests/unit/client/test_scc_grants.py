@@ -1,4 +1,4 @@
-"""Which SCCs accounts may use: the queries, how long answers are cached, and unknown answers."""
+"""Reading the SCCs of accounts: the queries, the cache, and missing answers."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ GROUPS = ["system:serviceaccounts", "system:serviceaccounts:team-a", "system:aut
 
 
 class Api:
-    """An API server that allows these SCCs."""
+    """An API server that allows the use of these SCCs."""
 
     def __init__(self, *allowed: str, error: Exception | None = None) -> None:
         self.allowed, self.error = allowed, error

@@ -1,4 +1,4 @@
-"""The watch protocol without faults, and its effects on readers and listeners."""
+"""Watches without faults: requests, records and listeners."""
 
 import asyncio
 from dataclasses import replace
@@ -115,16 +115,16 @@ async def test_regular_end_is_followed_by_a_watch_from_the_last_version(world: W
 
 
 async def test_length_of_a_watch_is_random(world: World) -> None:
-    drawn = []
+    ranges = []
 
     def uniform(low: float, high: float) -> float:
-        drawn.append((low, high))
+        ranges.append((low, high))
         return 251.7
 
     world.uniform = uniform
     world.start(world.watch())
     await world.until(lambda: len(world.api.requests) == 2)
-    assert drawn == [WATCH_SECONDS]
+    assert ranges == [WATCH_SECONDS]
     assert world.api.queries(watch=True)[0]["timeoutSeconds"] == "252"
 
 
@@ -148,11 +148,11 @@ async def test_records_are_unknown_before_the_first_list_is_complete(world: Worl
 
 
 async def test_records_become_unknown_when_they_are_too_old(world: World) -> None:
-    written = asyncio.Event()
+    requested = asyncio.Event()
     more = asyncio.Event()
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
-        written.set()
+        requested.set()
         await more.wait()
         return await stream(bookmark(8))(request)
 
@@ -161,7 +161,7 @@ async def test_records_become_unknown_when_they_are_too_old(world: World) -> Non
     watch = world.watch()
     assert watch.age == float("inf")
     world.start(watch)
-    await written.wait()
+    await requested.wait()
     assert watch.age == 0
     world.time.now += 300
     assert (watch.age, watch.get("a"), watch.stale) == (300, Thing("a", 0), True)
@@ -188,7 +188,7 @@ async def test_silent_watch_is_followed_by_a_list(world: World) -> None:
     world.start(watch)
     await world.until(lambda: len(world.api.queries(watch=False)) == 3)
     assert world.time.sleeps == []
-    # 0 s, 300 s and 600 s, then the list; twice. Another one may have started since.
+    # Watches at 0 s, 300 s and 600 s, then a list, two times. A further watch may have started.
     assert ["watch" in request.query for request in world.api.requests][:9] == [False, True, True, True] * 2 + [False]
 
 
@@ -205,12 +205,12 @@ async def test_only_the_unreadable_object_is_unknown(world: World) -> None:
         )
     ]
     watch = world.watch()
-    seen: list[object] = []
-    watch.store.on_change(lambda key, *_: seen.append((key, watch.get("a"), watch.get("b"), watch.get("c"))))
+    changes: list[object] = []
+    watch.store.on_change(lambda key, *_: changes.append((key, watch.get("a"), watch.get("b"), watch.get("c"))))
     world.start(watch)
     await world.until(lambda: watch.events == 6)
     two, five = Thing("b", 2), Thing("a", 5)
-    assert seen == [("b", UNKNOWN, two, ABSENT), ("b", UNKNOWN, UNKNOWN, ABSENT), ("a", five, UNKNOWN, UNKNOWN)]
+    assert changes == [("b", UNKNOWN, two, ABSENT), ("b", UNKNOWN, UNKNOWN, ABSENT), ("a", five, UNKNOWN, UNKNOWN)]
     assert [watch.get(name) for name in "abc"] == [five, ABSENT, ABSENT]
     assert watch.reason == ""
     skipped = [(fields["name"], fields["error"]) for fields in world.log.events("object skipped")]
@@ -221,18 +221,18 @@ async def test_a_listener_that_raises_stops_neither_the_watch_nor_the_next_liste
     world.api.lists = [page(thing("a"))]
     world.api.watches = [stream(event("ADDED", "b", 8))]
     watch = world.watch()
-    told: list[str] = []
+    calls: list[str] = []
 
     def broken(*_: object) -> None:
         raise RuntimeError("secret")
 
     watch.store.on_change(broken)
-    watch.store.on_change(lambda key, *_: told.append(key))
+    watch.store.on_change(lambda key, *_: calls.append(key))
     watch.store.on_list(broken)
-    watch.store.on_list(lambda: told.append("list"))
+    watch.store.on_list(lambda: calls.append("list"))
     world.start(watch)
     await world.until(lambda: watch.events == 1)
-    assert told == ["a", "list", "b"]
+    assert calls == ["a", "list", "b"]
     errors = [fields["error"] for fields in world.log.events("listener failed")]
     assert len(errors) == 3
     assert all(error.startswith("RuntimeError at ") and "secret" not in error for error in errors)
@@ -268,14 +268,14 @@ async def test_too_large_page_is_requested_again_with_fewer_objects(
     watch = world.watch(replace(THINGS, page=16))
     world.start(watch)
     await world.until(lambda: watch.synced)
-    asked = [(query["limit"], query.get("continue")) for query in world.api.queries(watch=False)]
-    assert asked == [("16", None), ("4", None), ("4", "t1"), ("1", "t1"), ("1", "t3")]
+    requested = [(query["limit"], query.get("continue")) for query in world.api.queries(watch=False)]
+    assert requested == [("16", None), ("4", None), ("4", "t1"), ("1", "t1"), ("1", "t3")]
     assert set(watch.store.records) == set("abe")
     assert (watch.restarts, world.time.sleeps) == ({}, [])
 
 
 class Lists:
-    """A connection whose lists raise these faults in turn and then return one page each. Watches are denied."""
+    """A connection whose lists raise these faults in order, and then return one page. Watches fail."""
 
     def __init__(self, *faults: FaultReason | None) -> None:
         self.faults = list(faults)
@@ -295,7 +295,7 @@ class Lists:
 
 
 async def limits(world: World, page: int, *faults: FaultReason | None) -> list[int]:
-    """The limits of the first ten lists."""
+    """The parameter `limit` of the first ten lists."""
     lists = Lists(*faults)
     watch = world.watch(replace(THINGS, page=page), lists)
     async with at_work(watch.run):
@@ -304,15 +304,15 @@ async def limits(world: World, page: int, *faults: FaultReason | None) -> list[i
 
 
 async def test_pages_get_smaller_after_timeouts_and_larger_after_success(world: World) -> None:
-    """After an outage each list had one object per page, until a restart."""
+    """Otherwise lists would have one object per page after an outage, until a restart."""
     assert LEAST_PAGE == 16
     stalled = [FaultReason.STALLED] * 5
     assert await limits(world, 250, *stalled) == [250, 62, 16, 16, 16, 16, 32, 64, 128, 250]
-    assert await limits(world, 8, *stalled) == [8] * 10, "where the usual is less, it is not more"
+    assert await limits(world, 8, *stalled) == [8] * 10, "a smaller default page size is not increased"
 
 
 async def test_pages_get_larger_after_an_expired_token(world: World) -> None:
-    """It would never be complete."""
+    """Otherwise the list would never be complete."""
     stalled, expired = [FaultReason.STALLED] * 3, [FaultReason.EXPIRED] * 2
     assert (await limits(world, 250, *stalled, *expired))[:7] == [250, 62, 16, 16, 32, 64, 128]
 
@@ -336,7 +336,7 @@ async def test_other_tasks_run_while_a_large_page_is_decoded(world: World) -> No
     world.api.lists = [page(*(thing(f"thing-{number}") for number in range(500)))]
     turns = 0
 
-    async def others() -> None:
+    async def other_task() -> None:
         nonlocal turns
         while not watch.synced:
             turns += bool(decoded)
@@ -349,7 +349,7 @@ async def test_other_tasks_run_while_a_large_page_is_decoded(world: World) -> No
 
     watch = world.watch(Kind("things", THINGS.path, key=by_name, project=count))
     world.start(watch)
-    await others()
+    await other_task()
     assert len(decoded) == 500
     assert turns >= 500 // MAX_OBJECTS_AT_STRETCH
 

@@ -1,4 +1,4 @@
-"""The consequences of each fault of a watch: pauses, lists, and answers to readers in the meantime."""
+"""Faults of watches: the pauses and lists that follow, and the records in the meantime."""
 
 import asyncio
 from typing import Any
@@ -73,13 +73,13 @@ async def test_old_records_are_used_until_the_list_after_an_expired_version_is_c
 
 @pytest.mark.parametrize("gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["HTTP", "event"])
 async def test_list_after_an_expired_version_does_not_wait(world: World, gone: Any) -> None:
-    """It waited for up to 30 s and admitted jobs by records from before the outage."""
+    """A pause of up to 30 s would mean that jobs are admitted by records from before the outage."""
     world.api.lists = [page(thing("a")), refused(500), page(thing("b")), page(thing("c"))]
     world.api.watches = [*[refused(503)] * 4, gone, *[gone] * 2, stream()]
     watch = world.watch()
     world.start(watch)
     await world.until(lambda: len(world.api.queries(watch=True)) == 8)
-    # Four failures; no pause before the list, but one after the list fails; a useless list is followed by a pause too.
+    # Four failures, no pause before the list, a pause after the failed list, and a pause after each useless list.
     assert world.time.sleeps == [1, 2, 4, 8, 30, 30, 30]
     assert ["watch" in request.query for request in world.api.requests] == [
         *[False, True, True, True, True, True],
@@ -90,16 +90,14 @@ async def test_list_after_an_expired_version_does_not_wait(world: World, gone: A
 @pytest.mark.parametrize(
     "failing",
     [
-        pytest.param(
-            (stream(error(410)), [page(thing("b"), token="2"), refused(500)]), id="lists of which a part comes"
-        ),
-        pytest.param((stream(error(500)), []), id="watches that begin with an error"),
-        pytest.param((stream(b"{\n"), []), id="watches that begin with nonsense"),
-        pytest.param((stream(then="abort"), []), id="watches that are cut at once"),
+        pytest.param((stream(error(410)), [page(thing("b"), token="2"), refused(500)]), id="incomplete lists"),
+        pytest.param((stream(error(500)), []), id="watches that start with an error"),
+        pytest.param((stream(b"{\n"), []), id="watches that start with invalid JSON"),
+        pytest.param((stream(then="abort"), []), id="watches that are cut immediately"),
     ],
 )
 async def test_failed_answer_does_not_reset_the_age(world: World, failing: Any) -> None:
-    """Each contact reset the age, so no alert on it could fire."""
+    """Otherwise the alert on the age would never fire."""
     watches, lists = failing
     world.api.lists = [page(thing("a")), *lists * 50]
     world.api.watches = [watches]
@@ -223,7 +221,7 @@ async def test_kind_becomes_unknown_when_rights_are_removed(world: World) -> Non
     a = Thing("a", 0)
     assert answers == [a, a, UNKNOWN, UNKNOWN]
     assert (watch.synced, watch.reason) == (False, "forbidden: gone")
-    assert len(world.api.queries(watch=True)) == 1  # from then on it lists first
+    assert len(world.api.queries(watch=True)) == 1  # after the denial, each attempt starts with a list
 
 
 @pytest.mark.parametrize("status", [403, 404])
@@ -302,7 +300,7 @@ async def test_list_without_an_answer_times_out(monkeypatch: pytest.MonkeyPatch)
         task = world.start(watch)
         await world.until(lambda: watch.synced)
         task.cancel()
-    assert watch.restarts.keys() == {FaultReason.STALLED}  # on a busy machine there may be several
+    assert watch.restarts.keys() == {FaultReason.STALLED}  # on a busy machine the list may time out several times
 
 
 async def test_run_ends_when_it_is_cancelled(world: World) -> None:
@@ -327,7 +325,7 @@ async def test_fault_is_logged_when_it_starts_and_changes(world: World) -> None:
 
 
 HTML = "<html>Bad gateway</html>"
-# In ten minutes: six quick attempts, then one in 15 to 30 s. A fault in a watch may cost a list with each attempt.
+# Attempts in ten minutes: six quick ones, then one every 15 to 30 s.
 SLOWEST, FASTEST = 24, 44
 
 
@@ -369,7 +367,7 @@ async def test_faults_do_not_flood_the_server(
     await world.spend(watch, 600)
     attempts = len(world.time.sleeps)
     if reason is FaultReason.FORBIDDEN and only != "watch":
-        # Each is a line in the cluster's audit log, and rights rarely change.
+        # Each denial is a line in the cluster's audit log, and rights rarely change.
         assert attempts <= BELIEVED + 1 + 600 / (DENIED_DELAY / 2)
     else:
         assert SLOWEST <= attempts <= FASTEST

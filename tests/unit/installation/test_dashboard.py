@@ -1,4 +1,4 @@
-"""The dashboards: their page names every panel, and every query is about metrics and labels that exist."""
+"""The dashboards: their page, their panels and their queries."""
 
 import re
 from itertools import pairwise
@@ -51,7 +51,7 @@ FOREIGN = {
 }
 METRIC = re.compile(r"\b(?:[a-z_]+:)?(?:mpijob|training_operator|apiserver|process|kube|container|DCGM)_[\w:]+")
 SCRAPED = {"pod", "instance"}
-"""Labels that everything has which is scraped by a ServiceMonitor."""
+"""Labels of all metrics that a ServiceMonitor scrapes."""
 
 
 def series(metric: Metric) -> dict[str, set[str]]:
@@ -108,7 +108,7 @@ def test_queries_use_existing_metrics_and_labels(expr: str) -> None:
     assert names
     assert names <= KNOWN.keys()
     labels = {label for selector in re.findall(r"\{([^}]*)\}", expr) for label in re.findall(r"(\w+)[!=]", selector)}
-    made = set(re.findall(r'"(\w+)", "[^"]*", "\w*", "', expr))  # by label_replace
+    made = set(re.findall(r'"(\w+)", "[^"]*", "\w*", "', expr))  # labels that label_replace adds
     for label in (labels | grouped(expr)) - made:
         assert any(label in KNOWN[name] | SCRAPED for name in names), label
 
@@ -119,7 +119,7 @@ def test_every_query_is_valid_in_prometheus(tmp_path: Path) -> None:
 
 
 def test_bars_include_the_first_value_and_values_after_restarts(tmp_path: Path) -> None:
-    """For an existing series, a new one, one whose process restarted, and one that ended."""
+    """The series are: an existing one, a new one, one whose process restarted, and one that ended."""
     series = {"stays": "5+0x30 5+1x10", "comes": "_x20 3+0x20", "again": "9+0x10 9+1x10 0+1x20", "goes": "7+0x20 8x5"}
     (expr,) = (query for query in QUERIES if "mpijob_webhook_deadline_events_total[" in query)
     counted = expr.replace("mpijob_webhook_deadline_events_total", "n_total").replace("outcome", "rule")

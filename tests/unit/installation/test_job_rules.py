@@ -1,4 +1,4 @@
-"""The recording rules that combine the replicas' job metrics, computed by Prometheus' own promtool."""
+"""The recording rules that combine the job metrics of replicas, tested with promtool of Prometheus."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from webhook.server.metrics import JOB_PREFIX
 
 CREATED = f"{JOB_PREFIX}created_total"
 RUNNING = f"{JOB_PREFIX}running"
-# Every replica counts all jobs, one each minute: after an hour the first is replaced by one that starts at 0.
+# Each replica counts all jobs, one per minute. After an hour the first replica is replaced by one that starts at 0.
 SERIES = {
     f'{CREATED}{{namespace="team-a",pod="first"}}': "100+1x60",
     f'{CREATED}{{namespace="team-a",pod="second"}}': "_x50 0+1x70",
@@ -53,7 +53,7 @@ def test_restarted_replicas_do_not_change_the_sums(tmp_path: Path) -> None:
 
 
 def test_gpu_hours_are_the_sum_of_minutes(tmp_path: Path) -> None:
-    """Both replicas report all jobs, and one is replaced: 8 GPUs for an hour and 2 for half an hour are 9 hours."""
+    """Both replicas report all jobs, and one is replaced. 8 GPUs for an hour and 2 for half an hour are 9 hours."""
     of = f'{JOB_PREFIX}user_gpus_in_use{{namespace="team-a",user="alice",resource="nvidia.com/gpu"'
     series = {f'{of},pod="first"}}': "_x10 8x19 10x9 _x60", f'{of},pod="second"}}': "_x10 8x29 10x29 stale"}
     recorded = "namespace_user:training_operator_mpijob_gpus_in_use:max"

@@ -20,7 +20,7 @@ OVERLAYS = ("default", "cert-manager", "openshift")
 COMPONENTS = {path.name for path in (MANIFESTS / "components").iterdir()}
 # Metrics of the API server, https://kubernetes.io/docs/reference/instrumentation/metrics/
 FOREIGN = {
-    "mpijob_gpu_utilization",  # recorded
+    "mpijob_gpu_utilization",  # from recording rules
     "apiserver_admission_webhook_rejection_count",
     "apiserver_admission_webhook_fail_open_count",
     "apiserver_admission_webhook_admission_duration_seconds_bucket",
@@ -33,19 +33,19 @@ def documents(path: str) -> list[Any]:
 
 
 def deployment() -> Any:
-    (found,) = documents("base/deployment.yaml")
-    return found
+    (document,) = documents("base/deployment.yaml")
+    return document
 
 
 def arguments(component: str = "") -> list[str]:
-    """The container's arguments, with those that a component adds."""
-    found: list[str] = list(deployment()["spec"]["template"]["spec"]["containers"][0]["args"])
+    """The arguments of the container, with the arguments that a component adds."""
+    args: list[str] = list(deployment()["spec"]["template"]["spec"]["containers"][0]["args"])
     if component:
         patches = documents(f"components/{component}/kustomization.yaml")[0].get("patches", ())
         for patch in (each for each in patches if "patch" in each):
             operations = load_all(patch["patch"])[0]
-            found += [o["value"] for o in operations if o["path"].endswith("/args/-")]
-    return found
+            args += [o["value"] for o in operations if o["path"].endswith("/args/-")]
+    return args
 
 
 @pytest.mark.parametrize("name", sorted(manifests.files()))
@@ -65,7 +65,7 @@ def test_service_may_read_exactly_the_watched_resources() -> None:
             for plural in rule["resources"]
         ]
     ]
-    wanted = {
+    expected = {
         (
             resource.api_group,
             resource.plural,
@@ -74,13 +74,13 @@ def test_service_may_read_exactly_the_watched_resources() -> None:
         )
         for resource in watched_resources()
     }
-    assert set(roles) == wanted
-    assert len(roles) == len(wanted)
+    assert set(roles) == expected
+    assert len(roles) == len(expected)
     assert all("secrets" not in rule for rule in roles)
 
 
 def test_legacy_component_matches_the_code_without_match_conditions() -> None:
-    """The component changes the installed configuration to the form that the code makes for such servers."""
+    """The component changes the configuration to what the code generates for servers without match conditions."""
     client_config = registration.by_service(PROGRAM, PROGRAM)
     legacy = registration.configurations(
         client_config, labels=manifests.PART_OF, policy_namespace=PROGRAM, match_conditions=False
@@ -112,7 +112,7 @@ def test_component_adds_an_option_and_its_rights(rights: ComponentRights) -> Non
 
 @pytest.mark.parametrize("component", ["", *sorted(COMPONENTS)])
 def test_command_line_is_valid(component: str) -> None:
-    """click itself parses it; only the work of `serve` is left out."""
+    """click parses the arguments, and `serve` is not run."""
     name, *flags = arguments(component)
     context = main.commands[name].make_context(name, list(flags))
     given = {parameter for parameter in context.params if context.get_parameter_source(parameter).name == "COMMANDLINE"}  # type: ignore[union-attr]
@@ -159,7 +159,7 @@ def test_version_and_image_are_set_in_one_place() -> None:
         for path in MANIFESTS.rglob("*.yaml")
         if __version__ in re.findall(r"\d+\.\d+\.\d+", path.read_text(encoding="utf-8"))
     }
-    assert named - {"chart/Chart.yaml"} == {"base/kustomization.yaml"}, "that of the chart is written out of the code"
+    assert named - {"chart/Chart.yaml"} == {"base/kustomization.yaml"}, "the version of the chart is generated"
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -185,7 +185,7 @@ def test_no_overlay_includes_the_hooks() -> None:
 
 
 def test_generating_spare_keys_does_not_trigger_autoscaling() -> None:
-    """Otherwise each new replica would fill its own stock and cause the next one."""
+    """Otherwise each new replica would generate spare keys too, and trigger the next replica."""
     (component,) = documents("components/hpa/kustomization.yaml")
     (rate,) = re.findall(r"--ssh-keys-rate=([\d.]+)", component["patches"][0]["patch"])
     (autoscaler,) = documents("components/hpa/autoscaler.yaml")

@@ -23,7 +23,7 @@ from webhook.server.service import StartError
 
 PREFIX = "/apis/admissionregistration.k8s.io/v1"
 MUTATING = f"{PREFIX}/mutatingwebhookconfigurations/{NAME}"
-# --register leaves it behind: it may contain policies.
+# --register does not remove the namespace, because it may contain policies.
 NAMESPACE = "/api/v1/namespaces/mpijob-webhook"
 VALIDATING = f"{PREFIX}/validatingwebhookconfigurations/{NAME}"
 OURS = {MADE_BY: BY_REGISTER}
@@ -63,7 +63,7 @@ def test_mutating_comes_before_kueue():
 
 
 def test_without_match_conditions_the_hook_for_secrets_fails_open():
-    """Otherwise a service that is down would block every Secret with an `app` label."""
+    """Otherwise every Secret with an `app` label would be blocked while the service is down."""
     ours = configurations(by_service("a", "b"), labels={}, policy_namespace="policies")[0]["webhooks"]
     older = configurations(by_service("a", "b"), labels={}, policy_namespace="policies", match_conditions=False)
     jobs, keys = older[0]["webhooks"]
@@ -102,7 +102,7 @@ async def test_install_and_remove(api, registration):
     assert api.objects[MUTATING]["webhooks"] == WANTED[0]["webhooks"]
     await registration.remove()
     assert api.objects == {}
-    await registration.remove()  # a second time does nothing
+    await registration.remove()  # a second removal does nothing
     assert len([call for call in api.calls if call[0] == "DELETE"]) == 2
 
 
@@ -194,17 +194,17 @@ async def test_installation_made_meanwhile_is_not_changed(api, registration, mon
 async def test_cancelled_removal_continues(api, registration, monkeypatch):
     await registration.install(WANTED)
     real = registration._client.request
-    asked = asyncio.Event()
+    requested = asyncio.Event()
     answer = asyncio.Event()
 
     async def slow(*args):
-        asked.set()
+        requested.set()
         await answer.wait()
         return await real(*args)
 
     monkeypatch.setattr(registration._client, "request", slow)
     closing = asyncio.create_task(registration.close())
-    await asked.wait()
+    await requested.wait()
     closing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await closing
@@ -214,14 +214,14 @@ async def test_cancelled_removal_continues(api, registration, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("minor", "known"), [("27", False), ("27+", False), ("28", True), ("28+", True), ("35", True), ("", False)]
+    ("minor", "supported"), [("27", False), ("27+", False), ("28", True), ("28+", True), ("35", True), ("", False)]
 )
-def test_match_conditions_are_used_if_the_server_supports_them(api, tmp_path, minor, known):
+def test_match_conditions_are_used_if_the_server_supports_them(api, tmp_path, minor, supported):
     api.minor = minor
     with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)):
         hook = api.objects[MUTATING]["webhooks"][1]
     assert hook["name"].startswith("ssh-keys.")
-    assert ("matchConditions" in hook, hook["failurePolicy"]) == (known, "Fail" if known else "Ignore")
+    assert ("matchConditions" in hook, hook["failurePolicy"]) == (supported, "Fail" if supported else "Ignore")
 
 
 async def test_server_without_version_has_no_match_conditions(registration, monkeypatch):
@@ -244,27 +244,27 @@ def test_service_is_registered_while_it_runs(api, tmp_path):
 
 
 def test_configurations_are_removed_before_the_service_stops(api, tmp_path):
-    left = []
+    remaining = []
 
     async def pause(_):
-        left.append(dict(api.objects))
+        remaining.append(dict(api.objects))
 
     with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)) as service:
         service.begin(service.service.drain(pause=pause)).result(30)
-    assert [set(objects) for objects in left] == [{NAMESPACE}]
+    assert [set(objects) for objects in remaining] == [{NAMESPACE}]
 
 
 def test_failed_service_removes_its_configurations(api, tmp_path):
-    seen = []
+    registered = []
 
     def fail():
-        seen.extend(api.objects)
+        registered.extend(api.objects)
         raise RuntimeError("on purpose")
 
     settings = {"register": True, "kubeconfig": kubeconfig(tmp_path / "config", api.url)}
     with pytest.raises(RuntimeError, match="on purpose"), live(**settings):
         fail()
-    assert set(seen) == {NAMESPACE, MUTATING, VALIDATING}
+    assert set(registered) == {NAMESPACE, MUTATING, VALIDATING}
     assert set(api.objects) == {NAMESPACE}
 
 
@@ -301,7 +301,7 @@ def test_unusable_kubeconfig_is_an_error(tmp_path, content, problem):
 
 
 def not_started(config):
-    """Why a service with this kubeconfig does not start, on one line."""
+    """The reason why a service with this kubeconfig does not start. It must be on one line."""
     with pytest.raises(StartError) as error, live(register=True, kubeconfig=config):
         pass
     assert "\n" not in str(error.value)

@@ -1,4 +1,4 @@
-"""The report of jobs that break the policies, starting with the worst."""
+"""The report of `policy audit`."""
 
 import json
 from datetime import date

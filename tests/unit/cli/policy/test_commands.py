@@ -1,4 +1,4 @@
-"""The commands as they are typed: output, errors, exit codes."""
+"""The commands `policy ...`: output, errors and exit codes."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
 
 
 def error(result: Result) -> str:
-    """The single line on standard error of a command that failed."""
+    """The error of a command that failed. It must be a single line."""
     assert result.exit_code == 2
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
@@ -296,7 +296,7 @@ class TestNew:
         assert "injectOnly: []" in run("new", "none", "--inject-only", "").stdout
 
     @pytest.mark.parametrize(
-        ("arguments", "said"),
+        ("arguments", "message"),
         [
             (["My_Policy"], 'the name "My_Policy" contains "M"'),
             (["a", "--policy-namespace", "x.y"], '--policy-namespace "x.y" contains "."'),
@@ -311,10 +311,10 @@ class TestNew:
             (["a", "--from", "nope.yaml"], "nope.yaml"),
         ],
     )
-    def test_invalid_option_is_rejected(self, arguments: list[str], said: str) -> None:
+    def test_invalid_option_is_rejected(self, arguments: list[str], message: str) -> None:
         result = run("new", *arguments)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert said in result.stderr
+        assert message in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ VALIDATOR = Draft202012Validator(SCHEMA)
 
 
 def nodes(node: Any) -> Iterator[dict[str, Any]]:
-    """Every schema in a schema, itself first."""
+    """The schema and all its subschemas."""
     if isinstance(node, list):
         for item in node:
             yield from nodes(item)
@@ -50,7 +50,7 @@ def test_schema_has_no_names_of_python_modules() -> None:
     assert SCHEMA["$id"].startswith("https://")
     assert SCHEMA["required"] == ["apiVersion", "kind"]
     assert json.loads(json.dumps(SCHEMA)) == SCHEMA
-    assert "webhook__" not in json.dumps(SCHEMA), "names of modules say nothing to users"
+    assert "webhook__" not in json.dumps(SCHEMA), "users do not know names of modules"
 
 
 def test_unknown_fields_are_rejected_and_each_field_is_described() -> None:
@@ -144,7 +144,7 @@ def test_accepted_values_in_the_schema_and_the_reference_agree() -> None:
     for entry in explanations.entries():
         for setting in entry.settings:
             field = f"{entry.kind}s.{entry.id}.{setting.name}".replace("[]", "[0]")
-            # For a mapping with settings of its own, these say what is accepted.
+            # The accepted values of a mapping with settings are listed at its settings.
             assert accepted(field) == ("" if setting.type == "mapping" else setting.type)
 
 

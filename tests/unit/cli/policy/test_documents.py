@@ -1,4 +1,4 @@
-"""Policy documents in files: how they are found, and the lines of their faults."""
+"""Reading policy documents from files, and the lines of their faults."""
 
 import json
 from datetime import date
@@ -39,8 +39,8 @@ def load(tmp_path: Path, text: str | bytes, name: str = "p.yaml") -> PolicyFiles
     return documents.load([str(tmp_path / name)])
 
 
-def faults(found: PolicyFiles) -> list[tuple[str, int | None]]:
-    return [(fault.field, fault.line) for policy in found.policies for fault in policy.faults]
+def faults(contents: PolicyFiles) -> list[tuple[str, int | None]]:
+    return [(fault.field, fault.line) for policy in contents.policies for fault in policy.faults]
 
 
 def test_bare_document_is_named_after_its_file(tmp_path: Path) -> None:
@@ -131,12 +131,12 @@ def test_broken_document_is_reported(tmp_path: Path, text: str | bytes, reason: 
 
 def test_custom_rule_without_a_value_for_a_usual_job_is_reported(tmp_path: Path) -> None:
     own = json.dumps({"id": "team", "expression": "object.metadata.labels['team'] == 'a'", "message": "m"})
-    found = load(tmp_path, f"{HEADER}rules: {{custom: [{own}]}}\n")
-    (policy,) = found.policies
+    contents = load(tmp_path, f"{HEADER}rules: {{custom: [{own}]}}\n")
+    (policy,) = contents.policies
     assert policy.document is not None
     (note,) = policy.notes
     assert note.startswith("rules.custom[0].expression: a usual job gives it no value, such a job is admitted: ")
-    (warning,) = validate(found.policies, today=date(2026, 11, 22)).warnings
+    (warning,) = validate(contents.policies, today=date(2026, 11, 22)).warnings
     assert warning == f"{policy.title}: {note}"
 
 
@@ -149,21 +149,21 @@ def test_missing_or_wrong_label_is_reported(tmp_path: Path, label: str) -> None:
 
 
 def test_other_objects_are_listed(tmp_path: Path) -> None:
-    found = load(tmp_path, "kind: ConfigMap\nmetadata: {name: x}\n---\nkind: Pod\n---\n" + HEADER)
-    assert [other.removeprefix(str(tmp_path)) for other in found.others] == [
+    contents = load(tmp_path, "kind: ConfigMap\nmetadata: {name: x}\n---\nkind: Pod\n---\n" + HEADER)
+    assert [other.removeprefix(str(tmp_path)) for other in contents.others] == [
         "/p.yaml, document 1: passed over ConfigMap x",
         "/p.yaml, document 2: passed over Pod",
     ]
-    assert [policy.name for policy in found.policies] == [f"{tmp_path}/p.yaml, document 3"]
+    assert [policy.name for policy in contents.policies] == [f"{tmp_path}/p.yaml, document 3"]
 
 
 def test_directory_is_read_and_missing_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text(HEADER)
     (tmp_path / "a.yml").write_text(CONFIGMAP)
-    found = documents.load([str(tmp_path / "nope"), str(tmp_path)])
-    assert [policy.name for policy in found.policies] == ["base", f"{tmp_path}/b.yaml"]
-    assert [layer.name for layer in found.layers] == ["base", f"{tmp_path}/b.yaml"]
-    assert [str(error) for error in found.errors] == [f"{tmp_path}/nope: no such file or directory"]
+    contents = documents.load([str(tmp_path / "nope"), str(tmp_path)])
+    assert [policy.name for policy in contents.policies] == ["base", f"{tmp_path}/b.yaml"]
+    assert [layer.name for layer in contents.layers] == ["base", f"{tmp_path}/b.yaml"]
+    assert [str(error) for error in contents.errors] == [f"{tmp_path}/nope: no such file or directory"]
 
 
 objects = st.fixed_dictionaries(
@@ -184,12 +184,12 @@ objects = st.fixed_dictionaries(
 @PROPERTY
 @given(objects | json_values())
 def test_any_file_is_read_as_policies_or_skipped(tmp_path_factory: Any, value: Any) -> None:
-    found = load(tmp_path_factory.mktemp("any"), json.dumps(value))
-    assert found.errors == []
-    for policy in found.policies:
+    contents = load(tmp_path_factory.mktemp("any"), json.dumps(value))
+    assert contents.errors == []
+    for policy in contents.policies:
         assert (policy.document is None) is bool(policy.faults)
     if not (isinstance(value, dict) and isinstance(value.get("items"), list)):
-        assert len(found.policies) + len(found.others) == 1
+        assert len(contents.policies) + len(contents.others) == 1
 
 
 class TestApplied:
@@ -212,7 +212,7 @@ class TestApplied:
 
     def test_deleted_policy_does_not_apply(self, tmp_path: Path) -> None:
         before = load(tmp_path, CONFIGMAP).layers
-        given = load(tmp_path, CONFIGMAP.replace("base", "new"))
-        assert [layer.name for layer in documents.applied(given, before, without=["base"])] == ["new"]
+        contents = load(tmp_path, CONFIGMAP.replace("base", "new"))
+        assert [layer.name for layer in documents.applied(contents, before, without=["base"])] == ["new"]
         with pytest.raises(KeyError):
-            documents.applied(given, before, without=["other"])
+            documents.applied(contents, before, without=["other"])

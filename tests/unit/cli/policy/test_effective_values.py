@@ -24,8 +24,8 @@ PREMIUM = layer(
 )
 
 
-def report(*layers: Layer, known: Namespace | Answer = TEAM_A, origin: str = "") -> EffectiveValues:
-    return for_namespace("team-a", known, PolicySet(layers), today=TODAY, origin=origin)
+def report(*layers: Layer, stored: Namespace | Answer = TEAM_A, origin: str = "") -> EffectiveValues:
+    return for_namespace("team-a", stored, PolicySet(layers), today=TODAY, origin=origin)
 
 
 def text(found: EffectiveValues) -> list[str]:
@@ -33,7 +33,7 @@ def text(found: EffectiveValues) -> list[str]:
 
 
 def shown(found: EffectiveValues, path: str) -> str:
-    """The line of one setting, its columns one space apart."""
+    """The line of a setting, with single spaces between the columns."""
     (line,) = [line for line in text(found) if line.startswith(f"{path} ")]
     return " ".join(line.split())
 
@@ -62,10 +62,10 @@ def test_header_lists_the_policies() -> None:
     ],
 )
 def test_without_policies(origin: str, line: str) -> None:
-    found = report(origin=origin)
-    assert text(found)[1:3] == [line, ""]
-    assert text(found)[-2:] == ["exemptions", "  none"]
-    assert {value["source"] for value in found.as_json()["values"]} == {"built-in default"}
+    values = report(origin=origin)
+    assert text(values)[1:3] == [line, ""]
+    assert text(values)[-2:] == ["exemptions", "  none"]
+    assert {value["source"] for value in values.as_json()["values"]} == {"built-in default"}
 
 
 def test_each_value_has_its_source() -> None:
@@ -81,55 +81,57 @@ def test_each_value_has_its_source() -> None:
 
 
 def test_effective_action_is_shown_if_the_mode_weakens_it() -> None:
-    found = report(PREMIUM, BASE)
-    assert shown(found, "rules.images.action") == "rules.images.action built-in default deny (warn here)"
-    assert shown(found, "rules.gpus.action") == "rules.gpus.action base off"
-    assert found.as_json()["actions"]["images"] == "warn"
-    assert found.as_json()["actions"]["gpus"] == "off"
+    values = report(PREMIUM, BASE)
+    assert shown(values, "rules.images.action") == "rules.images.action built-in default deny (warn here)"
+    assert shown(values, "rules.gpus.action") == "rules.gpus.action base off"
+    assert values.as_json()["actions"]["images"] == "warn"
+    assert values.as_json()["actions"]["gpus"] == "off"
     assert shown(report(BASE), "rules.images.action") == "rules.images.action built-in default deny"
 
 
 def test_inject_only_is_shown() -> None:
-    found = report(layer("some", "injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}"))
-    assert found.notes == ["injectOnly is [labels, istio]: no other injection is active"]
-    assert shown(found, "injectOnly") == "injectOnly some [labels, istio]"
-    assert shown(found, "injections.labels.enabled") == "injections.labels.enabled built-in default true"
-    assert shown(found, "injections.istio.enabled") == "injections.istio.enabled some false"
-    assert shown(found, "injections.mpi-env.enabled") == "injections.mpi-env.enabled built-in default true (false here)"
+    values = report(layer("some", "injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}"))
+    assert values.notes == ["injectOnly is [labels, istio]: no other injection is active"]
+    assert shown(values, "injectOnly") == "injectOnly some [labels, istio]"
+    assert shown(values, "injections.labels.enabled") == "injections.labels.enabled built-in default true"
+    assert shown(values, "injections.istio.enabled") == "injections.istio.enabled some false"
+    assert (
+        shown(values, "injections.mpi-env.enabled") == "injections.mpi-env.enabled built-in default true (false here)"
+    )
     assert report(layer("none", "injectOnly: []")).notes == ["injectOnly is []: no other injection is active"]
 
 
 def test_exemptions_have_their_source_and_end() -> None:
-    found = report(PREMIUM, BASE)
-    assert text(found)[-3:] == [
+    values = report(PREMIUM, BASE)
+    assert text(values)[-3:] == [
         "exemptions",
         "  base: from images, gpus for users u, v, ended on 2026-11-20: old",
         "  premium: from every rule for namespaces ops; service accounts ops/ci, until 2026-11-21: tests",
     ]
-    assert [(each["source"], each["reason"]) for each in found.as_json()["exemptions"]] == [
+    assert [(each["source"], each["reason"]) for each in values.as_json()["exemptions"]] == [
         ("base", "old"),
         ("premium", "tests"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("known", "note"),
+    ("stored", "note"),
     [
         (ABSENT, 'there is no namespace "team-a"'),
         (UNKNOWN, "the namespace's labels are unknown without --kubeconfig, or --cluster with namespaces"),
     ],
 )
-def test_unknown_namespace(known: Answer, note: str) -> None:
+def test_unknown_namespace(stored: Answer, note: str) -> None:
     some = layer("some", "namespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}")
-    found = report(BASE, some, known=known)
-    assert found.notes == [note, "some may apply to it or not: they are ignored here"]
-    assert "  some may apply: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(found)
-    assert shown(found, "rules.worker-count.max") == "rules.worker-count.max base 8"
-    assert shown(found, "rules.worker-count.action") == "rules.worker-count.action built-in default deny"
-    assert shown(found, "rules.images.action") == "rules.images.action built-in default deny"
-    assert found.as_json()["labels"] is None
-    assert found.as_json()["known"] is False
-    assert report(BASE, known=known).notes == [note]
+    values = report(BASE, some, stored=stored)
+    assert values.notes == [note, "some may apply to it or not: they are ignored here"]
+    assert "  some may apply: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(values)
+    assert shown(values, "rules.worker-count.max") == "rules.worker-count.max base 8"
+    assert shown(values, "rules.worker-count.action") == "rules.worker-count.action built-in default deny"
+    assert shown(values, "rules.images.action") == "rules.images.action built-in default deny"
+    assert values.as_json()["labels"] is None
+    assert values.as_json()["known"] is False
+    assert report(BASE, stored=stored).notes == [note]
 
 
 def test_conflicting_document_is_named() -> None:
@@ -141,9 +143,9 @@ def test_conflicting_document_is_named() -> None:
 
 
 def test_yaml_output_is_one_document_with_sources_in_comments() -> None:
-    found = report(PREMIUM, BASE)
-    written = found.as_yaml()
-    assert written.startswith("# the mode is warn, by premium: no rule does more than warn\napiVersion: ")
+    values = report(PREMIUM, BASE)
+    output = values.as_yaml()
+    assert output.startswith("# the mode is warn, by premium: no rule does more than warn\napiVersion: ")
     for line in (
         "mode: warn  # premium",
         "    max: 64  # premium",
@@ -152,8 +154,8 @@ def test_yaml_output_is_one_document_with_sources_in_comments() -> None:
         "  - rules:  # premium",
         "    min: 2",
     ):
-        assert line in written.splitlines()
-    assert load_policy(written).document == found.merged.document
+        assert line in output.splitlines()
+    assert load_policy(output).document == values.merged.document
 
 
 def test_control_characters_in_names_are_replaced() -> None:

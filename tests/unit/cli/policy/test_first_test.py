@@ -78,7 +78,7 @@ def test_first_test_with_a_job_of_the_user() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "Missing argument 'NAME'"),
         (("a", "--set", "mode"), "--set mode: is not PATH=VALUE, such as rules.worker-count.max=8"),
@@ -94,9 +94,9 @@ def test_first_test_with_a_job_of_the_user() -> None:
         (("a", "--into", ".", "--job", "there.yaml"), "there.yaml has 0 MPIJobs; a test needs exactly one"),
     ],
 )  # fmt: skip
-def test_invalid_option_is_rejected_and_no_file_is_written(arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_option_is_rejected_and_no_file_is_written(arguments: tuple[str, ...], message: str) -> None:
     Path("there.yaml").write_text("kind: Pod\n")
     result = run("new", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert message in result.stderr
     assert [path.name for path in Path().rglob("*.yaml")] == ["there.yaml"]

@@ -1,4 +1,4 @@
-"""The policies and objects of a cluster, from a file and from a fake API server."""
+"""Reading the policies and objects of a cluster from a file and from a fake API server."""
 
 import json
 from collections.abc import Iterator
@@ -39,10 +39,10 @@ class TestFile:
             configmap("b", HEADER, label="yes"),
             configmap("c", HEADER, namespace="x"),
         ]
-        found = self.read(tmp_path, *others, GOOD)
-        assert [(layer.name, layer.document.mode) for layer in found.layers] == [("base", "warn")]
-        assert found.origin == f"namespace {NAMESPACE} of {tmp_path / 'c.yaml'}"
-        assert found.problems == []
+        world = self.read(tmp_path, *others, GOOD)
+        assert [(layer.name, layer.document.mode) for layer in world.layers] == [("base", "warn")]
+        assert world.origin == f"namespace {NAMESPACE} of {tmp_path / 'c.yaml'}"
+        assert world.problems == []
 
     def test_broken_policy_is_reported_and_its_last_valid_document_is_used(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -100,11 +100,11 @@ class TestApi:
     def test_only_the_requested_namespace_is_read(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[CONFIGMAPS]["items"] = [GOOD, BROKEN]
         api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
-        found = self.read(api, tmp_path, namespace="team-a")
-        assert found.cluster.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
-        assert [layer.name for layer in found.layers] == ["base"]
-        assert found.problems[0].startswith('policy "broken" is broken, nothing of it is in force: ')
-        assert found.origin == f"namespace {NAMESPACE} of the cluster at {api.url}"
+        world = self.read(api, tmp_path, namespace="team-a")
+        assert world.cluster.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
+        assert [layer.name for layer in world.layers] == ["base"]
+        assert world.problems[0].startswith('policy "broken" is broken, nothing of it is in force: ')
+        assert world.origin == f"namespace {NAMESPACE} of the cluster at {api.url}"
         paths = [path for verb, path in api.calls if verb == "GET"]
         assert paths == ["/api/v1/namespaces/team-a", CONFIGMAPS, f"{CONFIGMAPS}/{REMEMBERED}"]
 
@@ -119,21 +119,21 @@ class TestApi:
         api.objects[MPIJOBS]["items"] = [changed({"metadata.ownerReferences": [{"kind": "TrainJob"}]})]
         api.objects["/api/v1/namespaces"]["items"] = [namespace("team-a", tier="x")]
         api.objects[PRIORITIES]["items"] = [{"metadata": {"name": "high"}, "value": 1000}]
-        found = self.read(api, tmp_path, jobs=True)
-        (job,) = map(json.loads, found.jobs)
+        world = self.read(api, tmp_path, jobs=True)
+        (job,) = map(json.loads, world.jobs)
         assert job["spec"] == changed()["spec"]
         assert job["metadata"]["ownerReferences"] == [{"kind": "TrainJob"}]
-        assert found.cluster.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
-        assert found.cluster.get(PRIORITY_CLASSES, "high") == PriorityClass("high", 1000)
-        assert found.cluster.get(PRIORITY_CLASSES, "low") is ABSENT
+        assert world.cluster.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
+        assert world.cluster.get(PRIORITY_CLASSES, "high") == PriorityClass("high", 1000)
+        assert world.cluster.get(PRIORITY_CLASSES, "low") is ABSENT
 
     def test_forbidden_or_missing_kind_is_unknown(self, api: FakeApi, tmp_path: Path) -> None:
         api.refusals["GET", "/api/v1/namespaces"] = 403, "namespaces is forbidden"
         del api.objects[PRIORITIES]
-        found = self.read(api, tmp_path, jobs=True)
-        assert found.cluster.get(NAMESPACES, "team-a") is UNKNOWN
-        assert found.cluster.get(PRIORITY_CLASSES, "high") is UNKNOWN
-        assert found.unread == ["no information about namespaces: forbidden: namespaces is forbidden"]
+        world = self.read(api, tmp_path, jobs=True)
+        assert world.cluster.get(NAMESPACES, "team-a") is UNKNOWN
+        assert world.cluster.get(PRIORITY_CLASSES, "high") is UNKNOWN
+        assert world.unread == ["no information about namespaces: forbidden: namespaces is forbidden"]
 
     @pytest.mark.parametrize(
         "fault",

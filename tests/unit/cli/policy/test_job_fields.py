@@ -1,4 +1,4 @@
-"""Fields of a job by the paths that messages have."""
+"""Reading and setting fields of a job by path."""
 
 import pytest
 

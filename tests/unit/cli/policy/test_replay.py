@@ -1,4 +1,4 @@
-"""`policy replay` on the jobs that exist, and its report for an issue."""
+"""`policy replay -o markdown`."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ def job(name: str, namespace: str, workers: int) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A cluster with one policy and four jobs, and policies to try."""
+    """A folder with a cluster of one policy and four jobs, and a new policy."""
     jobs = (
         job("train", "team-a", 9),
         job("small", "team-a", 2),

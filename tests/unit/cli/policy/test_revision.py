@@ -1,4 +1,4 @@
-"""Policies at a git revision, with the real git."""
+"""Policies of a git revision, with the real git."""
 
 import subprocess
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Git = Callable[..., str]
 
 @pytest.fixture
 def git(tmp_path: Path) -> Git:
-    """A repository with two commits: at most 8 workers (tag v1), then 4; a folder gets a second file then."""
+    """A repository with two commits. The first (tag v1) allows 8 workers. The second allows 4 and adds a file."""
     who = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
 
     def run(*arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""`policy test`: how it finds tests, runs them, reports failures and rejects unusable input."""
+"""`policy test` finds tests, runs them, reports failures, and rejects unusable input."""
 
 import json
 import os
@@ -34,7 +34,7 @@ tests:
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    # Every finding on it is one of the policy's.
+    # The job has no findings except those of the tested policy.
     job = changed({"Launcher.template.spec.containers.0.command": ["mpirun", "python", "train.py"]})
     Path("job.yaml").write_text(yaml.dump(job))
     Path("tier.yaml").write_text(yaml.dump(configmap("tier", HEADER + "rules: {worker-count: {max: 8}}\n")))
@@ -55,7 +55,7 @@ def of(text: str, *arguments: str, code: int | None = None) -> list[str]:
 
 
 def complaints(text: str) -> list[str]:
-    """The errors in a file that cannot be used."""
+    """The errors of an unusable file."""
     Path("t.yaml").write_text(text)
     result = run("t.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -83,20 +83,20 @@ class TestOutcomes:
         assert line.endswith("[worker-counts]; no rule is called worker-counts; did you mean worker-count?")
 
     def test_custom_rule_is_expected(self) -> None:
-        own = "rules: {custom: [{id: few, expression: job.workers < 4, message: too many}]}\n"
-        Path("tier.yaml").write_text(HEADER + own)
+        custom_rules = "rules: {custom: [{id: few, expression: job.workers < 4, message: too many}]}\n"
+        Path("tier.yaml").write_text(HEADER + custom_rules)
         assert of(one("expect: [{rule: custom/few, message: too many}]"), code=0)
         (_, line, _) = of(one("expect: [{rule: custom/fiew}]"), code=1)
         assert line.endswith("no rule is called custom/fiew; did you mean custom/few?")
 
     def test_custom_rule_that_cannot_be_evaluated_fails_the_test(self) -> None:
-        own = "rules: {custom: [{id: few, expression: object.metadata.nope == 1, message: bad%s}]}\n"
-        Path("tier.yaml").write_text(HEADER + own % "")
+        custom_rules = "rules: {custom: [{id: few, expression: object.metadata.nope == 1, message: bad%s}]}\n"
+        Path("tier.yaml").write_text(HEADER + custom_rules % "")
         (_, line) = of(one("expect: []", "rules: []\n"), code=1)
         assert line.startswith("    line 8: not expected: fault ")
         assert line.endswith("[custom/few]")
         assert of(one("expect: [{rule: custom/few, action: fault, message: nope}]"), code=0)
-        Path("tier.yaml").write_text(HEADER + own % ", onError: deny")
+        Path("tier.yaml").write_text(HEADER + custom_rules % ", onError: deny")
         assert of(one("expect: [{rule: custom/few, action: deny}]"), code=0)
 
     def test_unexpected_finding_is_reported(self) -> None:
@@ -142,15 +142,15 @@ class TestFacts:
     def test_namespace_labels_select_policies(self) -> None:
         selected = HEADER + "namespaces: {matchLabels: {size: small}}\nrules: {worker-count: {max: 3}}\n"
         Path("tier.yaml").write_text(selected)
-        refused = "expect: [{rule: worker-count}]"
-        assert of(one(refused, "namespace: {labels: {size: small}}\n"), code=0)
+        rejected = "expect: [{rule: worker-count}]"
+        assert of(one(rejected, "namespace: {labels: {size: small}}\n"), code=0)
         assert of(one("namespace: {name: other}", "namespace: {labels: {size: small}}\n"), code=0)
         Path("by-name.yaml").write_text(selected.replace("size: small", "kubernetes.io/metadata.name: team-a"))
-        assert of(one(refused).replace("tier.yaml", "by-name.yaml"), code=0)
+        assert of(one(rejected).replace("tier.yaml", "by-name.yaml"), code=0)
         in_cluster = "{apiVersion: v1, kind: Namespace, metadata: {name: team-a, labels: {size: small}}}"
-        assert of(one(f"cluster: [{in_cluster}]\n    {refused}"), code=0)
+        assert of(one(f"cluster: [{in_cluster}]\n    {rejected}"), code=0)
         Path("cluster.yaml").write_text(in_cluster)
-        assert of(one(refused, "cluster: [cluster.yaml]\n"), code=0)
+        assert of(one(rejected, "cluster: [cluster.yaml]\n"), code=0)
 
     def test_exemptions_depend_on_user_and_date(self) -> None:
         Path("tier.yaml").write_text(
@@ -164,13 +164,13 @@ class TestFacts:
         assert of(one("expect: [{rule: worker-count}]", "user: {name: eve}\ndate: 2027-01-31\n"), code=0)
 
     def test_user_may_exempt_a_job(self) -> None:
-        asked = (
+        case = (
             f'change:\n      {REPLICAS}: 9\n      metadata.annotations[training.openshift.io/exempt]: worker-count\n'
             "      metadata.annotations[training.openshift.io/exempt-reason]: OPS-43\n"
             "    expect: [{rule: worker-count, action: %s}]"
         )  # fmt: skip
-        assert of(one(asked % "exempt", "user: {name: eve, mayExempt: [worker-count]}\n"), code=0)
-        assert of(one(asked % "deny", "user: {name: eve}\n"), code=0)
+        assert of(one(case % "exempt", "user: {name: eve, mayExempt: [worker-count]}\n"), code=0)
+        assert of(one(case % "deny", "user: {name: eve}\n"), code=0)
 
     def test_job_in_the_cluster_is_updated(self) -> None:
         changes = "change: {spec.slotsPerWorker: 1}\n    "

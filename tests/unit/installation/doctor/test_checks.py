@@ -1,4 +1,4 @@
-"""The doctor's checks on an installation that matches the manifests, except for one change."""
+"""The checks of `doctor` on a healthy installation with one change."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -71,7 +71,7 @@ OF_TRAINER = HAS | dict.fromkeys(
 
 
 def limited_to(*kinds: str) -> Any:
-    """A training-operator that reconciles these kinds."""
+    """A training-operator that reconciles only these kinds."""
     found = deployment("kubeflow", "kubeflow/training-operator:v1-855e096")
     found["spec"]["template"]["spec"]["containers"][0]["args"] = [f"--enable-scheme={kind}" for kind in kinds]
     return found
@@ -88,7 +88,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"crd": converted_crd()},
         {"conversion-off": "calls this service to convert v1, but --conversion is off"},
     ),
-    "older MPIJobs that nobody converts": (
+    "older MPIJobs without a conversion webhook": (
         {"crd": crd("v1", "v2beta1")},
         {"conversion-missing": "v1 of MPIJobs is served together with other versions, without a conversion webhook"},
     ),
@@ -138,30 +138,30 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {**with_kueue(GOOD_KUEUE), "deployments": [deployment("o", "x/mpi-operator@sha256:00"), KUEUE]},
         {},
     ),
-    "an operator with the flag that a policy counts on": (
+    "an operator with the option that a policy assumes": (
         {"deployments": [with_flags("--gang-scheduling=volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
         {},
     ),
-    "the flag in a word of its own": (
+    "the value in a separate argument": (
         {"deployments": [with_flags("-gang-scheduling", "volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
         {},
     ),
-    "the flag by a variable": (
+    "the value in a variable": (
         {"deployments": [with_flags("--gang-scheduling=$(GANG)")], "policies": Policies(1, gangs={"p": "volcano"})},
         {},
     ),
-    "an operator without it": (
+    "an operator without the option": (
         {"policies": Policies(1, gangs={"p": "volcano"})},
         {
             "operator-gang": 'policy "p" assumes --gang-scheduling=volcano, but mpi-operator in mpi-operator runs '
             "without --gang-scheduling"
         },
     ),
-    "an operator with another": (
+    "an operator with a different value": (
         {"deployments": [with_flags("--gang-scheduling=mine")], "policies": Policies(1, gangs={"p": "volcano"})},
         {"operator-gang": "runs with --gang-scheduling=mine"},
     ),
-    "an operator with it and no policy": (
+    "an operator with the option and no policy": (
         {"deployments": [with_flags("--gang-scheduling=volcano")]},
         {"operator-gang": "no policy says so: jobs whose gang never starts are admitted"},
     ),
@@ -181,7 +181,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "two images": ({"pods": [pod("a:1"), pod("a:2")]}, {"images-differ": "a:1, a:2"}),
     "no Service": ({"service": None}, {"service-missing": "no Service mpijob-webhook"}),
-    "a Service of others": ({"endpoints": []}, {"service-empty": "its selector or port is wrong"}),
+    "a Service without endpoints": ({"endpoints": []}, {"service-empty": "its selector or port is wrong"}),
     "no configuration": (
         {"mutating": []},
         {"configuration-missing": "nothing is injected into jobs and jobs keep the SSH keys of the operator"},
@@ -194,7 +194,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {**with_kueue(GOOD_KUEUE), **named(registration.NAME, **{registration.MADE_BY: registration.BY_REGISTER})},
         {"configuration-development": "serve --register"},
     ),
-    "a development server and nothing else": (
+    "only a development server": (
         {
             **ON_TRIAL,
             "service": None,
@@ -206,7 +206,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         },
         {"configuration-development": "nothing is installed in mpijob-webhook"},
     ),
-    "a development server for Trainer and nothing else": (
+    "only a development server for Trainer": (
         {
             **ON_TRIAL,
             "validating": [by_register(WITH_TRAINER)],
@@ -219,11 +219,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         },
         {"configuration-development": "nothing is installed in mpijob-webhook"},
     ),
-    "a development server beside an installation": (
+    "a development server next to an installation": (
         ON_TRIAL,
         {"configuration-development": "serve --register", "hook-elsewhere": "calls https://127.0.0.1:1"},
     ),
-    "a hook of others": (
+    "an unknown hook": (
         {
             "validating": [
                 {**stored(VALIDATING), "webhooks": [*stored(VALIDATING)["webhooks"], {"name": "old.example"}]}
@@ -360,11 +360,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"policies": Policies(1, elsewhere=UNREAD)},
         {"not-known": "whether there are policies in other namespaces: no permission"},
     ),
-    "an exemption from no rule": (
+    "an exemption from unknown rules": (
         {"unknown_names": [UnknownNames("team-a/a", "training.openshift.io/exempt", ["imags", "zz"])]},
         {"asked-in-vain": 'MPIJob team-a/a has an unknown rule: "imags" (did you mean images?), "zz"'},
     ),
-    "many jobs that skip no injection": (
+    "many jobs that skip unknown injections": (
         {"unknown_names": [UnknownNames(f"a/{n}", "training.openshift.io/skip", ["istios"]) for n in range(9)]},
         {"asked-in-vain": 'a/4 has an unknown injection: "istios" (did you mean istio?); and 4 more like this'},
     ),
@@ -399,7 +399,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"probe-failed": "does not reach the service"},
     ),
     "no such namespace": ({"probe": Probe("team-a", 'namespaces "team-a" not found')}, {"probe-unknown": "not found"}),
-    "a probe that proves nothing": (
+    "an inconclusive probe": (
         {"probe": Probe("team-a"), **hook("validate", failurePolicy="Ignore")},
         {"probe-unknown": "it would also be accepted without the service", "hook-fails-open": "jobs are not checked"},
     ),
@@ -409,11 +409,13 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_findings(case: str) -> None:
     changes, expected = CASES[case]
-    found = {each.id: each for _, each in checks.run(replace(HEALTHY, **changes)) if each.severity is not Severity.OK}
-    assert set(found) == set(expected)
+    diagnoses = {
+        each.id: each for _, each in checks.run(replace(HEALTHY, **changes)) if each.severity is not Severity.OK
+    }
+    assert set(diagnoses) == set(expected)
     for id_, text in expected.items():
-        assert text in found[id_].text
-        assert found[id_].fix
+        assert text in diagnoses[id_].text
+        assert diagnoses[id_].fix
 
 
 def test_healthy_installation_has_an_ok_for_every_check() -> None:
