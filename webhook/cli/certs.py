@@ -42,9 +42,10 @@ def status(
     address: "Address | None",
     output: str,
 ) -> NoReturn:
-    """Show the certificates that are stored, trusted and served, when they expire, and what needs to be done.
+    """Show the stored, trusted and served certificates.
 
-    Only one Secret is read: the one with the CA, or the one that is mounted. No private key is shown.
+    The report has the time at which each certificate expires, and what needs to be done. Only one Secret is read: the
+    one with the CA, or the one that is mounted. No private key is shown.
 
     \b
     Examples:

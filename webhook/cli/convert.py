@@ -23,8 +23,8 @@ class OfFiles(click.Group):
 def convert() -> None:
     """Convert other jobs to MPIJobs, or MPIJobs to TrainJobs.
 
-    The MPIJobs are of kubeflow.org/v2beta1. `mpijob-webhook convert FILE...` is short for `mpijob-webhook convert
-    mpijob FILE...`.
+    `mpijob-webhook convert FILE...` is short for `mpijob-webhook convert mpijob FILE...`. The MPIJobs are of
+    kubeflow.org/v2beta1.
 
     The new jobs are written to standard output. A report on each job is written to standard error: the fields that
     moved, the fields that have a different meaning now, the fields that are lost, the remaining work, and the verdict

@@ -208,11 +208,11 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
         namespace,
         validation,
         mutation,
-        updates=stored is not None,
-        standing=standing,
-        unknown=frozenset(unknown),
-        policy=policy,
-        refused_pods=refused_pods,
+        stored is not None,
+        standing,
+        frozenset(unknown),
+        policy,
+        refused_pods,
     )
 
 

@@ -31,8 +31,8 @@ def schema() -> None:
 def job(*, policy: Path | None) -> None:
     """Write the JSON Schema of MPIJobs.
 
-    The schema has the fields of the CRD, and limits of the policy: number of workers, length of names, choices. Rules
-    that depend on several fields or on the cluster are checked only by `mpijob-webhook check`.
+    The schema has the fields of the CRD, and limits of the policy: number of workers, length of names, choices.
+    `mpijob-webhook check` also checks rules that depend on several fields or on the cluster.
 
     An editor with a YAML language server reads the name of the schema from the first line of a job file:
     # yaml-language-server: $schema=mpijob.schema.json

@@ -83,9 +83,9 @@ def serve(
 ) -> NoReturn:
     """Run the webhook until SIGTERM or Ctrl-C.
 
-    Over TLS at --listen it answers POST /mutate-mpijob, /validate-mpijob, /validate-trainer, /mutate-ssh-secret,
-    /validate-policy, and with --conversion /convert. Over plain HTTP at --ops-listen it answers GET /healthz, /readyz,
-    /metrics and /metrics/jobs.
+    Over TLS at --listen it answers POST /mutate-mpijob, /mutate-ssh-secret, /validate-mpijob, /validate-policy,
+    /validate-trainer, and with --conversion /convert. Over plain HTTP at --ops-listen it answers GET /healthz,
+    /readyz, /metrics and /metrics/jobs.
 
     --register is for a cluster on this machine: the process listens on free ports of 127.0.0.1, creates a CA, installs
     the two webhook configurations with its URL, and removes them when it ends.

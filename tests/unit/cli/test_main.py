@@ -61,8 +61,8 @@ def test_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 NETWORK = ["asyncio", "ssl", "aiohttp", "kubernetes", "cryptography", "prometheus_client", "structlog"]
 DECISIONS = ["pydantic", "msgspec", "yaml", "webhook.rules"]
-# pydantic uses the first of these modules to find plugins when it makes a validator.
 OTHERS = ["webhook.cli.doctor", "webhook.cli.serve", "webhook.installation"]
+# pydantic imports importlib.metadata when it makes a validator, to find plugins.
 SLOW = ["importlib.metadata", "importlib.resources", "tempfile", "zipfile", "webhook.converters", "webhook.controllers"]
 SLOW += ["webhook.parts.older_versions.older_jobs", "webhook.parts.sagemaker.job"]
 JOB = str(EXAMPLES / "openmpi-pi.yaml")

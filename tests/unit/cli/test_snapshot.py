@@ -270,7 +270,7 @@ def test_broken_first_object_is_an_error(head: dict[str, Any], message: str) -> 
     assert str(caught.value).startswith(message)
 
 
-def test_objects_of_kinds_that_are_not_in_the_head_are_used() -> None:
+def test_kind_that_is_not_in_the_head_stays_incomplete() -> None:
     """Adding kubectl's output to a snapshot does not make its kinds complete."""
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {"limitranges": {}}}
     view = Snapshot([head, namespace("team-a")])

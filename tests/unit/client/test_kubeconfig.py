@@ -78,8 +78,8 @@ async def test_current_context_of_the_first_file_is_used(tmp_path: Path, monkeyp
         first = kubeconfig(tmp_path / "one", api.url)
         clusters = [{"name": "d", "cluster": {"server": "https://127.0.0.1:1"}}]
         contexts = [{"name": "y", "context": {"cluster": "d", "user": "u"}}]
-        two = kubeconfig(tmp_path / "two", "", clusters=clusters, contexts=contexts, **{"current-context": "y"})
-        monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'none'}:{first}:{two}")
+        second = kubeconfig(tmp_path / "two", "", clusters=clusters, contexts=contexts, **{"current-context": "y"})
+        monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'none'}:{first}:{second}")
         await ask(Access())
         assert len(api.calls) == 1
         with pytest.raises(ClusterError, match="https://127"):

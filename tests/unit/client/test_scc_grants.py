@@ -39,9 +39,9 @@ def reader(api: Any, clock: Clock | None = None) -> GrantsReader:
     return GrantsReader(api, view(), now=clock or Clock())
 
 
-def names(found: SccGrants | None) -> set[str]:
-    assert found is not None
-    return {*found.constraints}
+def names(grants: SccGrants | None) -> set[str]:
+    assert grants is not None
+    return {*grants.constraints}
 
 
 async def test_each_scc_is_queried_with_the_groups_of_the_service_account() -> None:
@@ -68,11 +68,11 @@ async def test_answers_are_cached_for_some_seconds() -> None:
     clock = Clock()
     grants = reader(Api("restricted-v2"), clock)
     missing: set[tuple[str, str]] = set()
-    known = grants.over(NothingKnown(), missing)
-    assert known.get(SCC_GRANTS, KEY) is UNKNOWN
+    grants_view = grants.over(NothingKnown(), missing)
+    assert grants_view.get(SCC_GRANTS, KEY) is UNKNOWN
     assert missing == {KEY}
     await grants.read(missing)
-    assert known.get(SCC_GRANTS, KEY) == grants.cached(KEY)
+    assert grants_view.get(SCC_GRANTS, KEY) == grants.cached(KEY)
     clock.time += SCC_GRANTS_SECONDS
     assert grants.cached(KEY) is None
 

@@ -48,7 +48,7 @@ def error(result: Result) -> str:
 
 
 class TestValidate:
-    def test_good(self) -> None:
+    def test_valid_documents(self) -> None:
         result = run("validate", "base.yaml", "bare.yaml")
         assert result.exit_code == 0
         assert result.stderr == ""
@@ -58,7 +58,7 @@ class TestValidate:
             "bare.yaml: good (for all namespaces, priority 0, mode warn, 0 settings)\n"
         )
 
-    def test_broken(self) -> None:
+    def test_broken_document(self) -> None:
         result = run("validate", "base.yaml", "broken.yaml")
         assert result.exit_code == 1
         assert result.stdout.splitlines()[1:] == [
@@ -79,7 +79,7 @@ class TestValidate:
         assert result.exit_code == 0
         assert "warning: standard input: exemptions[0] ended on 2020-01-01 and has no effect\n" in result.stdout
 
-    def test_unusable(self) -> None:
+    def test_unusable_input(self) -> None:
         assert error(run("validate", "nope.yaml")) == "nope.yaml: no such file or directory"
         result = run("validate", "none.yaml")
         assert result.exit_code == 2
@@ -124,7 +124,7 @@ class TestEffective:
         assert "    max: 64  # premium\n" in result.stdout
         assert load_policy(result.stdout).document.mode == "enforce"
 
-    def test_unusable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unusable_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         assert error(run("effective", "-n", "x")) == "cannot read the kubeconfig nope: No such file or directory"
         assert error(run("effective", "-n", "x", "--cluster", "nope")) == "nope: no such file or directory"
@@ -137,21 +137,21 @@ class TestEffective:
 
 
 class TestDiff:
-    def test_changes(self) -> None:
+    def test_changed_values_are_shown(self) -> None:
         result = run("diff", "base.yaml", "strict.yaml")
         assert (result.exit_code, result.stdout) == (1, "base changes\n  rules.worker-count.max: 8 -> 3\n")
 
-    def test_no_changes(self) -> None:
+    def test_equal_policies(self) -> None:
         result = run("diff", "base.yaml", "base.yaml")
         assert (result.exit_code, result.stdout) == (0, "nothing changes\n")
         assert json.loads(run("diff", "base.yaml", "base.yaml", "-o", "json").stdout) == []
 
-    def test_standard_input(self) -> None:
+    def test_policy_from_standard_input(self) -> None:
         result = run("diff", "-", "bare.yaml", stdin=HEADER + "mode: audit")
         assert result.stdout == "standard input -> bare.yaml changes\n  mode: audit -> warn\n"
 
     @pytest.mark.parametrize("files", [("base.yaml", "broken.yaml"), ("nope.yaml", "base.yaml")])
-    def test_unusable(self, files: tuple[str, str]) -> None:
+    def test_unusable_input(self, files: tuple[str, str]) -> None:
         assert error(run("diff", *files))
 
 
@@ -196,7 +196,7 @@ class TestAudit:
             asked = {path.partition("?")[0] for _, path in api.calls}
             assert (MPIJOBS in asked) == (not namespace)
 
-    def test_unusable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unusable_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         assert error(run("audit")).startswith("cannot read the kubeconfig nope")
         assert error(run("audit", "--policy", "broken.yaml", "--cluster", "cluster.yaml"))
@@ -260,7 +260,7 @@ class TestReplay:
             assert "  team-a/train: worker-count\n" in result.stdout
             assert {method for method, path in api.calls if "selfsubject" not in path} == {"GET"}
 
-    def test_unusable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unusable_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         assert error(run("replay", "--policy", "base.yaml")).startswith("cannot read the kubeconfig nope")
         assert error(run("replay", "--policy", "broken.yaml", "--cluster", "cluster.yaml"))
@@ -335,7 +335,7 @@ def test_selector_has_kubectls_syntax(given: str, selector: Any) -> None:
     assert selector_of(given) == selector
 
 
-def test_schema() -> None:
+def test_schema_is_valid_json() -> None:
     result = run("schema")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["title"] == "MPIJobPolicy"
