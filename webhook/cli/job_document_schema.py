@@ -60,7 +60,7 @@ def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
     admitted = policy.admitted
     workers = admitted.workers
     ends = f"At least {workers.least}" if workers.most is None else f"{workers.least} to {workers.most}"
-    told = f"{ends}, with the launcher where runLauncherAsWorker is true."
+    told = f"{ends}, including the launcher if runLauncherAsWorker is true."
     bound = {"minimum": max(workers.least - 1, 1)} | ({} if workers.most is None else {"maximum": workers.most})
     yield _WORKERS, bound, told
     if workers.least > 1:

@@ -46,7 +46,7 @@ def test_schema_of_the_command(tmp_path: Path) -> None:
     workers = json.loads(result.stdout)["properties"]["spec"]["properties"]["mpiReplicaSpecs"]["properties"]["Worker"]
     assert workers["properties"]["replicas"] == {
         "type": "integer",
-        "description": "How many workers. 2 to 4, with the launcher where runLauncherAsWorker is true.",
+        "description": "Number of workers. 2 to 4, including the launcher if runLauncherAsWorker is true.",
         "minimum": 1,
         "maximum": 4,
     }
