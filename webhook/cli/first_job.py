@@ -56,7 +56,8 @@ def wish(options: Mapping[str, Any], program: Sequence[str], gpu_resource: str =
     if not image:
         raise ValueError(f"--image: no published image with {framework['needs']} is known: name your image")
     if options["mpiuser"] and framework["user"] == "root" and image == framework["image"]:
-        raise ValueError(f"--image: {image} runs as root: name an image with the user mpiuser (1000)")
+        ours = "name your image with the user mpiuser (1000), see docs/openshift.md"
+        raise ValueError(f"--image: {image} is made for root, which OpenShift rejects: {ours}")
     if framework["image"] and image != framework["image"] and not program:
         raise ValueError("PROGRAM: your image lacks the example: name the program that each rank runs in your image")
     return Wishes(

@@ -31,7 +31,7 @@ FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspe
     "--image", type=utf8_text, metavar="IMAGE", help="The image. Default: a published image, if the framework has one."
 )
 @click.option("--rdma/--no-rdma", help="Use RDMA, as set up by the platform. Default: no.")
-@click.option("--mpiuser", is_flag=True, help="Run as the image's user mpiuser (1000), as OpenShift requires.")
+@click.option("--mpiuser", is_flag=True, help="Run as the image's user mpiuser (1000). Default on OpenShift.")
 @click.option("--queue", type=object_name, metavar="NAME", help="The LocalQueue of Kueue. Default: none.")
 @click.option("--name", type=utf8_text, metavar="NAME", help="The job's name. Default: first-FRAMEWORK.")
 @click.option(
@@ -57,7 +57,7 @@ def init(
     """Write a first job, with comments.
 
     The job runs PROGRAM, or an example in the image. With a cluster, the job requests the type of GPU that most of the
-    cluster's nodes have.
+    cluster's nodes have. On OpenShift it runs like with --mpiuser.
 
     The job is then checked like with `mpijob-webhook check`, with the built-in policy or the cluster's policy. The
     verdict is written to standard error.
@@ -79,6 +79,7 @@ def init(
     from webhook.cli.check import world_of
 
     world = world_of(policy, cluster, access, [options["namespace"]], policy_namespace)
+    options["mpiuser"] |= _is_openshift(world, options["namespace"])
     try:
         wishes = first_job.wish(options, program, _gpus_of(world))
     except ValueError as error:
@@ -113,3 +114,15 @@ def _gpus_of(world: "JobWorld") -> str:
         name for node in nodes.values() for name in DEFAULT_ACCELERATORS if node.shape.allocatable.get(name)
     )
     return counts.most_common(1)[0][0] if counts else GPU
+
+
+def _is_openshift(world: "JobWorld", namespace: str | None) -> bool:
+    """Whether OpenShift has reserved user ids for the namespace, or has SCCs that can be read."""
+    from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+    from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS
+    from webhook.cluster.view import UNKNOWN
+
+    stored = world.cluster.get(NAMESPACES, namespace or world.namespace)
+    constraints = world.cluster.all(SECURITY_CONTEXT_CONSTRAINTS)
+    reserved = isinstance(stored, Namespace) and stored.of_openshift
+    return reserved or (constraints is not UNKNOWN and bool(constraints))
