@@ -46,7 +46,7 @@ def test_header_lists_the_policies() -> None:
         "note: the mode is warn, by premium: no rule does more than warn",
         "",
     ]
-    assert text(report(PREMIUM, BASE, known=Namespace("team-a", {})))[:4] == [
+    assert text(report(PREMIUM, BASE, stored=Namespace("team-a", {})))[:4] == [
         "namespace team-a",
         "  base applies: priority 0, for all namespaces",
         "  premium does not apply: priority 10, for namespaces {matchLabels: {tier: premium}}",
