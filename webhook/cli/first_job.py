@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pkgutil import get_data
 from string import Template
 from typing import Any, Final
@@ -78,8 +79,9 @@ def wish(options: Mapping[str, Any], program: Sequence[str], gpu_resource: str =
 def _started(program: Sequence[str], starter: str) -> Sequence[str]:
     """Return the program as arguments of mpirun, which takes an executable, or of torchrun, which takes a script."""
     first = program[0].rpartition("/")[2]
-    if first in _STARTERS:
-        raise ValueError(f"PROGRAM: name the program that each rank runs, without {first}: the job starts the ranks")
+    modules = {name for option, name in pairwise(program[:4]) if option == "-m"}
+    for name in _STARTERS & {first, *modules}:
+        raise ValueError(f"PROGRAM: name the program that each rank runs, without {name}: the job starts the ranks")
     script = program[0].endswith(".py") or program[0] == "-m"
     if not starter:
         return ("python", *program) if script else program

@@ -20,9 +20,16 @@ if TYPE_CHECKING:
 FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspeed")
 
 
+class _Framework(click.Choice[str]):
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        from webhook.api.names import choose
+
+        return f'"{value}" is not supported. {choose(value, FRAMEWORKS)}'
+
+
 @click.command()
 @click.argument("program", nargs=-1, type=utf8_text, metavar="[-- PROGRAM...]")
-@click.option("--framework", type=click.Choice(FRAMEWORKS), required=True, help="The framework of the program.")
+@click.option("--framework", type=_Framework(FRAMEWORKS), required=True, help="The framework of the program.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers. Default: 2.")
 @click.option(
     "--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs per worker. Default: 1, or 0 for plain MPI."

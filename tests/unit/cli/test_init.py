@@ -120,11 +120,19 @@ def test_program_is_written_as_arguments_of_its_launcher(init: Check, framework:
     assert framework != "pytorch" or started == words
 
 
-@pytest.mark.parametrize("starter", ["mpirun", "/opt/bin/torchrun"])
+@pytest.mark.parametrize(
+    "starter",
+    ["mpirun", "/opt/bin/torchrun", "python -m torch.distributed.run", "python3 -u -m torch.distributed.launch"],
+)
 def test_a_program_that_starts_ranks_itself_is_rejected(init: Check, starter: str) -> None:
-    result = init("--framework", "pytorch", "--image", IMAGE, "--", starter, "train.py")
+    result = init("--framework", "pytorch", "--image", IMAGE, "--", *starter.split(), "train.py")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "PROGRAM: name the program that each rank runs, without " in result.stderr
+    name = starter.rsplit(maxsplit=1)[-1].rpartition("/")[2]
+    assert f"PROGRAM: name the program that each rank runs, without {name}: the job starts the ranks" in result.stderr
+
+
+def test_a_misspelt_framework_gets_a_suggestion(init: Check) -> None:
+    assert '"pytroch" is not supported. Write pytorch.' in init("--framework", "pytroch").stderr
 
 
 def test_arguments_that_look_like_other_yaml_types_are_quoted(init: Check) -> None:
