@@ -248,7 +248,7 @@ def test_configuration_called_after_kueue_is_reported(unattended: Installed) -> 
         assert code == 1
         assert "called after kueue-mutating-webhook-configuration" in findings["configuration-order"]["text"]
         assert "mutatingWebhook.reinvocationPolicy" in findings["configuration-order"]["fix"]
-        assert "is called mpijob-webhook" in findings["configuration-renamed"]["text"]
+        assert "has the name mpijob-webhook" in findings["configuration-renamed"]["text"]
         findings, code = report(cluster)
         assert (set(findings), code) == ({"kueue-config-unknown"}, 0)
     finally:
@@ -315,7 +315,7 @@ def test_operator_flag_that_contradicts_the_policies_is_reported(unattended: Ins
         cluster.kubectl("delete", "configmap", policy["metadata"]["name"], *IN)
         without_policy, _ = report(cluster)
     assert (set(without_it), code) == ({"operator-gang"}, 0)
-    assert 'policy "mpijob-policy-volcano" counts on --gang-scheduling=volcano' in without_it["operator-gang"]["text"]
+    assert 'policy "mpijob-policy-volcano" assumes --gang-scheduling=volcano' in without_it["operator-gang"]["text"]
     assert with_it == {}
     assert "no policy says so" in without_policy["operator-gang"]["text"]
 
@@ -342,8 +342,8 @@ def test_inactive_feature_is_reported(unattended: Installed) -> None:
     cluster.kubectl("delete", "configmap", "lost", "-n", "default")
     cluster.kubectl("delete", "mpijob", job["metadata"]["name"], "-n", "default")
     assert (set(findings), code) == ({"policy-unlabelled", "policy-elsewhere", "asked-in-vain"}, 0)
-    assert 'ConfigMap "forgotten" holds a policy' in findings["policy-unlabelled"]["text"]
-    assert 'policy "lost" is in namespace default' in findings["policy-elsewhere"]["text"]
+    assert 'ConfigMap "forgotten" has a policy' in findings["policy-unlabelled"]["text"]
+    assert 'policy "lost" in namespace default' in findings["policy-elsewhere"]["text"]
     assert '"imags" (did you mean images?)' in findings["asked-in-vain"]["text"]
     assert "policy-unlabelled" not in afterwards
 

@@ -1,8 +1,9 @@
-"""The command `mpijob-webhook`, one file a command: its options, its output, and its exit code.
+"""The command `mpijob-webhook`. Each subcommand has a file with its options, its output and its exit code.
 
-`main` is the group, `kubectl_plugin` the same for kubectl. Some commands come from optional parts. A command's file
-imports nothing heavy, so that --help is quick; its work is in a module next to it, such as `job_check`, `conversions`,
-`walkthrough` or `first_job`. Shared: `options`, `terminal`, `files`, `injected` (a patch), `ci_reports`, `job_world`
-(what a verdict depends on) and `world_sources` (the same, read from a cluster). Nothing here decides what is rejected
-or injected: that is the same code as in the service.
+`main` is the group of all commands, and `kubectl_plugin` is the same group for kubectl. Optional parts add commands.
+
+A command's file imports no large modules, so that --help is quick. The work is done by a second module, such as
+`job_check`, `conversions`, `walkthrough` or `first_job`.
+
+Rejections and injections are decided by the same code as in the service, which is not in this package.
 """

@@ -1,4 +1,4 @@
-"""The commands `certs ...`: the certificates of an installation."""
+"""The commands `certs ...` inspect the certificates of an installation."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -25,9 +25,9 @@ def certs() -> None:
 
     \b
     Exit code:
-      0  nothing needs doing
-      1  something does
-      2  the cluster cannot be looked at; the message says why
+      0  nothing needs to be done
+      1  something needs to be done
+      2  the cluster cannot be read; the message says why
     """
 
 
@@ -42,9 +42,10 @@ def status(
     address: "Address | None",
     output: str,
 ) -> NoReturn:
-    """Show which certificates are stored, trusted and served, until when, and what needs doing.
+    """Show the stored, trusted and served certificates.
 
-    It reads only the Secret with the CA, or the mounted one; no private key is shown.
+    The report has the time at which each certificate expires, and what needs to be done. Only one Secret is read: the
+    one with the CA, or the one that is mounted. No private key is shown.
 
     \b
     Examples:
@@ -53,9 +54,9 @@ def status(
 
     \b
     Exit code:
-      0  nothing needs doing
-      1  something does
-      2  the cluster cannot be looked at; the message says why
+      0  nothing needs to be done
+      1  something needs to be done
+      2  the cluster cannot be read; the message says why
     """
     from webhook.cli.certs_status import CertsStatus
     from webhook.installation.doctor.facts import Location
@@ -64,9 +65,9 @@ def status(
     location = Location(namespace=policy_namespace, service=service)
 
     async def read_status(api: "Client") -> "CertsStatus":
-        found = await look_at_certificates(api, location, ca_secret=ca_secret, address=address)
-        return CertsStatus.at(api.server_time or datetime.now(UTC), found)
+        certificates = await look_at_certificates(api, location, ca_secret=ca_secret, address=address)
+        return CertsStatus.at(api.server_time or datetime.now(UTC), certificates)
 
-    found = with_api(access, read_status)
-    show(output, found.as_text(), found.as_json())
-    sys.exit(1 if found.issues else 0)
+    report = with_api(access, read_status)
+    show(output, report.as_text(), report.as_json())
+    sys.exit(1 if report.issues else 0)

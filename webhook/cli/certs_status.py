@@ -1,4 +1,4 @@
-"""The certificates of an installation as a table, and what is wrong with them."""
+"""The report of `certs status`: a table of the certificates of an installation, and their problems."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from webhook.installation.doctor.checks.installed import unseen
 from webhook.installation.doctor.unread import Unread
 
 COLUMNS: Final = ("CERTIFICATE", "SUBJECT", "EXPIRES", "LEFT", "SHA-256")
-# Enough characters to tell certificates apart.
+# Characters of a fingerprint. They are enough to distinguish certificates.
 SHOWN: Final = 16
 DAY: Final = timedelta(days=1)
 MEANING: Final = {
@@ -27,7 +27,7 @@ MEANING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CertsStatus:
-    """The certificates, judged at `now`."""
+    """The certificates of an installation, and their status."""
 
     found: Certificates
     status: TrustStatus
@@ -36,13 +36,13 @@ class CertsStatus:
 
     @classmethod
     def at(cls, now: datetime, found: Certificates) -> "CertsStatus":
-        """The status by the clock of the API server."""
+        """The status at the time `now`, which comes from the clock of the API server."""
         unread = tuple(each.reason for each in (found.data, found.bundles) if isinstance(each, Unread))
         return cls(found, found.status(now), unread)
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """Problems, in addition to those of the certificates themselves."""
+        """Problems of the installation, then the problems of the certificates."""
         more = []
         if self.found.source == FILES and self.found.data is None:
             text = f"the Secret {self.found.secret} does not exist"
@@ -54,7 +54,6 @@ class CertsStatus:
 
     @property
     def origin(self) -> str:
-        """The source of the certificates."""
         secret = f"{self.found.namespace}/{self.found.secret}"
         if self.found.source == SELF_MANAGED:
             phase = self.status.phase
@@ -86,7 +85,7 @@ class CertsStatus:
             yield "nothing needs doing"
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data; times are RFC 3339."""
+        """As JSON values. Times are RFC 3339."""
         return {
             "source": self.found.source,
             "secret": self.found.secret,

@@ -1,4 +1,4 @@
-"""The command `check`: the verdict on jobs in files, or of a Pod Security level on pods in files."""
+"""The command `check` judges jobs in files. With --level it checks pods in files against a Pod Security level."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -35,7 +35,7 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
 @options.POLICY_NAMESPACE
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods only against this Pod Security level.")
 @options.flags({each.option: each.help for each in CHECKS})
-@options.namespace_option("For jobs that name no namespace. Default: that of the cluster's context.")
+@options.namespace_option("The namespace of jobs that name none. Default: the namespace of the cluster's context.")
 @click.option("-R", "--recursive", is_flag=True, help="Search directories at any depth, except hidden ones.")
 @click.option(
     "--ignore-others", is_flag=True, help="Skip files without an MPIJob; exit with 0 if all files are skipped."
@@ -44,7 +44,7 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
     "--fail-on",
     type=click.Choice(["deny", "warn"]),
     default="deny",
-    help="What exits with 1: a rejection, or also a warning. Injections are not warnings.",
+    help="Exit with 1 on rejections only, or also on warnings. Injections are not warnings.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show only jobs that fail.")
 @click.option(
@@ -72,27 +72,30 @@ def check(
 ) -> NoReturn:
     """Check the MPIJobs in files, without a cluster.
 
-    Each job is handled as by the webhook: missing fields are injected, then every rule checks it. A FILE may hold
-    several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), a pattern such as
-    'jobs/**/*.yaml', or be - for standard input. Objects of other kinds are skipped.
+    Each job is handled like in the webhook: missing fields are injected, then every rule checks the job.
 
-    With --kubeconfig, --context or --as, that cluster is used: its MPIJob schema, its policies, and the objects that
-    rules read, in the namespaces of the jobs and as far as you may read them. The component `check-by-users` of the
-    manifests gives data scientists the right. If you may create pods, a dry run also checks whether the API server
-    accepts the pods of each job; this creates no pod, and a rejection is a warning. A --cluster file, as written by
-    `mpijob-webhook snapshot`, can replace the cluster. --policy replaces its policies. Without a cluster the built-in
-    policy applies, with the schema of mpi-operator v0.8.0. The last lines say what could not be judged, and why.
+    A FILE is YAML or JSON with any number of objects, a directory (its .yaml, .yml and .json files), a pattern such as
+    'jobs/**/*.yaml', or - for standard input. Objects of other kinds are skipped.
 
-    A job that exists in the cluster is checked as an update by `kubectl apply`. Existing faults, for which the update
-    is not rejected, are warnings.
+    With --kubeconfig, --context or --as, the command reads from that cluster the schema of MPIJobs, the policies, and
+    the objects that rules read in the namespaces of the jobs. It reads only what you may read; the component
+    `check-by-users` of the manifests gives data scientists the right. If you may create pods, a dry run also checks
+    whether the API server accepts the pods of each job. No pod is created, and a rejected pod is a warning.
 
-    Unknown fields are rejected, as the API server does it for kubectl (for other clients it drops them with a warning),
-    and so are values of a wrong type.
+    A --cluster file, as written by `mpijob-webhook snapshot`, replaces the cluster. --policy replaces the cluster's
+    policies. Without a cluster, the built-in policy and the schema of mpi-operator v0.8.0 apply. The last lines list
+    what could not be judged, and why.
 
-    With --trainer, TrainJobs and runtimes are judged as new ones, and not by their schemas. A runtime must be among the
-    FILEs, in the --cluster file, or in the cluster: without it a TrainJob is not judged, and the last lines say so.
+    A job that exists in the cluster is checked as an update by `kubectl apply`. Faults that the existing job has too do
+    not reject the update; they are warnings.
 
-    With --level, the pods of all Kubernetes' workloads and of MPIJobs are checked, as they are written.
+    Unknown fields and values of a wrong type are rejected, like by the API server for kubectl. For other clients the
+    API server drops unknown fields with a warning.
+
+    With --trainer, TrainJobs and runtimes are judged as new objects, without their schemas. A TrainJob is judged only
+    if its runtime is among the FILEs, in the --cluster file, or in the cluster. The last lines name the others.
+
+    With --level, the pods of all Kubernetes workloads and of MPIJobs are checked without injections.
 
     \b
     Examples:
@@ -110,13 +113,13 @@ def check(
     \b
     Exit code:
       0  every job would be admitted
-      1  at least one would be rejected, or with --fail-on warn has a warning
-      2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
+      1  at least one job would be rejected, or with --fail-on warn has a warning
+      2  unusable input: a file, the policy or the cluster file is broken, or no file has a job
     """
-    known = {each.option: each for each in CHECKS}
-    checks = [known[option] for option in options.given(known, of_parts)]
+    optional_checks = {each.option: each for each in CHECKS}
+    checks = [optional_checks[option] for option in options.given(optional_checks, of_parts)]
     if level and (policy or cluster or access != Access() or ignore_others or checks):
-        other = ", ".join(("--policy", "--cluster", "--kubeconfig", *known))
+        other = ", ".join(("--policy", "--cluster", "--kubeconfig", *optional_checks))
         fail(f"--level checks only the pods, so it cannot be combined with {other} or --ignore-others")
     from webhook.cli import files as manifests
     from webhook.cli import job_check, job_verdict, level_check
@@ -141,22 +144,22 @@ def check(
     verdicts = [verdict for verdict in judged if verdict is not None]
     failing = [each for each in verdicts if any(fail_on == "warn" or not problem.warns for problem in each.problems())]
     shown = failing if quiet else verdicts
-    talks = output == "text" and not quiet
-    if talks:
+    with_notes = output == "text" and not quiet
+    if with_notes:
         skipped = (each for each, verdict in zip(objects, judged, strict=True) if verdict is None)
         _note(f"{each.source}: passed over {_passed_over(each)}" for each in skipped)
     if output in {"text", "json", "yaml"}:
         summary = (level_check if world is None else job_verdict).summary(verdicts)
         many = len(verdicts) > MAX_VERDICTS_IN_FULL
-        told = [each for each in shown if not many or any(each.problems())]
-        lines = [line for each in told for line in each.as_text(short=many or quiet)]
+        printed = [each for each in shown if not many or any(each.problems())]
+        lines = [line for each in printed for line in each.as_text(short=many or quiet)]
         text = lines if quiet else [*lines, *([""] if many and lines else ()), *summary]
         options.show(output, text, [each.as_json() for each in shown])
     else:
         from webhook.cli.check_report import in_form
 
         options.show("text", in_form(output, shown, errors, warnings_fail=fail_on == "warn"), None)
-    if talks and world is not None:
+    if with_notes and world is not None:
         _note(job_check.not_judged(verdicts, world))
     nothing = not verdicts and not ignore_others
     if nothing and not errors:
@@ -166,7 +169,7 @@ def check(
 
 
 def _try_pods(access: Access, *, announced: bool) -> "TryPods":
-    """Tries pods, and prints a line before the first."""
+    """Return a function that tries pods by a dry run. It prints a line before the first pod, unless `announced`."""
     from webhook.client import tried_pods
 
     def announce() -> None:
@@ -193,7 +196,7 @@ def _passed_over(manifest: "Manifest") -> str:
 def world_of(
     policy: Path | None, cluster: Path | None, access: Access, namespaces: Sequence[str | None], policy_namespace: str
 ) -> "JobWorld":
-    """The inputs of the verdicts except the jobs, which are in these namespaces."""
+    """The inputs of the verdicts, except the jobs. `namespaces` are the namespaces of the jobs."""
     from webhook.cli import job_check, job_world
     from webhook.cli.files import ManifestError
 
@@ -224,19 +227,19 @@ def world_of(
 
 
 def _by_rules(world: "JobWorld", namespace: str, others: "Sequence[Judge]") -> "Judge":
-    """Judges MPIJobs, and objects that one of the `others` judges; None for anything else."""
+    """Return a judge of MPIJobs and of the kinds that `others` judge. It returns None for any other object."""
     from webhook.cli import job_check
 
     def judge(manifest: "Manifest") -> Any:
         if job_check.is_job(manifest):
             return job_check.check(manifest, world, namespace=namespace)
-        return next((found for other in others if (found := other(manifest)) is not None), None)
+        return next((verdict for other in others if (verdict := other(manifest)) is not None), None)
 
     return judge
 
 
 def _by_level(text: str, namespace: str) -> "Judge":
-    """Judges pods; None for anything else."""
+    """Return a judge of objects with pods. It returns None for any other object."""
     from webhook.cli import level_check
 
     try:

@@ -1,4 +1,4 @@
-"""The verdicts of `check` in the forms that CI systems read."""
+"""Writes the verdicts of `check` in the formats that CI systems read."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -18,10 +18,10 @@ _UNREADABLE: Final = Rule("The file cannot be read.")
 def in_form(
     form: str, verdicts: Iterable[Verdict], errors: Iterable[ManifestError], *, warnings_fail: bool
 ) -> Iterator[str]:
-    """Verdicts and unreadable files, in lines: `junit`, `sarif` or `github`."""
+    """The lines of a report on verdicts and unreadable files. `form` is `junit`, `sarif` or `github`."""
     unread = [unusable(each.file, UNREADABLE, str(each).removeprefix(f"{each.file}: ")) for each in errors]
-    found = [*unread, *(_checked(each, as_faults=warnings_fail and form == "junit") for each in verdicts)]
-    return ci_reports.in_form(form, found, "check", _rules(found))
+    results = [*unread, *(_checked(each, as_faults=warnings_fail and form == "junit") for each in verdicts)]
+    return ci_reports.in_form(form, results, "check", _rules(results))
 
 
 def _checked(verdict: Verdict, *, as_faults: bool) -> Checked:
@@ -33,13 +33,12 @@ def _checked(verdict: Verdict, *, as_faults: bool) -> Checked:
     return Checked(manifest.source, verdict.title, line_of(manifest), problems)
 
 
-def _rules(found: Sequence[Checked]) -> dict[str, Rule]:
-    """The rules of the problems."""
-    known: dict[str, Any] = {entry.id: entry for entry in explanations.entries()}
-    met = sorted({problem.rule for each in found for problem in each.problems})
+def _rules(results: Sequence[Checked]) -> dict[str, Rule]:
+    entries: dict[str, Any] = {entry.id: entry for entry in explanations.entries()}
+    ids = sorted({problem.rule for result in results for problem in result.problems})
     return {
-        rule: _about(known[rule]) if rule in known else _UNREADABLE if rule == UNREADABLE else Rule(rule)
-        for rule in met
+        rule: _about(entries[rule]) if rule in entries else _UNREADABLE if rule == UNREADABLE else Rule(rule)
+        for rule in ids
     }
 
 

@@ -1,6 +1,6 @@
-"""Outcomes in the forms that CI systems read: JUnit, SARIF and GitHub's annotations.
+"""Writes reports in the formats that CI systems read: JUnit, SARIF and GitHub's annotations.
 
-Each is a few lines of a published format, less than the packages that write it:
+The code for each format is shorter than a dependency would be:
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/, https://github.com/testmoapp/junitxml and
 https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands.
 """
@@ -25,7 +25,7 @@ FINGERPRINT: Final = "field/v1"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem, and its place."""
+    """A problem, and its place in a file."""
 
     rule: str
     message: str
@@ -33,28 +33,28 @@ class Problem:
     field: str = ""
     """The path in the object's YAML."""
     warns: bool = False
-    """It is a warning, not a fault."""
+    """Whether the problem is a warning. A warning does not make the check fail."""
 
     @property
     def text(self) -> str:
-        """The message with the field."""
+        """The message, after the field."""
         return f"{self.field}: {self.message}" if self.field else self.message
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The subject of a check: a test, a job, a file."""
+    """A checked test, job or file, with its problems."""
 
     file: str
     name: str
     line: int | None = None
     problems: Sequence[Problem] = ()
     unusable: bool = False
-    """It could not be checked, for the reasons in `problems`."""
+    """Whether it could not be checked. The reasons are in `problems`."""
 
     @property
     def faults(self) -> Sequence[Problem]:
-        """The problems for which it fails."""
+        """The problems that make the check fail."""
         return [problem for problem in self.problems if not problem.warns]
 
     @property
@@ -70,23 +70,23 @@ class Rule(NamedTuple):
 
 
 def unusable(file: str, rule: str, message: str, line: int | None = None) -> Checked:
-    """A file that could not be checked."""
+    """The result for a file that could not be checked."""
     return Checked(file, "the file", line, [Problem(rule, message, line)], unusable=True)
 
 
-def in_form(form: str, found: Sequence[Checked], name: str, rules: Mapping[str, Rule]) -> Iterator[str]:
-    """In lines: `junit`, `sarif` or `github`."""
+def in_form(form: str, results: Sequence[Checked], name: str, rules: Mapping[str, Rule]) -> Iterator[str]:
+    """The lines of a report. `form` is `junit`, `sarif` or `github`."""
     if form == "junit":
-        yield junit(found, name)
+        yield junit(results, name)
     elif form == "sarif":
-        yield json.dumps(sarif(found, rules), indent=2)
+        yield json.dumps(sarif(results, rules), indent=2)
     else:
-        yield from github(found)
+        yield from github(results)
 
 
-def junit(found: Iterable[Checked], name: str) -> str:
-    """A testsuite for each file, a testcase for each subject; warnings are its output."""
-    everything = list(found)
+def junit(results: Iterable[Checked], name: str) -> str:
+    """A testsuite per file with a testcase per result. Warnings are the output of a testcase."""
+    everything = list(results)
     top = ET.Element("testsuites", {"name": name, **_counts(everything)})
     for file, group in groupby(everything, key=lambda each: each.file):
         members = list(group)
@@ -100,14 +100,14 @@ def junit(found: Iterable[Checked], name: str) -> str:
                 about = {"message": first, "type": each.faults[0].rule}
                 ET.SubElement(case, kind, about).text = "\n".join((first, *more))
             if each.warnings:
-                told = (f"warning: {_with_line(file, problem)}" for problem in each.warnings)
-                ET.SubElement(case, "system-out").text = "\n".join(told)
+                warnings = (f"warning: {_with_line(file, problem)}" for problem in each.warnings)
+                ET.SubElement(case, "system-out").text = "\n".join(warnings)
     ET.indent(top)
     return ET.tostring(top, encoding="unicode", xml_declaration=True)
 
 
-def sarif(found: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, Any]:
-    """A log with one run; `rules` are the possible ids of problems, each with its meaning."""
+def sarif(checked: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, Any]:
+    """A log with one run. `rules` has the description of each rule id."""
     results = [
         {
             "ruleId": problem.rule,
@@ -116,7 +116,7 @@ def sarif(found: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, Any]
             "locations": [{"physicalLocation": _place(each.file, problem.line or each.line)}],
             "partialFingerprints": {FINGERPRINT: _fingerprint(each, problem)},
         }
-        for each in found
+        for each in checked
         for problem in each.problems
     ]
     described = [_described(rule, about) for rule, about in rules.items()]
@@ -124,22 +124,22 @@ def sarif(found: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, Any]
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
 
 
-def github(found: Iterable[Checked]) -> Iterator[str]:
-    """A line for each problem, which GitHub shows next to the line of the file."""
-    for each in found:
+def github(results: Iterable[Checked]) -> Iterator[str]:
+    """A line per problem. GitHub shows it next to the line of the file."""
+    for each in results:
         for problem in each.problems:
             line = problem.line or each.line
             # Without a file the annotation belongs to the whole run.
             place = {} if each.file == STDIN_TITLE else {"file": each.file, "line": line}
             properties = {**place, "title": each.name}
-            told = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value)
-            yield f"::{'warning' if problem.warns else 'error'} {told}::{_data(problem.text)}"
+            attributes = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value)
+            yield f"::{'warning' if problem.warns else 'error'} {attributes}::{_data(problem.text)}"
 
 
-def _counts(found: Sequence[Checked]) -> dict[str, str]:
-    bad = [each for each in found if each.faults]
+def _counts(results: Sequence[Checked]) -> dict[str, str]:
+    bad = [each for each in results if each.faults]
     errors = sum(each.unusable for each in bad)
-    return {"tests": str(len(found)), "failures": str(len(bad) - errors), "errors": str(errors)}
+    return {"tests": str(len(results)), "failures": str(len(bad) - errors), "errors": str(errors)}
 
 
 def _with_line(file: str, problem: Problem) -> str:
@@ -153,7 +153,7 @@ def _described(rule: str, about: Rule) -> dict[str, Any]:
 
 
 def _fingerprint(checked: Checked, problem: Problem) -> str:
-    """Identifies a problem after lines are added above it: by its field, or else by its text."""
+    """Identify a problem by its field, or else by its text. Its line changes when lines are added above it."""
     parts = (checked.file, checked.name, problem.rule, problem.field or problem.message)
     return sha256(fsencode("\0".join(parts))).hexdigest()
 

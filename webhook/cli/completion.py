@@ -1,4 +1,4 @@
-"""The command `completion`: the script with which a shell completes commands, options and names."""
+"""The command `completion` writes a script that adds completion to a shell."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import click
@@ -10,9 +10,9 @@ from webhook import PROGRAM
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Write the script by which a shell completes this command.
+    """Write a script that adds completion to a shell.
 
-    For `kubectl mpijob` kubectl completes it itself, from version 1.26 on.
+    `kubectl mpijob` needs no script: kubectl 1.26 and newer complete it.
 
     \b
     Examples:
@@ -22,11 +22,11 @@ def completion(ctx: click.Context, shell: str) -> None:
 
     \b
     Exit code:
-      0  written
-      2  no such shell
+      0  the script was written
+      2  the shell is not supported
     """
     from click.shell_completion import get_completion_class
 
     variable = f"_{PROGRAM}_COMPLETE".replace("-", "_").upper()
-    if (found := get_completion_class(shell)) is not None:
-        click.echo(found(ctx.find_root().command, {}, PROGRAM, variable).source())
+    if (script := get_completion_class(shell)) is not None:
+        click.echo(script(ctx.find_root().command, {}, PROGRAM, variable).source())

@@ -1,4 +1,4 @@
-"""The outcome for each object in files of other kinds of jobs: its new text, and the report about it."""
+"""The result of converting each object in files: the new object, and a report about the conversion."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,29 +18,29 @@ from webhook.converters.report import Converted, Note, Outcome
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The outcome for one object."""
+    """The result for one object."""
 
     source: str
     """The file."""
     head: str
-    """The outcome in a line, or why it cannot be converted."""
+    """The result in a line, or the reason why the object cannot be converted."""
     document: Mapping[str, Any] | None = None
     """The new object; None if it cannot be converted."""
     notes: Sequence[Note] = ()
-    """Notes about its fields."""
+    """Notes about the fields of the old object."""
     verdict: Verdict | None = None
-    """The verdict on the new object; None if it was left as it is."""
+    """The verdict on the new object; None if the object was not converted."""
     is_job: bool = True
     needs: Mapping[str, Any] | None = None
-    """Another object that must exist first."""
+    """An object that must be created before the new object."""
 
     @property
     def good(self) -> bool:
-        """Whether it can be submitted as it is, as far as `check` sees."""
+        """Whether `check` would admit the new object."""
         return self.document is not None and (self.verdict is None or self.verdict.allowed)
 
     def report(self) -> Iterator[str]:
-        """In lines, with colours."""
+        """The lines of the report, with colours."""
         yield self.head
         for outcome in Outcome:
             notes = [note for note in self.notes if note.outcome is outcome]
@@ -62,13 +62,13 @@ class Conversion:
 
 
 def checked(converted: Converted, head: str, source: str) -> Conversion:
-    """A converted job, with the verdict of `check` on it."""
+    """Check a converted job without a cluster."""
     verdict = job_check.check(Manifest(source, converted.document), job_world.of_nothing())
     return Conversion(source, head, converted.document, [*converted.report.notes], verdict)
 
 
 def end(outcomes: Sequence[Conversion], errors: list[ManifestError], output: str, nothing: str) -> NoReturn:
-    """Print the new jobs and the reports; `nothing` is the error without any job and without another error."""
+    """Print the new jobs and the reports, and exit. `nothing` is the error if the files have no job."""
     if output == "json":
         options.show(output, (), [outcome.as_json() for outcome in outcomes])
     for outcome in outcomes if output == "text" else ():

@@ -1,4 +1,4 @@
-"""The group of commands `mpijob-webhook convert ...`; each is in an optional part."""
+"""The group of commands `mpijob-webhook convert ...`. Each command is in an optional part."""
 
 from itertools import chain
 from typing import Final
@@ -12,22 +12,23 @@ FIRST: Final = "mpijob"
 
 
 class OfFiles(click.Group):
-    """A group whose first subcommand may be left out: `convert FILE...`."""
+    """A group that allows `convert FILE...` for `convert mpijob FILE...`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        known = {*self.commands, *self.get_help_option_names(ctx)}
-        return super().parse_args(ctx, [FIRST, *args] if args and args[0] not in known else args)
+        words = {*self.commands, *self.get_help_option_names(ctx)}
+        return super().parse_args(ctx, [FIRST, *args] if args and args[0] not in words else args)
 
 
 @click.group(cls=OfFiles, commands=commands(dict(chain.from_iterable(part.conversions.items() for part in parts()))))
 def convert() -> None:
     """Convert other jobs to MPIJobs, or MPIJobs to TrainJobs.
 
-    The MPIJobs are of kubeflow.org/v2beta1. Without the name of a command, `mpijob-webhook convert FILE...` is
-    `mpijob-webhook convert mpijob FILE...`.
+    `mpijob-webhook convert FILE...` is short for `mpijob-webhook convert mpijob FILE...`. The MPIJobs are of
+    kubeflow.org/v2beta1.
 
-    Standard output has the new jobs, standard error a report on each: what moved, what has another meaning now, what is
-    lost, what is left to do, and the verdict of `mpijob-webhook check` without a cluster.
+    The new jobs are written to standard output. A report on each job is written to standard error: the fields that
+    moved, the fields that have a different meaning now, the fields that are lost, the remaining work, and the verdict
+    of `mpijob-webhook check` without a cluster.
 
     \b
     Examples:
@@ -38,6 +39,6 @@ def convert() -> None:
     \b
     Exit code:
       0  every job is converted and would be admitted
-      1  at least one cannot be converted, or would be rejected before something is changed
+      1  at least one job cannot be converted, or would be rejected without further changes
       2  unusable input
     """

@@ -1,4 +1,4 @@
-"""The command `demo`: what the webhook does, shown on examples."""
+"""The command `demo` shows on examples what the webhook does."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -14,10 +14,10 @@ from webhook.cli.terminal import fail
 def demo(files: tuple[str, ...]) -> NoReturn:
     """Demonstrate the webhook with examples.
 
-    The real service starts on 127.0.0.1 with a temporary certificate, and gets each job as the API server would send
-    it: mutate, apply the patch, validate. You see what kubectl would show, and what was injected. No cluster is needed.
+    The real service runs on 127.0.0.1 with a temporary certificate. It gets each job like from the API server: mutate,
+    apply the patch, validate. The output of kubectl and the injected fields are shown. No cluster is needed.
 
-    Without FILE it shows the examples of this project: Open MPI, Intel MPI, MPICH and Horovod, and some bad ones.
+    Without FILE, the examples of this project are used: Open MPI, Intel MPI, MPICH, Horovod, and some bad jobs.
 
     \b
     Examples:
@@ -26,8 +26,8 @@ def demo(files: tuple[str, ...]) -> NoReturn:
 
     \b
     Exit code:
-      0  shown, and every example did what its first line says
-      1  an example did something else
+      0  every job was shown, and every example had the expected verdict
+      1  an example had a different verdict
       2  a file cannot be used, or the service failed
     """
     from webhook.cli import walkthrough

@@ -1,4 +1,4 @@
-"""The command `diff`: what admission would put into jobs that the cluster has."""
+"""The command `diff` shows what would be injected into the jobs of a cluster."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -14,16 +14,16 @@ from webhook.client.access import Access
 @click.command()
 @about_jobs
 def diff(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
-    """Show what would be injected into jobs now.
+    """Show what would be injected into existing jobs.
 
-    A job of the cluster is compared with itself as a new job, with the injections of the current policies and cluster.
-    A job that is older than the webhook, or than a policy, lacks some injections; it gets them when it is created
-    again.
+    Each job of the cluster is compared with the job that admission would store if it were created now. A job that is
+    older than the webhook or a policy lacks some injections. It gets them when it is created again.
 
-    Without NAME it compares every job of the namespace. For a file use `kubectl diff -f`, which also shows the change
-    itself: it sends a dry run to the API server, which calls the webhook.
+    Without NAME, every job of the namespace is compared. For a file use `kubectl diff -f`: it sends a dry run to the
+    API server, which calls the webhook, and it also shows the user's own changes.
 
-    It reads what you may read; the last lines name what could not be read. The exit codes are those of `kubectl diff`.
+    Only objects that you may read are used. The last lines name the objects that could not be read. The exit codes are
+    the same as of `kubectl diff`.
 
     \b
     Examples:
@@ -34,7 +34,7 @@ def diff(*, job: str | None, access: Access, namespace: str | None, policy_names
     \b
     Exit code:
       0  nothing would be injected
-      1  something would
+      1  something would be injected
       2  the job does not exist, or the cluster cannot be read; the message says why
     """
     from webhook.cli import job_diff

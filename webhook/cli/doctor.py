@@ -1,4 +1,4 @@
-"""The command `doctor`: what is wrong with an installation, as diagnoses with what to do."""
+"""The command `doctor` reports the problems of an installation, each with a fix."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 @click.command()
 @about_an_installation
 @click.option(
-    "--kueue-namespace", metavar="NAMESPACE", **EMPTY, help="The namespace of Kueue. Default: as in the Deployment."
+    "--kueue-namespace",
+    metavar="NAMESPACE",
+    **EMPTY,
+    help="The namespace of Kueue. Default: from the Deployment.",
 )
 @click.option("--probe", metavar="NAMESPACE", **EMPTY, help="Also create a job in this namespace, as a dry run.")
 def doctor(
@@ -40,13 +43,13 @@ def doctor(
     """Report problems of an installation.
 
     It checks versions, clocks, replicas, webhook configurations and their order, certificates, rights, policies and
-    Kueue. No object is changed; --probe creates a job only as a dry run. What you may not read is
-    reported as unknown: a cluster-admin sees all.
+    Kueue. No object is changed: --probe creates a job only as a dry run. Objects that you may not read are reported as
+    unknown. A cluster-admin can read all.
 
-    The served certificate can be read if the endpoints can be reached, so usually not from outside of the cluster. From
-    there, let kubectl forward a port, and name it with --address.
+    The served certificate can usually not be read from outside of the cluster, because the endpoints cannot be reached.
+    In this case forward a port with kubectl, and name it with --address.
 
-    The runbook explains the name in brackets.
+    Each problem ends with a name in brackets. The runbook explains it.
 
     \b
     Examples:
@@ -82,12 +85,12 @@ WIDTH: Final = max(map(len, Severity))
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """The outcome of the checks of an installation."""
+    """The diagnoses of an installation."""
 
     host: str
     namespace: str
     diagnoses: Sequence[tuple[str, Diagnosis]]
-    """Each with the name of its check."""
+    """(name of the check, diagnosis)."""
 
     @property
     def good(self) -> bool:
@@ -97,7 +100,7 @@ class DoctorReport:
         """A line for each diagnosis, with the fix on the line below it."""
         yield heading(printable(f"{PROGRAM} in namespace {self.namespace} of the cluster at {self.host}"))
         width = max(len(name) for name, _ in self.diagnoses)
-        last_fix = ""  # a reason that many unknown diagnoses share is printed once
+        last_fix = ""  # many unknown diagnoses have the same fix, which is printed once
         for name, diagnosis in self.diagnoses:
             severity = PAINT[diagnosis.severity](f"{diagnosis.severity:<{WIDTH}}")
             id_ = faint(f" [{diagnosis.id}]") if diagnosis.id else ""

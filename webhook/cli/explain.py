@@ -1,4 +1,4 @@
-"""The commands `explain` and `rules`: the documentation of each rule and injection."""
+"""The commands `explain` and `rules` show the documentation of rules and injections."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -15,8 +15,8 @@ from webhook.cli.terminal import fail, faint
 def _names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from webhook.cli import explanations
 
-    found = explanations.entries()
-    return [CompletionItem(each.id, help=each.summary) for each in found if each.id.startswith(incomplete)]
+    entries = explanations.entries()
+    return [CompletionItem(entry.id, help=entry.summary) for entry in entries if entry.id.startswith(incomplete)]
 
 
 @click.command()
@@ -33,7 +33,7 @@ def explain(name: str) -> NoReturn:
 
     \b
     Exit code:
-      0  explained
+      0  the rule or injection was explained
       2  the rule or injection does not exist
     """
     from webhook.cli import explanations

@@ -19,39 +19,39 @@ from webhook.rules import Rule
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting."""
+    """A setting of a rule or an injection."""
 
     name: str
-    """The path in the policy: `a.b` inside of a, `a[].b` in the items of a."""
+    """The path in the policy: `a.b` is the field b of a, `a[].b` is the field b of the items of a."""
     type: str
     default: str
-    """As YAML; empty if there is none: the setting is required, or its inner settings have defaults."""
+    """As YAML. Empty for a required setting, and for a setting whose inner settings have defaults."""
     description: str
     required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A rule or an injection."""
+    """The documentation of a rule or an injection."""
 
     id: str
     kind: Literal["rule", "injection"]
     summary: str
-    """The first line of its docstring."""
+    """The first line of the docstring."""
     explanation: str
     """The rest of the docstring."""
     default: str
-    """The action of a rule, on or off for an injection."""
+    """The action of a rule. `on` or `off` for an injection."""
     since: str
     settings: tuple[Setting, ...] = ()
     defaults: Mapping[str, Any] | None = None
-    """The settings' values."""
+    """The default of each setting."""
     plugin: str = ""
-    """The plug-in that has it."""
+    """The plug-in that defines it, or empty."""
 
     @property
     def policy(self) -> str:
-        """A policy document that sets everything to its default; empty if it has no settings."""
+        """A policy document with every setting at its default; empty without settings."""
         if self.defaults is None:
             return ""
         section = {self.id: dict(self.defaults)}
@@ -77,7 +77,7 @@ class Explanation:
 
 
 def _other_rules() -> Iterator[Explanation]:
-    """Rules without a module, among them `custom`: the rules that a policy itself defines."""
+    """Rules without a module. One of them is `custom`, which stands for the custom rules of policies."""
     schema = policy_model().model_json_schema()
     custom = resolved(schema["properties"]["rules"], schema["$defs"])["properties"][PREFIX]
     settings = tuple(_settings(resolved(custom["items"], schema["$defs"]), schema["$defs"], prefix="[]."))
@@ -87,8 +87,8 @@ def _other_rules() -> Iterator[Explanation]:
 
 def entries() -> list[Explanation]:
     """Every rule, then every injection, each sorted by id."""
-    found = [_rule(rule) for rule in rules.REGISTRY.values()]
-    return sorted([*_other_rules(), *found], key=lambda entry: entry.id) + [
+    from_modules = [_rule(rule) for rule in rules.REGISTRY.values()]
+    return sorted([*_other_rules(), *from_modules], key=lambda entry: entry.id) + [
         _injection(i) for i in injections.REGISTRY.values()
     ]
 
@@ -105,7 +105,7 @@ def similar(entry_id: str) -> list[str]:
 
 
 def settings(model: type[Settings]) -> tuple[Setting, ...]:
-    """The settings of a model, nested ones after the one that holds them."""
+    """The settings of a model. Nested settings follow their parent."""
     schema = model.model_json_schema()
     return tuple(_settings(schema, schema.get("$defs", {}), prefix=""))
 
@@ -152,7 +152,7 @@ def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mappi
 
 
 def in_words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """A JSON schema in words."""
+    """The accepted values of a JSON schema, in words."""
     schema = resolved(schema, definitions)
     if "anyOf" in schema:
         return " or ".join(in_words(choice, definitions) for choice in schema["anyOf"])
@@ -189,26 +189,26 @@ _WORDS: Final = {
 }  # fmt: skip
 
 
-def overview(found: Sequence[Explanation]) -> Iterator[str]:
-    """A line for each."""
-    width = max(len(entry.id) for entry in found)
+def overview(entries: Sequence[Explanation]) -> Iterator[str]:
+    """A list with one line for each rule and injection."""
+    width = max(len(entry.id) for entry in entries)
     for kind, title in (("rule", "Rules: what a job is checked for"), ("injection", "Injections: what is injected")):
         yield heading(title)
         yield from (
             f"  {e.id:{width}}  {e.default:6}  {e.summary}" + (f" (plug-in {e.plugin})" if e.plugin else "")
-            for e in found
+            for e in entries
             if e.kind == kind
         )
         yield ""
 
 
-def as_json(found: Iterable[Explanation]) -> dict[str, list[dict[str, str]]]:
+def as_json(entries: Iterable[Explanation]) -> dict[str, list[dict[str, str]]]:
     """Rules and injections for programs, without their settings."""
     return {
         f"{kind}s": [
             {"id": entry.id, "default": entry.default, "summary": entry.summary, "since": entry.since}
             | ({"plugin": entry.plugin} if entry.plugin else {})
-            for entry in found
+            for entry in entries
             if entry.kind == kind
         ]
         for kind in ("rule", "injection")

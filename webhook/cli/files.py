@@ -1,4 +1,4 @@
-"""Files of Kubernetes objects, read as `kubectl apply -f` reads them."""
+"""Reads files of Kubernetes objects like `kubectl apply -f`."""
 
 import json
 import re
@@ -22,25 +22,28 @@ STDIN: Final = "-"
 STDIN_TITLE: Final = "standard input"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 JOB_SIGNS: Final = ("mpiReplicaSpecs", f"{GROUP}/")
-"""Words in any file with a job, even if its kind is missing or misspelt."""
+"""A file with a job contains one of these, even if the kind is missing or misspelt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """An object and its file, as the user named it. Mappings hold no nulls, as in the API server."""
+    """An object, and the file that contains it.
+
+    `source` is the name of the file as the user wrote it. `document` has no nulls, because the API server drops them.
+    """
 
     source: str
     document: dict[str, Any]
     number: int = 1
     """The number of the document in the file."""
     written: dict[str, Any] | None = None
-    """The object with its nulls; None if there are none."""
+    """The object with its nulls; None if it has no nulls."""
     place: tuple[str | int, ...] = ()
-    """The path in the document, if that is a list."""
+    """The path of the object in the document if the document is a list."""
     content: bytes = field(default=b"", repr=False, compare=False)
     """The content of the file."""
     moved: dict[str, str] = field(default_factory=dict, compare=False)
-    """The places in the file of fields that messages name by their right path, outer ones first."""
+    """The path in the file of each moved field, by the corrected path that messages use. Outer fields come first."""
 
     @property
     def kind(self) -> str:
@@ -61,21 +64,21 @@ class Manifest:
 
     @property
     def title(self) -> str:
-        """Its name, else its generateName, else empty: for people."""
+        """The name for people: the name, else the generateName, else empty."""
         return self.name or _text(self.document.get("metadata"), "generateName")
 
     def created_in(self, namespace: str) -> dict[str, Any]:
-        """The object as webhooks get it when it is created in `namespace`: without what only the API server sets."""
+        """The object that webhooks get for a creation in `namespace`, without fields that only the API server sets."""
         created = dict(self.document)
         metadata = created.setdefault("metadata", {})
         if isinstance(metadata, dict):
-            kept = {key: value for key, value in metadata.items() if key not in SET_BY_SERVER}
-            created["metadata"] = {**kept, "namespace": namespace}
+            settable = {key: value for key, value in metadata.items() if key not in SET_BY_SERVER}
+            created["metadata"] = {**settable, "namespace": namespace}
         return created
 
 
 class ManifestError(ValueError):
-    """A file cannot be used; the message starts with its name."""
+    """A file cannot be used. The message starts with the name of the file."""
 
     def __init__(self, message: str, file: str = "") -> None:
         super().__init__(message)
@@ -85,13 +88,14 @@ class ManifestError(ValueError):
 def load(
     arguments: Iterable[str], *, recursive: bool = False, only: Collection[str] = ()
 ) -> tuple[list[Manifest], list[ManifestError]]:
-    """Every object in the named files, and the reasons why other files cannot be used.
+    """Read every object in the named files. Return the objects, and an error for each file that cannot be used.
 
-    `-` is standard input. A directory means its .yaml, .yml and .json files, with `recursive` at any depth, and a
-    pattern for its matches. Lists are opened, also lists of lists. A file with a fault contributes nothing.
+    An argument is a file, `-` for standard input, a pattern, or a directory with .yaml, .yml and .json files; with
+    `recursive` at any depth. Items of lists are returned as objects, also of lists in lists. A file with one broken
+    object contributes no object.
 
-    With `only`, files without any of these words, such as a kind, are skipped, and so are documents that are not
-    Kubernetes objects.
+    `only` has words such as kinds. With `only`, files that contain none of these words are skipped, and so are
+    documents that are not Kubernetes objects.
     """
     manifests: list[Manifest] = []
     errors: list[ManifestError] = []
@@ -138,18 +142,18 @@ def files(argument: str, *, recursive: bool = False) -> list[str]:
     try:
         path = Path(argument)
         if argument != STDIN and path.is_dir():
-            found, missing = _within(path, recursive=recursive), f"no {', '.join(SUFFIXES)} files in this directory"
+            names, missing = _within(path, recursive=recursive), f"no {', '.join(SUFFIXES)} files in this directory"
         elif argument == STDIN or not has_magic(argument) or path.exists():
             return [argument]
         else:
-            fitting = glob(argument, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
-            found, missing = [each for each in fitting if Path(each).is_file()], "fits no file"
+            matches = glob(argument, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+            names, missing = [name for name in matches if Path(name).is_file()], "fits no file"
     except (OSError, ValueError) as error:
-        where = str(getattr(error, "filename", None) or argument)  # perhaps a folder in it
+        where = str(getattr(error, "filename", None) or argument)  # the error may be about a folder in it
         raise ManifestError(f"{where}: {_reason(error)}", where) from None
-    if not found:
+    if not names:
         raise ManifestError(f"{argument}: {missing}", argument)
-    return sorted(found)
+    return sorted(names)
 
 
 def _within(folder: Path, *, recursive: bool) -> list[str]:
@@ -166,12 +170,15 @@ def _within(folder: Path, *, recursive: bool) -> list[str]:
 
 
 def documents(source: str) -> Iterator[tuple[str, Any]]:
-    """Each document of a file, or of standard input for `-`, with a name for it; ManifestError if there are none."""
-    shown, found = _documents(source, read(source))
-    if not found:
+    """(name for people, document) of each document of a file, or of standard input for `-`.
+
+    ManifestError if the file is empty.
+    """
+    shown, entries = _documents(source, read(source))
+    if not entries:
         raise ManifestError(f"{shown}: is empty", shown)
-    for number, entry in enumerate(found, start=1):
-        where = f"{shown}: document {number}" if len(found) > 1 else shown
+    for number, entry in enumerate(entries, start=1):
+        where = f"{shown}: document {number}" if len(entries) > 1 else shown
         if isinstance(entry, list):
             yield from ((f"{where}[{position}]", item) for position, item in enumerate(entry))
         else:
@@ -179,8 +186,8 @@ def documents(source: str) -> Iterator[tuple[str, Any]]:
 
 
 def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Manifest]:
-    """Every object in the content of a file; see `load`. ManifestError if it cannot be used."""
-    # Without these characters, text in UTF-16, which Windows writes, also contains the words and is not skipped unread.
+    """Every object in the content of the file `source`, like `load`. ManifestError if the file cannot be used."""
+    # Windows writes UTF-16. Without its zero bytes, the words of `only` are found in such a file too.
     text = content.translate(None, b"\0-_ ").lower()
     kinds = [kind.lower().encode() for kind in only]
     if only and not any(kind in text for kind in kinds):
@@ -188,9 +195,9 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
     try:
         shown, documents = _documents(source, content)
     except ManifestError:
-        known = rb"(?m)kind[\"']?\s*:\s*.{0,99}(%b)|^[\"']?mpireplicaspecs[\"']?:" % b"|".join(kinds)
-        if only and not re.search(known, text):
-            return []  # YAML of another program, or no YAML: the kind is only mentioned
+        pattern = rb"(?m)kind[\"']?\s*:\s*.{0,99}(%b)|^[\"']?mpireplicaspecs[\"']?:" % b"|".join(kinds)
+        if only and not re.search(pattern, text):
+            return []  # the file is not of Kubernetes and only mentions the kind
         raise
     several = len(documents) > 1
     return [
@@ -202,7 +209,7 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
 
 
 def _documents(source: str, content: bytes) -> tuple[str, list[Any]]:
-    """The name of a file for people, and its documents."""
+    """(name of the file for people, its documents)."""
     shown = STDIN_TITLE if source == STDIN else source
     try:
         return shown, yaml.load_all(content)
@@ -211,19 +218,19 @@ def _documents(source: str, content: bytes) -> tuple[str, list[Any]]:
 
 
 def _head(entry: Any, field: str) -> str:
-    """Its kind or API version, also if the field is misspelt; empty if it has none."""
+    """The value of `field` (kind or apiVersion), also if its key is misspelt; empty if it is missing."""
     return _text(entry, head_key(entry, field)) if isinstance(entry, dict) else ""
 
 
 def head_key(entry: Mapping[str, Any], field: str) -> str:
-    """The key of its kind or API version, perhaps misspelt."""
+    """The key that is `field` (kind or apiVersion) or a misspelling of it."""
     spelt = {re.sub("[-_ ]", "", str(key)).lower(): key for key in entry}
     near = get_close_matches(field.lower(), spelt, n=1, cutoff=0.88)
     return spelt[near[0]] if near and field not in entry else field
 
 
 def job_signs(entry: Any) -> int:
-    """How many of group and spec look like a job's."""
+    """How many signs of a job the object has, 0 to 2: its API group, and the roles in its spec."""
     spec = entry.get("spec") if isinstance(entry, dict) else None
     return _head(entry, "apiVersion").startswith(JOB_SIGNS[1]) + (isinstance(spec, dict) and JOB_SIGNS[0] in spec)
 
@@ -231,7 +238,10 @@ def job_signs(entry: Any) -> int:
 def _objects(
     entry: Any, file: str, where: str = "", place: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    """The object itself, or its items if it is a list. `MPIJobList` and similar kinds may leave out the items' kind."""
+    """(path, object) of the object itself, or of its items if it is a list.
+
+    The items of an `MPIJobList` and of similar kinds may have no kind of their own.
+    """
     if not isinstance(entry, dict):
         raise ManifestError(f"{file}{where}: is {_KINDS.get(type(entry), 'a number')}, not a Kubernetes object", file)
     if not (kind := _head(entry, "kind")) and not job_signs(entry):
@@ -260,9 +270,9 @@ _KINDS: Final = {str: "text", list: "a list", bool: "true or false", type(None):
 
 
 def line_of(manifest: Manifest, path: str = "") -> int | None:
-    """The line (from 1) of the field at `path` in an object, else of its parent; None if the file is unknown.
+    """The line of the field at `path`, or of its parent if the field is missing. The first line is 1.
 
-    Paths are written as in messages.
+    `path` is written like in messages. None if the content of the file is unknown.
     """
     if not manifest.content:
         return None
@@ -276,15 +286,15 @@ def line_of(manifest: Manifest, path: str = "") -> int | None:
 
 
 def written_at(manifest: Manifest, path: str, value: object) -> str:
-    """The text of a value without quotes, such as 3.10 for the number 3.1; empty if it is not found in the line."""
+    """The text of a number in the file, such as 3.10 for 3.1; empty if the line does not have it."""
     number = line_of(manifest, path)
     line = manifest.content.decode(errors="replace").split("\n")[number - 1] if number else ""
     words = re.findall(r"[\w+-][\w.+-]*", line)
     return next((word for word in words if json.dumps(yaml.load_all(word)) == json.dumps([value])), "")
 
 
-# Callers look up the objects of one file after the other.
+# One entry is enough: callers finish one file before they start the next.
 @lru_cache(maxsize=1)
 def _lines(content: bytes) -> Sequence[Mapping[tuple[str | int, ...], int]]:
-    """For each document that is not empty."""
+    """The line of each path, for each document that is not empty."""
     return [yaml.lines(part) for part in yaml.split(content)]

@@ -1,4 +1,4 @@
-"""A first job for a framework, as YAML with comments: what `init` writes. The texts are in `first_jobs`."""
+"""Creates a first job for a framework, as YAML with comments, for `init`. The templates are in `first_jobs`."""
 
 import csv
 import re
@@ -25,14 +25,16 @@ def _text(name: str) -> str:
 
 
 FRAMEWORKS: Final = {row["name"]: row for row in csv.DictReader(_text("frameworks.csv").splitlines())}
-"""What the image must have (`needs`), a published image that has it, its program, the file with the job; `starter`: one
-process on each worker starts the others.
+"""The rows of frameworks.csv by name.
+
+`needs`: the software that the image must contain. `image`: a published image, or empty. `program`: the default program.
+`text`: the template of the job. `starter`: empty, or the program that starts the ranks of a worker (torchrun).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """The options of the new job."""
+    """The options of the new job, with their defaults."""
 
     framework: str
     name: str
@@ -47,35 +49,35 @@ class Wishes:
     gpu_resource: str = GPU
 
 
-def wish(said: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GPU) -> Wishes:
-    """The options of the user, and defaults; ValueError for one without a default."""
-    name = said["framework"]
+def wish(options: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GPU) -> Wishes:
+    """Fill the options that the user left out. Raise ValueError if an option has no default."""
+    name = options["framework"]
     framework = FRAMEWORKS[name]
-    image = said["image"] or framework["image"]
+    image = options["image"] or framework["image"]
     if not image:
         raise ValueError(f"--image: no published image with {framework['needs']} is known: name your image")
-    if said["mpiuser"] and framework["user"] == "root" and image == framework["image"]:
+    if options["mpiuser"] and framework["user"] == "root" and image == framework["image"]:
         ours = "name your image with the user mpiuser (1000), see docs/openshift.md"
         raise ValueError(f"--image: {image} is made for root, which OpenShift rejects: {ours}")
     if framework["image"] and image != framework["image"] and not program:
         raise ValueError("PROGRAM: your image lacks the example: name the program that each rank runs in your image")
     return Wishes(
         framework=name,
-        name=said["name"] or f"first-{name}",
+        name=options["name"] or f"first-{name}",
         image=image,
         program=_started(tuple(program) or tuple(framework["program"].split()), framework["starter"]),
-        workers=WORKERS if said["workers"] is None else said["workers"],
-        gpus=int(framework["gpus"]) if said["gpus"] is None else said["gpus"],
-        namespace=said["namespace"] or "",
-        queue=said["queue"] or "",
-        rdma=bool(said["rdma"]),
-        mpiuser=bool(said["mpiuser"]) or framework["user"] == "mpiuser",
+        workers=WORKERS if options["workers"] is None else options["workers"],
+        gpus=int(framework["gpus"]) if options["gpus"] is None else options["gpus"],
+        namespace=options["namespace"] or "",
+        queue=options["queue"] or "",
+        rdma=bool(options["rdma"]),
+        mpiuser=bool(options["mpiuser"]) or framework["user"] == "mpiuser",
         gpu_resource=gpu_resource,
     )
 
 
 def _started(program: Sequence[str], starter: str) -> Sequence[str]:
-    """The program as mpirun or torchrun starts it: torchrun takes a script, mpirun what can be executed."""
+    """Return the program as arguments of mpirun, which takes an executable, or of torchrun, which takes a script."""
     first = program[0].rpartition("/")[2]
     modules = {name for option, name in pairwise(program[:4]) if option == "-m"}
     for name in _STARTERS & {first, *modules}:
@@ -101,9 +103,9 @@ def text(wishes: Wishes) -> str:
         "workers_in_words": counted(wishes.workers, "worker"),
         "with_gpus": f" with {counted(wishes.gpus, 'GPU')} each" if wishes.gpus else "",
         "slots": slots,
-        "slots_comment": "One rank on each worker: torchrun, which starts the processes there."
+        "slots_comment": "One rank per worker: torchrun, which starts the worker's processes."
         if framework["starter"]
-        else f"Ranks on each worker{': one for each GPU' if wishes.gpus else ''}.",
+        else f"Ranks per worker{': one per GPU' if wishes.gpus else ''}.",
         "ranks": slots * wishes.workers,
         "launcher_memory": "2Gi" if wishes.gpus else "1Gi",
         "cpus": max(4 * wishes.gpus, 1),
@@ -115,45 +117,46 @@ def text(wishes: Wishes) -> str:
 
 
 def _lines(template: str, values: Mapping[str, Any], optional: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The template with its values; a name on its own line stands for several lines, or for none."""
+    """Fill the template. A name alone on a line is replaced by any number of lines, also by none."""
     for line in template.splitlines():
         name = line.strip().removeprefix("$")
         if name in optional:
-            yield from (line.replace(f"${name}", each) for each in optional[name])
+            yield from (line.replace(f"${name}", text) for text in optional[name])
         else:
             yield Template(line).substitute(values)
 
 
 def _optional(wishes: Wishes, framework: Mapping[str, str]) -> dict[str, Sequence[str]]:
-    queue = "# The queue of Kueue in which it waits until there is room for all of it."
-    rdma = "# Devices, networks and variables for RDMA, as the nodes and the platform's policy have them."
-    gpus = "# GPUs: requests and limits are equal. The rest is a guess: see what the job uses."
+    queue_comment = "# The Kueue queue (LocalQueue). The job starts when the queue has quota for all of its pods."
+    rdma_comment = "# Requests RDMA devices, networks and variables. The platform's policy decides which are injected."
+    gpu_comment = "# GPU requests and limits must be equal. CPU and memory are guesses: adjust them to your program."
     nodes, processes = str(wishes.workers), str(max(wishes.gpus, 1))
-    meet = ["--rdzv_backend", "c10d", "--rdzv_endpoint", f"{wishes.name}-worker-0.{wishes.name}:{_PORT}"]
-    passed_on = _items(
-        ["-bind-to", "none", "-map-by", "slot", "-x", "PATH", "-x", "LD_LIBRARY_PATH", "-x", "NCCL_DEBUG=INFO"]
-    )
-    in_home = "# The image's user is mpiuser (1000), and sshd looks for its keys in that user's home."
-    reached = "# No command: the operator starts /usr/sbin/sshd -De, by which mpirun reaches the worker."
-    torchrun = _items(["torchrun", "--nnodes", nodes, "--nproc_per_node", processes, *meet])
+    rendezvous = ["--rdzv_backend", "c10d", "--rdzv_endpoint", f"{wishes.name}-worker-0.{wishes.name}:{_PORT}"]
+    passed_on = [
+        *_items(["-bind-to", "none", "-map-by", "slot"]),
+        "# Each -x passes an environment variable to the ranks.",
+        *_items(["-x", "PATH", "-x", "LD_LIBRARY_PATH", "-x", "NCCL_DEBUG=INFO"]),
+    ]
+    keys_comment = "# The pods run as mpiuser (user ID 1000), so the SSH keys are mounted in its home directory."
+    sshd_comment = "# No command: the operator starts sshd, through which mpirun reaches the worker."
+    torchrun = [
+        "# torchrun starts the processes. They connect to each other through the first worker.",
+        *_items(["torchrun", "--nnodes", nodes, "--nproc_per_node", processes, *rendezvous]),
+    ]
     return {
         "namespace": [f"namespace: {_value(wishes.namespace)}"] if wishes.namespace else [],
-        "queue": [queue, f"{QUEUE}: {_value(wishes.queue)}"] if wishes.queue else [],
-        "rdma": [rdma, f'{RDMA}: "true"'] if wishes.rdma else [],
-        "keys_in_home": [in_home, "sshAuthMountPath: /home/mpiuser/.ssh"] if wishes.mpiuser else [],
+        "queue": [queue_comment, f"{QUEUE}: {_value(wishes.queue)}"] if wishes.queue else [],
+        "rdma": [rdma_comment, f'{RDMA}: "true"'] if wishes.rdma else [],
+        "keys_in_home": [keys_comment, "sshAuthMountPath: /home/mpiuser/.ssh"] if wishes.mpiuser else [],
         "as_mpiuser": ["securityContext:", "  runAsUser: 1000"] if wishes.mpiuser else [],
-        "sshd": ["command: [/usr/sbin/sshd, -De, -f, /home/mpiuser/.sshd_config]" if wishes.mpiuser else reached],
-        "of_root": [] if wishes.mpiuser else ["- --allow-run-as-root"],
-        "passed_on": ["# Open MPI passes on to the ranks what -x names.", *passed_on] if _uses_gpus(framework) else [],
-        "torchrun": ["# The processes find each other at the first worker.", *torchrun] if framework["starter"] else [],
+        "sshd": ["command: [/usr/sbin/sshd, -De, -f, /home/mpiuser/.sshd_config]" if wishes.mpiuser else sshd_comment],
+        "allow_root": [] if wishes.mpiuser else ["- --allow-run-as-root"],
+        "passed_on": passed_on if framework["gpus"] != "0" else [],
+        "torchrun": torchrun if framework["starter"] else [],
         "program": _items(wishes.program),
-        "gpu_comment": [gpus] if wishes.gpus else [],
+        "gpu_comment": [gpu_comment] if wishes.gpus else [],
         "gpus": [f"{wishes.gpu_resource}: '{wishes.gpus}'"] if wishes.gpus else [],
     }
-
-
-def _uses_gpus(framework: Mapping[str, str]) -> bool:
-    return framework["gpus"] != "0"
 
 
 def _items(words: Sequence[str]) -> list[str]:
@@ -161,6 +164,6 @@ def _items(words: Sequence[str]) -> list[str]:
 
 
 def _value(value: str) -> str:
-    """A text, quoted if YAML would read it as another type."""
+    """The value in YAML: in quotes if YAML would read it as a number, a boolean or another type."""
     item = yaml.dump([value]).removeprefix("- ").rstrip("\n")
     return item if "\n" not in item else yaml.dump_inline(value)

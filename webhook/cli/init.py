@@ -1,4 +1,4 @@
-"""The command `init`: a first job."""
+"""The command `init` writes a first job."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -32,12 +32,12 @@ class _Framework(click.Choice[str]):
 @click.option("--framework", type=_Framework(FRAMEWORKS), required=True, help="The framework of the program.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers. Default: 2.")
 @click.option(
-    "--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs of each worker. Default: 1; 0 for plain MPI."
+    "--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs per worker. Default: 1, or 0 for plain MPI."
 )
 @click.option(
-    "--image", type=utf8_text, metavar="IMAGE", help="The image. Default: a published image, if there is one."
+    "--image", type=utf8_text, metavar="IMAGE", help="The image. Default: a published image, if the framework has one."
 )
-@click.option("--rdma/--no-rdma", help="RDMA for the ranks, as set up by the platform. Default: no.")
+@click.option("--rdma/--no-rdma", help="Use RDMA, as set up by the platform. Default: no.")
 @click.option("--mpiuser", is_flag=True, help="Run as the image's user mpiuser (1000). Default on OpenShift.")
 @click.option("--queue", type=object_name, metavar="NAME", help="The LocalQueue of Kueue. Default: none.")
 @click.option("--name", type=utf8_text, metavar="NAME", help="The job's name. Default: first-FRAMEWORK.")
@@ -46,7 +46,7 @@ class _Framework(click.Choice[str]):
     "--namespace",
     type=object_name,
     metavar="NAME",
-    help="The namespace. Default: the context's, which is not written.",
+    help="The namespace. Default: the context's, which is not written into the job.",
 )
 @click.option("--policy", type=FILE, help="Policies to check the job against; they replace all others.")
 @CLUSTER_FILE
@@ -59,15 +59,15 @@ def init(
     cluster: Path | None,
     access: Access,
     policy_namespace: str,
-    **said: Any,
+    **options: Any,
 ) -> NoReturn:
     """Write a first job, with comments.
 
-    The job runs PROGRAM, or an example in the image. With a cluster, the job requests the GPUs of its nodes. On
-    OpenShift it runs as with --mpiuser.
+    The job runs PROGRAM, or an example in the image. With a cluster, the job requests the type of GPU that most of the
+    cluster's nodes have. On OpenShift it runs like with --mpiuser.
 
-    The job is then checked as by `mpijob-webhook check`, with the built-in policy or a cluster's. Standard error has
-    the verdict.
+    The job is then checked like with `mpijob-webhook check`, with the built-in policy or the cluster's policy. The
+    verdict is written to standard error.
 
     \b
     Examples:
@@ -78,17 +78,17 @@ def init(
 
     \b
     Exit code:
-      0  written, and it would be admitted
-      1  written, and it would be rejected
+      0  the job was written and would be admitted
+      1  the job was written and would be rejected
       2  unusable input: an option, or the cluster
     """
     from webhook.cli import first_job
     from webhook.cli.check import world_of
 
-    world = world_of(policy, cluster, access, [said["namespace"]], policy_namespace)
-    said["mpiuser"] |= _is_openshift(world, said["namespace"])
+    world = world_of(policy, cluster, access, [options["namespace"]], policy_namespace)
+    options["mpiuser"] |= _is_openshift(world, options["namespace"])
     try:
-        wishes = first_job.wish(said, program, _gpus_of(world))
+        wishes = first_job.wish(options, program, _gpus_of(world))
     except ValueError as error:
         fail(error)
     verdict = _judged(wishes, world)
@@ -108,7 +108,7 @@ def _judged(wishes: "Wishes", world: "JobWorld") -> "Verdict":
 
 
 def _gpus_of(world: "JobWorld") -> str:
-    """The name of the GPUs that most nodes have; NVIDIA's if no node is known to have any."""
+    """The GPU resource that most nodes have, or NVIDIA's if no node is known to have GPUs."""
     from webhook.api.accelerators import DEFAULT_ACCELERATORS
     from webhook.cli.first_job import GPU
     from webhook.cluster.resources.nodes import NODES
@@ -117,18 +117,19 @@ def _gpus_of(world: "JobWorld") -> str:
     nodes = world.cluster.all(NODES)
     if nodes is UNKNOWN:
         return GPU
-    found = Counter(
+    counts = Counter(
         name for node in nodes.values() for name in DEFAULT_ACCELERATORS if node.shape.allocatable.get(name)
     )
-    return found.most_common(1)[0][0] if found else GPU
+    return counts.most_common(1)[0][0] if counts else GPU
 
 
 def _is_openshift(world: "JobWorld", namespace: str | None) -> bool:
-    """Whether OpenShift has reserved ids for the namespace, or its SCCs can be read."""
+    """Whether OpenShift has reserved user ids for the namespace, or has SCCs that can be read."""
     from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
     from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS
     from webhook.cluster.view import UNKNOWN
 
-    known = world.cluster.get(NAMESPACES, namespace or world.namespace)
+    stored = world.cluster.get(NAMESPACES, namespace or world.namespace)
     constraints = world.cluster.all(SECURITY_CONTEXT_CONSTRAINTS)
-    return (isinstance(known, Namespace) and known.of_openshift) or (constraints is not UNKNOWN and bool(constraints))
+    reserved = isinstance(stored, Namespace) and stored.of_openshift
+    return reserved or (constraints is not UNKNOWN and bool(constraints))

@@ -1,4 +1,4 @@
-"""The additions to a job, by injection: its purpose, its notes, and its patch."""
+"""What each injection added to a job: its purpose, its notes, and its patch."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from webhook.cli.terminal import added, heading, printable
 from webhook.injections import Caution, Hint
 from webhook.kit.patch import Path
 
-# Six spaces and a mark come before it, on a line of 120 characters at most.
+# Characters of a value. A line has 120 characters, and starts with six spaces and a mark.
 WIDTH: Final = 112
-# Characters of a value next to a long field.
+# Minimum characters of a value that follows a long field.
 LEAST: Final = 20
 APPENDED: Final = "-"
 
@@ -24,15 +24,15 @@ Operation = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """The additions of one injection to a job."""
+    """What one injection added to a job."""
 
     id: str
     reason: str
-    """Its purpose in a sentence; empty for an injection that no longer exists."""
+    """The purpose in a sentence; empty if the injection no longer exists."""
     notes: Sequence[str]
-    """Its notes on this job."""
+    """Notes about this job."""
     patch: Sequence[Operation]
-    """Its additions (RFC 6902)."""
+    """The additions as a JSON patch (RFC 6902)."""
 
     def as_json(self) -> dict[str, Any]:
         return {"id": self.id, "reason": self.reason, "notes": [*self.notes], "patch": [*self.patch]}
@@ -44,8 +44,8 @@ class Injected:
 
 
 def by_injection(decision: Decision) -> list[Injected]:
-    """The additions of each injection, in their order, without the annotation that lists them."""
-    # That annotation comes last and has no author.
+    """The additions of each injection, in order, without the annotation that lists the injections."""
+    # The annotation is the last operation and has no author, so zip drops it.
     pairs = zip(decision.authors, decision.patch, strict=False)
     return [
         Injected(
@@ -59,12 +59,12 @@ def by_injection(decision: Decision) -> list[Injected]:
 
 
 def fields(patch: Iterable[Operation]) -> list[str]:
-    """The added fields, without duplicates; the list for an appended item."""
+    """The added fields, without duplicates. For an item that was appended to a list, the field is the list."""
     return list(dict.fromkeys(field(_target(operation)[0]) for operation in patch))
 
 
 def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
-    """All of them in lines, nothing for none; `updates`: an update only restores what the job has lost."""
+    """The lines of the report on all injections. `updates` is true for an update, which only restores lost fields."""
     if entries:
         yield "put back from the stored job:" if updates else "injected:"
     for entry in entries:
@@ -72,7 +72,7 @@ def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
 
 
 def additions(patch: Iterable[Operation]) -> Iterator[str]:
-    """In lines: the fields and their values as YAML. Items appended to the same list are shown together."""
+    """The lines with the added fields and their values as YAML. Items of the same list are shown together."""
     return (f"{added('+')} {printable(line)}" for line in _additions(patch))
 
 
@@ -89,7 +89,10 @@ def _additions(patch: Iterable[Operation]) -> Iterator[str]:
 
 
 def _target(operation: Operation) -> tuple[Path, Any]:
-    """(path, value) of an operation, without the parents that it creates; the list for an appended item."""
+    """(path, value) of an operation. Parents that the operation creates are part of the path.
+
+    For an item that is appended to a list, the path is the list.
+    """
     tokens = (token.replace("~1", "/").replace("~0", "~") for token in operation["path"].split("/")[1:])
     path: list[str | int] = [int(token) if token.isdecimal() else token for token in tokens]
     value = operation["value"]
@@ -102,6 +105,6 @@ def _target(operation: Operation) -> tuple[Path, Any]:
 
 
 def _cut(text: str, *, room: int) -> str:
-    """The start of a long text; a field is never cut, and a part of its value is always shown."""
+    """The text, cut to `room` characters, but never to less than LEAST."""
     room = max(room, LEAST)
     return text if len(text) <= room else f"{text[: room - 3]}..."

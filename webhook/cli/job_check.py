@@ -1,11 +1,12 @@
-"""The verdict on jobs in files: the same pipelines as in the server, without a server and without a cluster.
+"""The verdict on jobs in files, from the same pipelines as in the server.
 
-What the API server does before and between the webhooks is done here too: nulls are dropped, the namespace is filled
-in, fields that a client cannot set are cleared, and Kueue's webhook suspends a job in a queue. The job is judged by the
-schema of MPIJobs (`job_schema`) and by the API server's checks of every object's metadata. The rules see the job with
-faults of the schema fixed, so that all problems are reported at once.
+The steps of the API server are repeated here: it drops nulls, fills in the namespace and clears fields that a client
+cannot set. So is the step of Kueue's webhook, which suspends a job in a queue.
 
-The metadata is validated as the API server does it for every object:
+The job is checked against the schema of MPIJobs (`job_schema`). The rules get a job with these faults fixed, so that
+all problems are reported at once.
+
+The metadata is validated like in the API server:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validation/objectmeta.go
 """
 
@@ -51,7 +52,7 @@ from webhook.rules import CauseReason, Violation, shortened
 
 
 def judge(metadata: Any) -> list[Violation]:
-    """Metadata that the API server rejects; values of a wrong type are left to the schema."""
+    """Faults for which the API server rejects the metadata. Values of a wrong type are ignored: the schema has them."""
     if not isinstance(metadata, dict):
         return []
     faults = Faults()
@@ -64,7 +65,7 @@ def judge(metadata: Any) -> list[Violation]:
     return [Violation(one.path, one.message, one.fix, CauseReason[one.kind.name]) for one in faults]
 
 
-def _name(metadata: Mapping[str, Any], found: Faults) -> None:
+def _name(metadata: Mapping[str, Any], faults: Faults) -> None:
     prefix = metadata.get("generateName")
     made = f"{prefix[: names.GENERATED_BASE_MAX_LENGTH]}x" if isinstance(prefix, str) and prefix else None
     name = metadata.get("name") or None
@@ -72,10 +73,10 @@ def _name(metadata: Mapping[str, Any], found: Faults) -> None:
         if isinstance(checked, str) and (problem := names.dns_1123_subdomain_problem(checked)):
             meant = names.corrected(checked, names.dns_1123_subdomain_problem)
             fix = f"Write {meant.removesuffix('' if written is checked else 'x')}." if meant else texts.SPELLING
-            found.add(f"metadata.{field}", f'"{shown(str(written))}" {problem}', fix)
+            faults.add(f"metadata.{field}", f'"{shown(str(written))}" {problem}', fix)
     namespace = metadata.get("namespace")
     if isinstance(namespace, str) and namespace and (problem := names.dns_1123_label_problem(namespace)):
-        found.add(
+        faults.add(
             "metadata.namespace",
             f'"{shown(namespace)}" {problem}',
             f"Write {names.corrected(namespace, names.dns_1123_label_problem) or 'one'}, or another that exists.",
@@ -83,7 +84,7 @@ def _name(metadata: Mapping[str, Any], found: Faults) -> None:
 
 
 def _texts(value: Any) -> dict[str, str]:
-    """The entries that are text."""
+    """The entries whose values are text."""
     entries = value.items() if isinstance(value, dict) else ()
     return {key: text for key, text in entries if isinstance(text, str)}
 
@@ -97,21 +98,24 @@ _HEAD: Final = {"kind": MPI_JOB.kind, "apiVersion": mpijob.API_VERSION}
 
 
 def is_job(manifest: Manifest) -> bool:
-    """Whether it is a job, or was meant as one: it has two of kind, group and spec, or one without a kind."""
+    """Whether the object is an MPIJob, or was probably meant to be an MPIJob.
+
+    The signs are a similar kind, the API group, and the roles in the spec. Two signs are enough, or one without a kind.
+    """
     kind = re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s")
     near = get_close_matches(kind, ["mpijob"], cutoff=_NEAR_KIND)
     return kind == "mpijob" or bool(near) + files.job_signs(manifest.document) > bool(kind)
 
 
 def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") -> Verdict:
-    """The verdict on one MPIJob; `namespace` is for jobs that name none."""
+    """The verdict on one MPIJob. `namespace` is used if the job names none."""
     head_findings = [*_of_head(manifest)]
     if not head_findings:
         return _check(manifest, world, namespace)
     keys = {files.head_key(manifest.document, field) for field in _HEAD}
     rest = {key: value for key, value in (manifest.written or manifest.document).items() if key not in keys}
     meant = replace(manifest, document={**_HEAD, **without_nulls(rest)}, written={**_HEAD, **rest})
-    if manifest.api_version == mpijob.OLDER_VERSIONS[-1]:  # its spec is too different
+    if manifest.api_version == mpijob.OLDER_VERSIONS[-1]:  # the spec of this version is too different
         verdict = Verdict(manifest, manifest.namespace or namespace, validation=Decision(name=manifest.title))
     else:
         verdict = _check(meant, world, namespace)
@@ -137,18 +141,18 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     if world.schema is None:
         return _by_rules(manifest, world, namespace)
     judged = job_schema.SchemaVerdict(manifest.written or manifest.document, world.schema, manifest)
-    of_metadata = judge(manifest.document.get("metadata"))
+    metadata_violations = judge(manifest.document.get("metadata"))
     unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
-    others = [each for each in (*judged.violations, *of_metadata) if each.path not in unfilled]
-    schema_findings = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *others)]
-    verdict = _by_rules(replace(manifest, document=judged.mended), world, namespace)
+    filled = [each for each in (*judged.violations, *metadata_violations) if each.path not in unfilled]
+    schema_findings = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *filled)]
+    verdict = _by_rules(replace(manifest, document=judged.fixed), world, namespace)
     denied, warned = verdict.validation.denied, verdict.validation.warned
-    open_places = (*unfilled, *judged.unread)
-    for findings in (denied, warned):  # other faults in the metadata may be gone once it is filled in
-        findings[:] = [finding for finding in findings if not _within(finding.violation.path, open_places)]
-    said = {finding.violation.path for finding in denied}
-    denied[:0] = [finding for finding in schema_findings if finding.violation.path not in said]
-    return replace(verdict, manifest=replace(manifest, moved=judged.written))
+    undecided = (*unfilled, *judged.unconvertible)
+    for findings in (denied, warned):  # no finding can be certain about a field that is not filled in
+        findings[:] = [finding for finding in findings if not _within(finding.violation.path, undecided)]
+    reported = {finding.violation.path for finding in denied}
+    denied[:0] = [finding for finding in schema_findings if finding.violation.path not in reported]
+    return replace(verdict, manifest=replace(manifest, moved=judged.original_paths))
 
 
 def _within(path: str, places: Sequence[str]) -> bool:
@@ -179,7 +183,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
         validation = decide(request, view=view, granted=granted)
     standing: list[Finding] = []
     if stored is not None:
-        # Its own pods and quota use must not leave it too little room.
+        # The stored job's own pods and quota use must not count against it.
         new = msgspec.structs.replace(request, operation="CREATE", old_object=_encode(None))
         refused = decide(new, view=WithoutJobs(world.cluster)).denied
         standing = [finding for finding in refused if finding not in validation.denied]
@@ -200,8 +204,17 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
         if tried is None:
             unknown.add(PODS)
             world.why = {**world.why, PODS: "you may not create pods there"}
-    found = frozenset(unknown)
-    return Verdict(manifest, namespace, validation, mutation, stored is not None, standing, found, policy, refused_pods)
+    return Verdict(
+        manifest,
+        namespace,
+        validation,
+        mutation,
+        stored is not None,
+        standing,
+        frozenset(unknown),
+        policy,
+        refused_pods,
+    )
 
 
 def _kueue_suspends(request: AdmissionRequest, view: ClusterView) -> bool:
@@ -215,8 +228,8 @@ def _kueue_suspends(request: AdmissionRequest, view: ClusterView) -> bool:
 
 
 def _not_there(namespace: str, world: JobWorld) -> str:
-    known = world.cluster.all(NAMESPACES)
-    near = None if isinstance(known, Answer) else closest_name(namespace, map(str, known))
+    namespaces = world.cluster.all(NAMESPACES)
+    near = None if isinstance(namespaces, Answer) else closest_name(namespace, map(str, namespaces))
     hint = f"; did you mean {near}?" if near else ". The API server rejects jobs in it until it is created"
     return f'"{namespace}" does not exist{hint}'
 
@@ -229,7 +242,7 @@ def review(
     stored: Mapping[str, Any] | None = None,
     kind: GroupVersionKind = MPI_JOB,
 ) -> AdmissionRequest:
-    """The review that the API server would send to the first webhook."""
+    """The review that the API server would send to the first webhook. With `stored` it is an update."""
     document = manifest.created_in(namespace)
     return AdmissionRequest(
         uid="check",
@@ -244,7 +257,7 @@ def review(
 
 
 def _last_applied(stored: Mapping[str, Any]) -> Any:
-    """What kubectl applied before. It shows whether a missing field was removed by the user or was injected."""
+    """The job as kubectl applied it before. A stored field that is missing there was injected."""
     try:
         return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
     except (LookupError, TypeError, msgspec.DecodeError):
@@ -252,8 +265,9 @@ def _last_applied(stored: Mapping[str, Any]) -> Any:
 
 
 def _applied(stored: Mapping[str, Any], new: Mapping[str, Any], previous: Any) -> dict[str, Any]:
-    """`stored` after `kubectl apply` of `new`: mappings are merged, lists replaced, fields no longer applied are
-    removed.
+    """`stored` after `kubectl apply` of `new`, which kubectl applied before as `previous`.
+
+    Mappings are merged and lists are replaced. Fields of `previous` that are missing in `new` are removed.
     """
     before: Mapping[str, Any] = previous if isinstance(previous, dict) else {}
     result = {key: value for key, value in stored.items() if key in new or key not in before}
@@ -269,7 +283,7 @@ def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
-    """What the verdicts could not consider, and why, in lines."""
+    """The lines about information that was missing for the verdicts."""
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
     for why, kinds in world.reasons(unknown).items():
         what = "a cluster" if why == NO_CLUSTER and len(kinds) > MAX_KINDS_LISTED else ", ".join(kinds)
@@ -280,7 +294,7 @@ def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
 
 
 def load_policies(path: Path) -> PolicySet:
-    """The policies in the file at `path`."""
+    """The policies in the file at `path`. The command ends if they cannot be used."""
     try:
         return in_force.load_policies(files.read(str(path)), path.stem)
     except files.ManifestError as error:

@@ -1,4 +1,4 @@
-"""The comparisons of `diff`: each job of a cluster, and the same job with today's injections."""
+"""The comparison of each job of a cluster with the same job after the current injections."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,14 +22,14 @@ from webhook.client.calls import Client
 from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 
-# Admission does not compare these; a new job has none of them.
+# A new job has none of these annotations, so they are not compared.
 _BOOKKEEPING: Final = frozenset({LAST_APPLIED, INJECTED, CREATED_BY})
 _LEFT_OUT: Final = frozenset({"managedFields", *SET_BY_SERVER})
 
 
 @dataclass(frozen=True, slots=True)
 class JobDiff:
-    """A job, and what would be injected."""
+    """A stored job (`live`), and the job that admission would store now (`admitted`)."""
 
     namespace: str
     name: str
@@ -37,14 +37,14 @@ class JobDiff:
     admitted: Mapping[str, Any]
     injected: Sequence[Injected]
     unjudged: Mapping[str, Sequence[str]]
-    """Resources that the injections could not use, by the reason."""
+    """Resources that the injections could not read, by the reason."""
 
     @property
     def differs(self) -> bool:
         return _compared(self.live) != _compared(self.admitted)
 
     def as_text(self) -> Iterator[str]:
-        """In lines, as `kubectl diff` shows a change, with colours."""
+        """The lines in the format of `kubectl diff`, with colours."""
         title = f"{self.namespace}/{self.name}"
         lines = unified_diff(
             _lines(self.live), _lines(self.admitted), f"live/{title}", f"admitted/{title}", lineterm=""
@@ -64,7 +64,10 @@ class JobDiff:
 
 
 async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobDiff]:
-    """The diff of the job `name` (ClusterError if it does not exist), or of all jobs of the namespace."""
+    """The diff of the job `name`, or of all jobs of the namespace if `name` is empty.
+
+    ClusterError if the job does not exist.
+    """
     jobs = sorted(await stored_jobs(api, namespace, name), key=lambda job: str(job["metadata"]["name"]))
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
     result = []
@@ -80,10 +83,10 @@ async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -
 def _compared(job: Mapping[str, Any]) -> dict[str, Any]:
     metadata = {key: value for key, value in job["metadata"].items() if key not in _LEFT_OUT}
     metadata.pop("annotations", None)
-    kept = {key: value for key, value in at(job, "metadata", "annotations").items() if key not in _BOOKKEEPING}
-    return {"metadata": metadata | ({"annotations": kept} if kept else {}), "spec": job.get("spec")}
+    annotations = {key: value for key, value in at(job, "metadata", "annotations").items() if key not in _BOOKKEEPING}
+    return {"metadata": metadata | ({"annotations": annotations} if annotations else {}), "spec": job.get("spec")}
 
 
 def _lines(job: Mapping[str, Any]) -> list[str]:
-    """With sorted keys, as in kubectl: a key in another position is not a difference."""
+    """The job as YAML with sorted keys, like in kubectl: the order of keys is not a difference."""
     return yaml.dump(json.loads(json.dumps(_compared(job), sort_keys=True))).splitlines()

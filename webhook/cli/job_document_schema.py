@@ -1,7 +1,7 @@
-"""The JSON Schema of MPIJobs for editors: that of the CRD, with the limits of a policy's rules.
+"""The JSON Schema of MPIJobs for editors: the schema of the CRD, with limits from the rules of a policy.
 
-A limit is in it if a rule rejects values beyond it. What depends on other fields, on the cluster or on who submits the
-job is left to `check`.
+It has the limits of rules that reject a value because of the value alone. Rules that depend on other fields, on the
+cluster or on the user are left to the command `check`.
 """
 
 from collections import Counter
@@ -39,11 +39,11 @@ def json_schema(policy: Policy) -> Schema:
     _add(schema, descriptions)
     if policy.action(_OPERATOR) is Action.DENY:
         _add(schema, bounds_of_operator)
-    for path, bound, told in _bounds(policy):
+    for path, bound, note in _bounds(policy):
         node = _at(schema, path)
         node |= bound
-        if told:
-            node["description"] = f"{node.get('description', '')} {told}".strip()
+        if note:
+            node["description"] = f"{node.get('description', '')} {note}".strip()
     _at(schema, _SPEC).update(_counted(policy))
     schema["properties"] |= {"apiVersion": {"const": mpijob.API_VERSION}, "kind": {"const": "MPIJob"}}
     about = f"{mpijob.API_VERSION}, of {crd_schema.packaged().origin}; `{PROGRAM} check` says more."
@@ -52,7 +52,7 @@ def json_schema(policy: Policy) -> Schema:
 
 
 def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
-    """The field, its limits, and a note about them."""
+    """(path, limits, note about the limits) of each limited field."""
     for rule, path in _CHOICES.items():
         settings: Any = policy.settings(rule)
         if policy.action(rule) is Action.DENY:
@@ -60,7 +60,7 @@ def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
     admitted = policy.admitted
     workers = admitted.workers
     ends = f"At least {workers.least}" if workers.most is None else f"{workers.least} to {workers.most}"
-    told = f"{ends}, with the launcher where runLauncherAsWorker is true."
+    told = f"{ends}, including the launcher if runLauncherAsWorker is true."
     bound = {"minimum": max(workers.least - 1, 1)} | ({} if workers.most is None else {"maximum": workers.most})
     yield _WORKERS, bound, told
     if workers.least > 1:
@@ -75,7 +75,7 @@ def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
 
 
 def _counted(policy: Policy) -> Schema:
-    """The limits of the workers if the launcher also computes, and if it does not."""
+    """The limits of the number of workers, depending on whether the launcher is also a worker."""
     workers = policy.admitted.workers
     most = {} if workers.most is None else {"maximum": workers.most - 1}
     counts = {"properties": {"runLauncherAsWorker": {"const": True}}, "required": ["runLauncherAsWorker"]}
@@ -87,10 +87,10 @@ def _counted(policy: Policy) -> Schema:
 
 
 def _of_workers(bound: Schema) -> Schema:
-    found = bound
+    schema = bound
     for key in reversed(_WORKERS[1:]):
-        found = {"properties": {key: found}}
-    return found
+        schema = {"properties": {key: schema}}
+    return schema
 
 
 def _add(schema: Schema, more: Schema) -> None:
@@ -107,13 +107,13 @@ def _at(schema: Schema, path: Path) -> Schema:
 
 
 class _Writer:
-    """Writes shapes as JSON Schema: shapes that are used in several places once, under `$defs`."""
+    """Writes shapes as JSON Schema. A shape that is used several times is written once, under `$defs`."""
 
     def __init__(self, root: Shape) -> None:
         self._used: Counter[int] = Counter()
         self._count(root)
         roles = root.fields[_SPEC[0]].fields[_ROLES[-1]]
-        self._used.update(id(each) for each in (roles.values.fields.values() if roles.values else ()))  # for each role
+        self._used.update(id(each) for each in (roles.values.fields.values() if roles.values else ()))  # by each role
         self._names: dict[int, str] = {}
         self._definitions: dict[str, Schema] = {}
         self.schema: Schema = {**self._object(root), "$defs": self._definitions}
@@ -147,14 +147,14 @@ class _Writer:
             return {"type": "array", "items": self._of(shape.items, name)}
         if shape.type == ANY:
             return {}
-        found: Schema = {"type": ["integer", "string"] if shape.type == "quantity" else shape.type}
-        found |= {"enum": [*shape.choices]} if shape.choices else {}
-        return found | ({"default": shape.default} if shape.default is not None else {})
+        schema: Schema = {"type": ["integer", "string"] if shape.type == "quantity" else shape.type}
+        schema |= {"enum": [*shape.choices]} if shape.choices else {}
+        return schema | ({"default": shape.default} if shape.default is not None else {})
 
     def _object(self, shape: Shape) -> Schema:
-        found: Schema = {
+        schema: Schema = {
             "type": "object",
             "additionalProperties": False,
             "properties": {name: self._of(each, name) for name, each in shape.fields.items()},
         }
-        return found | ({"required": [*shape.required]} if shape.required else {})
+        return schema | ({"required": [*shape.required]} if shape.required else {})

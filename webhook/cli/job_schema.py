@@ -1,7 +1,7 @@
-"""A job in a file against the schema of MPIJobs, as the API server applies it before any rule.
+"""Checks a job in a file against the schema of MPIJobs, like the API server does before any rule.
 
-It rejects unknown fields for kubectl (`--validate=strict`, the default); for other clients it drops them and sends a
-warning. A value of a wrong type is rejected for all.
+For kubectl (`--validate=strict`, the default) the API server rejects unknown fields. For other clients it drops unknown
+fields and sends a warning. It rejects a value of a wrong type for every client.
 """
 
 import json
@@ -36,7 +36,7 @@ _WAY: Final = {"spec", "template", "containers", "mpiReplicaSpecs"}
 
 
 class _Around(NamedTuple):
-    """An object that is being read, the outermost first."""
+    """An object that encloses the field that is being read."""
 
     value: Mapping[str, Any]
     shape: Shape
@@ -44,24 +44,24 @@ class _Around(NamedTuple):
 
 
 class SchemaVerdict:
-    """The fields that the API server would reject in a job, nulls included, and the fixed job for the rules."""
+    """The fields of a job that the API server would reject, and the job with these fields fixed, for the rules."""
 
     def __init__(self, document: Mapping[str, Any], schema: CrdSchema, source: Manifest | None = None) -> None:
         self.violations: list[Violation] = []
-        self.unread: list[str] = []
-        """The place of a value whose type cannot be converted; rules do not see it."""
-        self.written: dict[str, str] = {}
-        """The places of fields before they got their right name or place; outer ones come first."""
+        self.unconvertible: list[str] = []
+        """Paths of values of a wrong type that cannot be converted. The rules do not see them."""
+        self.original_paths: dict[str, str] = {}
+        """The path in the file of each renamed or moved field, by its corrected path. Outer fields come first."""
         self._unknown = f"is not a field of an MPIJob ({schema.origin}): kubectl rejects it, other clients drop it"
         self._source = source
         self._around: list[_Around] = []
         self._moved: dict[str, Any] = {}
         self._missing: list[str] = []
-        self.mended = self._object(dict(document), schema.root, "")
+        self.fixed = self._object(dict(document), schema.root, "")
         for path, value in reversed(self._moved.items()):
             inner = {f"{path}[{key}]": each for key, each in value.items()} if isinstance(value, dict) else {}
             for where, each in (inner or {path: value}).items():
-                job_fields.put(self.mended, where, each)
+                job_fields.put(self.fixed, where, each)
         for where in self._missing:
             if not any(path.startswith(where) for path in self._moved):
                 self._report(where, "is missing", such_as(where), CauseReason.REQUIRED)
@@ -76,12 +76,12 @@ class SchemaVerdict:
                 if role != key:
                     fault = f'the operator does not know "{shortened(key)}" and ignores it'
                     self._report(where, fault, f"Rename it to {role}.", CauseReason.NOT_SUPPORTED)
-                    self.written[right] = where
+                    self.original_paths[right] = where
                 if each is not None:
                     read[role] = self._value(each, inner, where)
                 self._moved = {place.replace(where, right): moved for place, moved in self._moved.items()}
             return read
-        mended: dict[str, Any] = {}
+        fixed: dict[str, Any] = {}
         self._around.append(_Around(value, shape, path))
         for key, each in value.items():
             where = f"{path}[{key}]" if "." in key else _joined(path, key)
@@ -89,28 +89,28 @@ class SchemaVerdict:
             if name is not None:
                 if name != key:
                     self._report(where, self._unknown, f"Rename it to {name}.")
-                    self.written[_joined(path, name)] = where
+                    self.original_paths[_joined(path, name)] = where
                 if each is not None:
-                    mended[name] = self._value(each, shape.fields[name], where)
+                    fixed[name] = self._value(each, shape.fields[name], where)
             elif each is not None and (homes := self._homes(key, each)):
                 self._report(where, self._unknown, f"Move it to {' and to '.join(homes)}.")
-                self.written |= dict.fromkeys(homes, where)
+                self.original_paths |= dict.fromkeys(homes, where)
                 moved = {there: self._value(each, field, there) for there, field in homes.items()}
                 self._moved |= moved
             else:
                 self._report(where, self._unknown, "Remove it.")
         for name in shape.required:
             field = shape.fields.get(name, shape)
-            if name not in mended and field.default is None:
+            if name not in fixed and field.default is None:
                 self._missing.append(_joined(path, name))
-                mended[name] = EXAMPLES.get(name) if field.type == "string" else None
+                fixed[name] = EXAMPLES.get(name) if field.type == "string" else None
         self._around.pop()
-        return {key: each for key, each in mended.items() if each is not None}
+        return {key: each for key, each in fixed.items() if each is not None}
 
     def _meant_field(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
-        """The field that a misspelt `key` of the object stands for, if that one is free and can have the value.
+        """The field that is probably meant by an unknown `key`. It must not be set, and it must accept the value.
 
-        `name` of a claim is claimName, and pytorchReplicaSpecs are those of MPI.
+        For example, `name` of a claim means claimName, and pytorchReplicaSpecs means mpiReplicaSpecs.
         """
         if len(self.violations) >= MAX_SCHEMA_FAULTS:
             return None
@@ -125,15 +125,15 @@ class SchemaVerdict:
         able = [name for name in fitting if (item := shape.fields[name].items) and of_items <= item.fields.keys()]
         if of_items and len(able) == 1:
             return able[0]
-        # Anything can be written alone that should be in a list or mapping, so a name that is just similar says little.
+        # A list or a mapping accepts nearly every value by conversion. So a similar name is not enough for them.
         near = [name for name, kind in fitting.items() if kind not in {"array", "object"} or _is(given, kind)]
         longer = (name for name in fitting if name.lower().endswith(lower[-_ENDING:]))
         name = closest_name(key, near) or next(longer, None)
         return name if name and (name.lower().endswith(lower) or not self._homes(key, given)) else None
 
     def _homes(self, key: str, value: Any) -> dict[str, Shape]:
-        """The places in the job where the field belongs: around its object, or below that; or in each role."""
-        if key == "queueName" and len(self._around) == 2:  # of the job's spec
+        """The paths where the field is valid: in an enclosing object, in an object below it, or in each role."""
+        if key == "queueName" and len(self._around) == 2:  # the object is the spec of the job
             return {f"metadata.labels[{QUEUE_NAME}]": _TEXT}
         for around in reversed(self._around):
             if key in _OF_METADATA and (metadata := _metadata(around)):
@@ -160,9 +160,9 @@ class SchemaVerdict:
         if isinstance(value, list) and shape.items is not None:
             inner = shape.items
             read = (self._value(each, inner, f"{path}[{index}]") for index, each in enumerate(value))
-            found = [each for each in read if each is not None]
-            self._duplicates(found, shape, path)
-            return found
+            items = [each for each in read if each is not None]
+            self._duplicates(items, shape, path)
+            return items
         if shape.choices and value not in shape.choices:
             fix = choose(str(value), shape.choices)
             self._report(path, f'"{shortened(str(value))}" is not supported', fix, CauseReason.NOT_SUPPORTED)
@@ -170,7 +170,7 @@ class SchemaVerdict:
         return value
 
     def _of_wrong_type(self, value: Any, shape: Shape, path: str) -> Any:
-        wanted, shown = _words(shape.type), _shown(value)
+        expected, shown = _words(shape.type), _shown(value)
         given = shown if isinstance(value, int | float) else _words(_KINDS.get(type(value), "empty"))
         meant = _meant(value, shape)
         if shape.type == "integer" and isinstance(value, str) and "econds" not in path.rpartition(".")[2]:
@@ -179,8 +179,8 @@ class SchemaVerdict:
             meant = written_at(self._source, path, value) or meant
         if meant is None:
             example = EXAMPLES.get(path.rpartition(".")[2])
-            fix = f"Write {wanted}{f', such as {example},' if example else ''} in place of {shown}."
-            self.unread.append(path)
+            fix = f"Write {expected}{f', such as {example},' if example else ''} in place of {shown}."
+            self.unconvertible.append(path)
         elif shape.type == "quantity" and 0 < value < 1000:
             meant, fix = _fraction(value, path)
         elif len(json.dumps(meant)) > 300 and (meant == [value] or isinstance(value, list)):
@@ -188,8 +188,8 @@ class SchemaVerdict:
         else:
             fix = f"Write {_shown(meant)}{' in quotes' if isinstance(value, float) and isinstance(meant, str) else ''}."
         if meant == [value]:
-            self.written[f"{path}[0]"] = path
-        self._report(path, f"must be {wanted}, not {given}", fix)
+            self.original_paths[f"{path}[0]"] = path
+        self._report(path, f"must be {expected}, not {given}", fix)
         return None if meant is None else self._value(meant, shape, path)
 
     def _duplicates(self, items: list[Any], shape: Shape, path: str) -> None:
@@ -200,7 +200,7 @@ class SchemaVerdict:
             defaults = {key: shape.items.fields[key].default for key in shape.keys if key in shape.items.fields}
             identity = tuple(json.dumps(item.get(key, defaults.get(key))) for key in shape.keys)
             if identity in seen:
-                # Where a rule puts it too.
+                # The rules report duplicates at the same path.
                 fault = f"{shortened(', '.join(identity), 40)} is there twice"
                 self._report(f"{path}[{index}].{shape.keys[0]}", fault, "Change one of the two, or leave it out.")
             seen.add(identity)
@@ -215,7 +215,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _below(around: _Around) -> Iterator[_Around]:
-    """The objects in it on the way to a pod and its container, also those that are still to be made."""
+    """The objects below `around` that lead to a pod or its container. They may be missing in the job."""
     for name, field in around.shape.fields.items():
         if name not in _WAY or (first := _first(name, around.value.get(name), field)) is None:
             continue
@@ -229,7 +229,10 @@ def _below(around: _Around) -> Iterator[_Around]:
 
 
 def _first(name: str, present: Any, shape: Shape) -> _Around | None:
-    """An object or the only item of a list, if it is one or can be made."""
+    """The object `present`, or the only item of the list `present`. A missing object counts as empty.
+
+    None for anything else.
+    """
     path = name
     if shape.items is not None and (name == "containers" if present is None else _is(present, "array")):
         path, shape, present = f"{name}[0]", shape.items, present[0] if present and len(present) == 1 else present
@@ -237,13 +240,13 @@ def _first(name: str, present: Any, shape: Shape) -> _Around | None:
 
 
 def _metadata(around: _Around) -> str | None:
-    """The path of an object's labels and annotations, or of those of its pods."""
+    """The path of the metadata of an object, or of the metadata of its pod template."""
     places = ("metadata", "template.metadata")
     return next((_joined(around.path, at) for at in places if at.split(".")[0] in around.shape.fields), None)
 
 
 def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
-    """The free places for a field of this name in an object or its fields, and its type there."""
+    """(path, shape) of each field `key` in an object or in its fields that is not set and accepts the value."""
     if own := around.shape.fields.get(key):
         free = key not in around.value and _takes(own, value) and not _is_of_pod(key, around.shape)
         return [(key, own)] if free else []
@@ -262,12 +265,12 @@ def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
 
 
 def _is_of_pod(name: str, shape: Shape) -> bool:
-    """Whether these are the resources of a pod, where a container's are meant."""
+    """Whether the field is the `resources` of a pod. Users mean the `resources` of a container."""
     return name == "resources" and "containers" in shape.fields
 
 
 def _is_entry(key: str, value: Any, name: str, shape: Shape, around: Shape) -> bool:
-    """Whether a mapping with any keys is to have this one: known are those of roles and the amounts of resources."""
+    """Whether `key` belongs in a mapping that accepts any key: a role, or the amount of a resource."""
     if shape.fields:
         return meant_role(key) is not None and isinstance(value, dict)
     meant = "requests" if key == "storage" else "limits"
@@ -275,7 +278,7 @@ def _is_entry(key: str, value: Any, name: str, shape: Shape, around: Shape) -> b
 
 
 def _is(value: Any, kind: str) -> bool:
-    """Whether a value is of the type; of one that is not known here everything is."""
+    """Whether a value is of the type `kind`. Every value is of a type that TYPES does not have."""
     return kind not in TYPES or (isinstance(value, TYPES[kind][0]) and isinstance(value, bool) == (kind == "boolean"))
 
 
@@ -284,22 +287,22 @@ def _words(kind: str) -> str:
 
 
 def _takes(shape: Shape, value: Any) -> bool:
-    """Whether the field may have the value, or what was meant by it."""
+    """Whether the field accepts the value, or the value after a conversion."""
     return value is None or shape.type == ANY or _is(value, shape.type) or _meant(value, shape) is not None
 
 
 def _meant(value: Any, shape: Shape) -> Any:
-    """The value probably meant by a value of the wrong type; None if that is not certain."""
+    """The value that is meant by a value of the wrong type, or None if it is unclear."""
     if shape.type == "array" and shape.items is not None:
         return _listed(value, shape.items)
     return _mapped(value, shape) if shape.type == "object" else _converted(value, shape.type)
 
 
 def _fraction(value: float, path: str) -> tuple[int | str, str]:
-    """The quantity that was meant by a number such as 0.5, and what to write."""
+    """(the quantity that is meant by a number such as 0.5, the fix)."""
     if path.endswith(("[cpu]", ".cpu")):
         return str(value), f'Write "{value}" in quotes, or {round(value * 1000)}m.'
-    if "/" in path:  # a device
+    if "/" in path:  # extended resources such as nvidia.com/gpu are whole numbers
         return ceil(value), f"Write {ceil(value)}."
     return f"{round(value * 1024)}Mi", f"Write {round(value * 1024)}Mi, or {round(value * 1000)}M."
 
@@ -310,7 +313,7 @@ def _converted(value: Any, kind: str) -> Any:
     if kind == "boolean" and isinstance(value, str | int):
         return _BOOLEANS.get(str(value).strip().lower())
     if kind == "integer" and isinstance(value, str):
-        with suppress(duration.DurationError):  # every amount of time in a job is in seconds
+        with suppress(duration.DurationError):  # every duration in a job is in seconds
             return duration.parse(duration.meant(value) or "")
     if kind in {"integer", "number"} and isinstance(value, str):
         number = _WHOLE.fullmatch(value)
@@ -322,14 +325,14 @@ def _converted(value: Any, kind: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """As written in YAML and JSON."""
+    """The value as JSON, which is also YAML."""
     return shortened(json.dumps(value, ensure_ascii=False), 300)
 
 
 def _mapped(value: Any, shape: Shape) -> dict[str, Any] | None:
-    """The object whose name, port or variable is written alone, or whose entries are written as a list."""
+    """The object that is meant by its name, its port, `NAME=VALUE`, or a list of its entries; None if unclear."""
     fields = shape.fields
-    if isinstance(value, list) and "add" in fields:  # capabilities
+    if isinstance(value, list) and "add" in fields:  # the object is `capabilities`
         return {"add": value}
     entries = _entries(value)
     if entries and (shape.values is not None or entries.keys() <= fields.keys()):
@@ -356,16 +359,16 @@ def _entries(value: Any) -> dict[str, Any]:
 
 
 def _listed(value: Any, item: Shape) -> list[Any] | None:
-    """The list of such items that is written as one of them, as a command line, or by their names."""
+    """The list that is meant by one of its items, a command line, or a mapping of names; None if unclear."""
     if isinstance(value, str) and item.type == "string":
         return shell.word_list(value) if value.strip() else None
     if not isinstance(value, dict):
         inner = None if len(item.required) > 1 else _mapped(value, item)
         return [inner] if inner else None
-    if len(value.keys() & item.fields.keys()) * 2 >= max(len(value), 1):  # one of them, perhaps with misspelt fields
+    if len(value.keys() & item.fields.keys()) * 2 >= max(len(value), 1):  # one item, perhaps with misspelt fields
         return [value]
-    found = [
+    items = [
         {"name": name, **(each if isinstance(each, dict) else {"value": _converted(each, "string") or each})}
         for name, each in value.items()
     ]
-    return found if found and all(each.keys() <= item.fields.keys() for each in found) else None
+    return items if items and all(each.keys() <= item.fields.keys() for each in items) else None

@@ -1,4 +1,4 @@
-"""The verdict on a job in a file, for people and for programs."""
+"""The verdict on a job in a file, as text and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy.in_force import Policy
 
 PODS = "pods"
-"""Used as a rule id for pods that the API server rejects."""
+"""The rule id of problems with pods that the API server rejects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,15 @@ class Verdict:
     validation: Decision
     mutation: Decision = field(default_factory=Decision)
     updates: bool = False
-    """The job exists in the cluster, so the file was checked as an update."""
+    """Whether the job exists in the cluster, so that the file was checked as an update."""
     standing: Sequence[Finding] = ()
-    """Existing faults of the job, for which the update is not rejected."""
+    """Faults of the existing job. They do not reject the update."""
     unknown: frozenset[str] = frozenset()
-    """Resources that the verdict could not use, by name."""
+    """Names of resources that could not be read for the verdict."""
     policy: Policy | None = None
-    """The policy that decided; None if there was none."""
+    """The policy that the job was judged by; None if it was not judged by rules."""
     refused_pods: Mapping[str, str] = field(default_factory=dict)
-    """Why the API server rejects the pods, by their role."""
+    """The API server's reason for rejecting a pod, by the role of the pod."""
 
     @property
     def title(self) -> str:
@@ -55,7 +55,7 @@ class Verdict:
         return injected.by_injection(self.mutation)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs; `causes` are all violations that reject the job."""
+        """The verdict as JSON values. `causes` are the violations that reject the job."""
         return {
             "file": self.manifest.source,
             "document": self.manifest.number,
@@ -84,32 +84,32 @@ class Verdict:
         yield from self.cautions()
 
     def cautions(self) -> Iterator[Problem]:
-        """Warnings, whether the job is rejected or not; injections are not among them."""
-        yield from (replace(_problem(found), warns=True) for found in self.validation.warned)
+        """The warnings about an admitted or rejected job. Injections are not warnings."""
+        yield from (replace(_problem(finding), warns=True) for finding in self.validation.warned)
         for rule, fault in self.validation.rule_faults.items():
             yield Problem(rule, f"the policy's rule {rule} could not be evaluated: {fault}", warns=True)
         for text in (*self.validation.cautions, *self.mutation.cautions):
             yield Problem(text.partition(": ")[0], text, warns=True)
-        for role, said in self.refused_pods.items():
-            told = f"the API server rejects this pod: {said}"
-            yield Problem(PODS, told, field=f"{replica_path(role)}.template", warns=True)
-        for found in self.standing:
-            told = f"it would be rejected if it were new: {found.sentence}"
-            yield Problem(found.rule, told, field=found.violation.path, warns=True)
+        for role, reason in self.refused_pods.items():
+            text = f"the API server rejects this pod: {reason}"
+            yield Problem(PODS, text, field=f"{replica_path(role)}.template", warns=True)
+        for finding in self.standing:
+            text = f"it would be rejected if it were new: {finding.sentence}"
+            yield Problem(finding.rule, text, field=finding.violation.path, warns=True)
 
     def _refusal(self) -> Iterator[str]:
-        """The message without its first line, each problem with its line in the file."""
-        left = [*self.validation.denied]
+        """The lines of the rejection message except the first. Each problem gets its line number in the file."""
+        remaining = [*self.validation.denied]
         for line in self.validation.message.splitlines()[1:]:
-            starts = left and line.startswith(f"{len(self.validation.denied) - len(left) + 1}. ")
-            yield f"{line}{self._line(left.pop(0).violation.path)}" if starts else line
+            starts = remaining and line.startswith(f"{len(self.validation.denied) - len(remaining) + 1}. ")
+            yield f"{line}{self._line(remaining.pop(0).violation.path)}" if starts else line
 
     def _line(self, field: str) -> str:
         number = line_of(self.manifest, field) if field else None
         return f" (line {number})" if number else ""
 
     def as_text(self, *, short: bool = False) -> Iterator[str]:
-        """For people, in lines, with colours. `short` leaves out what was injected."""
+        """The lines for people, with colours. `short` leaves out the injections."""
         verdict = good("admitted") if self.allowed else bad("rejected")
         update = " (as a change to the job that the cluster has)" if self.updates else ""
         yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict}{update}"
@@ -124,20 +124,20 @@ class Verdict:
             yield ""
 
 
-def _problem(found: Finding) -> Problem:
-    return Problem(found.rule, found.sentence, field=found.violation.path)
+def _problem(finding: Finding) -> Problem:
+    return Problem(finding.rule, finding.sentence, field=finding.violation.path)
 
 
-def _cause(found: Finding) -> dict[str, str]:
-    violation = found.violation
-    return {"rule": found.rule, "field": violation.path, "message": f"{violation.message}. {violation.fix}"}
+def _cause(finding: Finding) -> dict[str, str]:
+    violation = finding.violation
+    return {"rule": finding.rule, "field": violation.path, "message": f"{violation.message}. {violation.fix}"}
 
 
 def summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """In lines; empty without any job."""
+    """The last lines of the report; none without a job."""
     if verdicts:
-        refused = sum(not verdict.allowed for verdict in verdicts)
-        yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} rejected"
+        rejected = sum(not verdict.allowed for verdict in verdicts)
+        yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - rejected} admitted, {rejected} rejected"
     for identity in dict.fromkeys(verdict.policy.identity for verdict in verdicts if verdict.policy):
         if identity:
             yield printable(f"decided by: {identity}")

@@ -1,6 +1,6 @@
-"""The inputs of a verdict except the job: a cluster, its policies, and the user who submits the job.
+"""The inputs of a verdict, except the job: a cluster, its policies, and the user who submits the job.
 
-`world_sources` reads it from an API server.
+`world_sources` reads them from an API server.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ PODS: Final = "the job's pods"
 DENIED: Final = "no permission to read them"
 NO_CLUSTER: Final = "none is known: see --kubeconfig and --cluster"
 
-# Resources whose names users who submit jobs may not know.
+# Descriptions of resources whose names users do not know.
 _IN_WORDS: Final = {
     "kueue-configmaps": "Kueue's configuration",
     "other-pods": "pods of other owners",
@@ -46,40 +46,40 @@ TryPods = Callable[[str, Mapping[str, Mapping[str, object]]], Mapping[str, str] 
 
 @dataclass(slots=True)
 class JobWorld:
-    """The inputs except the job."""
+    """The inputs of a verdict, except the job."""
 
     cluster: Snapshot = field(default_factory=lambda: Snapshot([]))
     """The objects of the cluster."""
     schema: CrdSchema | None = None
-    """None skips the schema."""
+    """The schema of MPIJobs; None skips the check against the schema."""
     policies: PolicySet | None = None
     """The policies of the cluster; None if they are unknown."""
     instead: PolicySet | None = None
-    """The policies that replace all of them, in every namespace."""
+    """Policies that replace the policies of the cluster, in every namespace."""
     user: UserInfo | None = None
-    """The user who submits the job; None for unknown."""
+    """The user who submits the job; None if unknown."""
     namespace: str = DEFAULT_NAMESPACE
-    """The namespace of a job that names none."""
+    """The namespace of jobs that name none."""
     may_exempt: MayExempt | None = None
-    """Queries which rules the user may exempt jobs from in a namespace."""
+    """Queries for a namespace and rules whether the user may exempt jobs from each rule."""
     try_pods: TryPods | None = None
-    """Tries by a dry run which pods the API server would reject in a namespace; None if the user may not."""
+    """Tries pods in a namespace by a dry run. Returns the reason for each rejected pod, or None without permission."""
     today: date = field(default_factory=clock.today)
-    """The day by which exemptions expire."""
+    """The current day (UTC). Exemptions that ended before it have expired."""
     origin: str = ""
-    """Where the policies of the cluster are, for people."""
+    """The source of the cluster's policies, for people."""
     why: Mapping[str, str] = field(default_factory=dict)
-    """Why a resource is unknown, by its name."""
+    """The reason why a resource is unknown, by its name."""
     otherwise: str = NO_CLUSTER
-    """Why all other resources are unknown."""
+    """The reason why a resource that is not in `why` is unknown."""
     problems: list[str] = field(default_factory=list)
-    """Faults of the policies, in lines."""
+    """A line for each broken policy."""
     unread: Sequence[str] = ()
-    """What could not be read, in lines."""
+    """A line for each resource that could not be read."""
 
     @property
     def layers(self) -> Sequence[Layer]:
-        """The policies of the cluster, as far as they are known."""
+        """The policies of the cluster; empty if they are unknown."""
         return self.policies.layers if self.policies else ()
 
     @property
@@ -95,51 +95,51 @@ class JobWorld:
             return self.instead.for_any_namespace()
         if self.policies is None:
             return PolicySet().for_any_namespace()
-        known = self.cluster.get(NAMESPACES, namespace)
-        return self.policies.for_namespace(known)
+        selected = self.cluster.get(NAMESPACES, namespace)
+        return self.policies.for_namespace(selected)
 
     def left_out(self, namespace: str) -> list[str]:
-        """The policies that may or may not select a namespace, because its labels are unknown."""
-        known = self.cluster.get(NAMESPACES, namespace)
-        if self.instead or isinstance(known, Namespace):
+        """Names of policies that are ignored because the labels of the namespace are unknown."""
+        selected = self.cluster.get(NAMESPACES, namespace)
+        if self.instead or isinstance(selected, Namespace):
             return []
         return [layer.name for layer in self.layers if layer.document.selector is not None]
 
     def reasons(self, unknown: Iterable[str]) -> dict[str, list[str]]:
-        """Unknown resources, by the reason; kinds that the cluster does not have are left out, as in the service."""
-        found: dict[str, list[str]] = {}
+        """Unknown resources by the reason. Like in the service, kinds that the cluster does not have are left out."""
+        by_reason: dict[str, list[str]] = {}
         for name in sorted(unknown):
             why = self.why.get(name, self.otherwise)
             if why != NOT_INSTALLED:
-                found.setdefault(why, []).append(_IN_WORDS.get(name, name))
-        return {why: sorted(names, key=str.casefold) for why, names in found.items()}
+                by_reason.setdefault(why, []).append(_IN_WORDS.get(name, name))
+        return {why: sorted(names, key=str.casefold) for why, names in by_reason.items()}
 
 
 def of_nothing() -> JobWorld:
-    """No cluster: the packaged schema and the built-in policy."""
+    """The inputs without a cluster: the packaged schema and the built-in policy."""
     return JobWorld(schema=crd_schema.packaged())
 
 
 def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
-    """The cluster in a file; ManifestError if it cannot be used."""
-    found, errors = files.load([str(path)])
+    """The inputs from a file with the objects of a cluster; ManifestError if it cannot be used."""
+    objects, errors = files.load([str(path)])
     if errors:
         raise errors[0]
     try:
-        return of_objects(found, str(path), policy_namespace=policy_namespace)
+        return of_objects(objects, str(path), policy_namespace=policy_namespace)
     except SnapshotError as error:
         raise ManifestError(f"{path}: {error}") from None
 
 
-def of_objects(found: Sequence[Manifest], origin: str, *, policy_namespace: str) -> JobWorld:
-    """A cluster with these objects; SnapshotError if an object cannot be used."""
-    heads = [manifest.document for manifest in found if manifest.kind == KIND]
+def of_objects(objects: Sequence[Manifest], origin: str, *, policy_namespace: str) -> JobWorld:
+    """The inputs from the objects of a cluster; SnapshotError if an object cannot be used."""
+    heads = [manifest.document for manifest in objects if manifest.kind == KIND]
     unknown = {str(what): str(why) for head in heads for what, why in (head.get("unknown") or {}).items()}
-    # A reading names the namespace too.
+    # The keys of `unknown` may end with " in NAMESPACE".
     why = {what.partition(" in ")[0]: DENIED if why.startswith("forbidden") else why for what, why in unknown.items()}
-    layers, problems = _policies(found, policy_namespace)
+    layers, problems = _policies(objects, policy_namespace)
     return JobWorld(
-        Snapshot(manifest.document for manifest in found),
+        Snapshot(manifest.document for manifest in objects),
         crd_schema.packaged(),
         policies=PolicySet(layers) if layers or (heads and POLICIES not in why) else None,
         origin=f"namespace {policy_namespace} of {origin}",
@@ -149,10 +149,13 @@ def of_objects(found: Sequence[Manifest], origin: str, *, policy_namespace: str)
     )
 
 
-def _policies(found: Iterable[Manifest], namespace: str) -> tuple[tuple[Layer, ...], list[str]]:
-    """The policies of the ConfigMaps, or their last valid version as the service stored it; and problems."""
+def _policies(objects: Iterable[Manifest], namespace: str) -> tuple[tuple[Layer, ...], list[str]]:
+    """The policies of the ConfigMaps, and a line for each broken policy.
+
+    For a broken policy the service stores the last valid version, which is used instead.
+    """
     sources, remembered = [], {}
-    for configmap in (each for each in found if (each.kind, each.namespace) == ("ConfigMap", namespace)):
+    for configmap in (each for each in objects if (each.kind, each.namespace) == ("ConfigMap", namespace)):
         document = configmap.document
         data = untyped.at(document, "data")
         if configmap.name == store.REMEMBERED:

@@ -1,4 +1,4 @@
-"""Commands that are imported when they are needed."""
+"""Groups of commands that import a command when it is looked up."""
 
 from collections.abc import Iterator, Mapping
 from pkgutil import resolve_name
@@ -8,8 +8,6 @@ import click
 
 
 class _Commands(Mapping[str, click.Command]):
-    """Imports only the file of the command that is looked up."""
-
     def __init__(self, where: Mapping[str, str]) -> None:
         self._where = where
 
@@ -25,5 +23,5 @@ class _Commands(Mapping[str, click.Command]):
 
 
 def commands(where: Mapping[str, str]) -> dict[str, click.Command]:
-    """The commands of a group; `where` has "package.module:name" for each."""
+    """The commands of a group. `where` has "package.module:name" by the name of the command."""
     return cast("dict[str, click.Command]", _Commands(where))

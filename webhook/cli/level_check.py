@@ -1,4 +1,4 @@
-"""The verdict of a Pod Security level on the pods in files, as they are written: nothing is injected."""
+"""Checks the pods in files against a Pod Security level. Nothing is injected before."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from webhook.predict.pod_security.advice import advice
 from webhook.predict.pod_security.levels import parse_level, parse_version
 from webhook.predict.pod_security.pod import convert
 
-# The path of the pod template, by API group and kind; a pod is its own.
+# The paths of the pod templates, by API group and kind. A pod is its own template.
 _TEMPLATE: Final = ("spec", "template")
 TEMPLATES: Final[Mapping[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
     ("", "Pod"): ((),),
@@ -29,7 +29,7 @@ TEMPLATES: Final[Mapping[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A failed check (empty for a field of the wrong type), the field in the object, the fault and the fix."""
+    """A failed check. `check` is empty for a field of the wrong type."""
 
     check: str
     path: str
@@ -39,7 +39,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class LevelVerdict:
-    """Whether the pods of an object meet the level; `message` is what Pod Security says of each template."""
+    """The verdict on the pods of an object. `message` has the message of Pod Security for each template."""
 
     manifest: Manifest
     namespace: str
@@ -49,7 +49,6 @@ class LevelVerdict:
 
     @property
     def title(self) -> str:
-        """The object's kind, namespace and name."""
         return f"{self.manifest.kind} {self.namespace}/{self.manifest.title}"
 
     @property
@@ -57,7 +56,7 @@ class LevelVerdict:
         return not self.causes
 
     def as_json(self) -> dict[str, Any]:
-        """For programs, with the same keys as the verdict on a job."""
+        """The verdict as JSON values, with the same keys as the verdict on a job."""
         return {
             "kind": self.manifest.kind,
             "name": self.manifest.title,
@@ -77,7 +76,7 @@ class LevelVerdict:
             yield Problem("pod-security", f"{cause.fault}. {cause.fix}", field=cause.path)
 
     def as_text(self, *, short: bool = False) -> Iterator[str]:
-        """For people, in lines, with colours. `short` leaves out the empty line at the end."""
+        """The lines for people, with colours. `short` leaves out the empty line at the end."""
         verdict = good("within") if self.allowed else bad("not within")
         yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict} {self.level}"
         for number, cause in enumerate(self.causes, start=1):
@@ -88,19 +87,19 @@ class LevelVerdict:
 
 
 def parse(text: str) -> LevelVersion:
-    """`restricted` or `restricted@v1.30`; ValueError otherwise."""
+    """Parse `restricted` or `restricted@v1.30`; ValueError for anything else."""
     level, at, version = text.partition("@")
-    what = "level"
+    part = "level"
     try:
-        found = parse_level(level)
-        what = "version"
-        return LevelVersion(found, parse_version(version) if at else LATEST)
+        parsed = parse_level(level)
+        part = "version"
+        return LevelVersion(parsed, parse_version(version) if at else LATEST)
     except ValueError as error:
-        raise ValueError(f'"{text}" is not as restricted@v1.30: the {what} {error}') from None
+        raise ValueError(f'"{text}" is not a level such as restricted@v1.30: the {part} {error}') from None
 
 
 def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default") -> LevelVerdict | None:
-    """The verdict on an object, None for a kind without pods; `namespace` is for objects that name none."""
+    """The verdict on an object; None for a kind without pods. `namespace` is used if the object names none."""
     group, slash, _ = manifest.api_version.partition("/")
     templates = TEMPLATES.get((group if slash else "", manifest.kind))
     if templates is None:
@@ -124,24 +123,24 @@ def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default"
 
 
 def summary(verdicts: Sequence[LevelVerdict]) -> Iterator[str]:
-    """A line; empty without any object."""
+    """The last line of the report; none without an object."""
     if verdicts:
         broken = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'object')}: {len(verdicts) - broken} within {verdicts[0].level}, {broken} not"
 
 
 def _at(document: Any, steps: tuple[str, ...]) -> Any:
-    """The value at the end of the steps, an empty mapping if it is missing; ShapeError for another shape."""
+    """The value at the path `steps`, or an empty mapping if it is missing; ShapeError if a parent is not a mapping."""
     for depth, step in enumerate(steps):
         if not isinstance(document, dict):
-            # The error's path starts at the template, so the fields around it are spelt out.
+            # The path of the error starts at the template. The parents of the template are named in the message.
             raise ShapeError("", f"{'.'.join(steps[:depth])} must be a mapping")
         document = document.get(step, {})
     return document
 
 
 def _shown(steps: tuple[str, ...]) -> str:
-    """The path of a template as a prefix for paths in it: with a dot at the end, or empty."""
+    """The prefix for paths in a template. It is empty, or ends with a dot."""
     if steps[:2] == ("spec", "mpiReplicaSpecs"):
         return f"{replica_path(steps[2])}.template."
     return "".join(f"{step}." for step in steps)

@@ -13,10 +13,10 @@ MAX_GIT_SECONDS: Final = 30
 MAX_FILE_BYTES: Final = 64 * 2**20
 """Bytes of a checked file, to limit memory."""
 MAX_KINDS_LISTED: Final = 3
-"""Kinds of unknown objects that are listed; without a cluster, more are summed up as "a cluster"."""
+"""Unknown kinds that are listed. Without a cluster, a longer list is replaced by "a cluster"."""
 MAX_NAMES_LISTED: Final = 5
-"""Names of jobs listed for a namespace, if none is similar to the missing one."""
+"""Names of jobs listed when a job does not exist and no name is similar."""
 MAX_VERDICTS_IN_FULL: Final = 3
-"""With more jobs, only the number of jobs without findings is shown, and no injections."""
+"""Verdicts that are printed in full. With more jobs, injections and jobs without findings are not printed."""
 MAX_SCHEMA_FAULTS: Final = 50
-"""Faults against the schema that are reported for a job."""
+"""Schema faults that are reported for a job."""

@@ -1,4 +1,4 @@
-"""The command `mpijob-webhook`: the group of all commands, each in a file of its name or in an optional part."""
+"""The command `mpijob-webhook`, the group of all commands."""
 
 import atexit
 import gc
@@ -27,11 +27,9 @@ COMMANDS: Final = {
     "rules": "webhook.cli.explain:rules",
     **{name: where for part in parts() for name, where in part.commands.items()},
 }  # fmt: skip
-"""The module of each command."""
-
-
-TELLS_OF_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
-"""Commands that report problems of plug-ins themselves."""
+"""The "module:name" of each command."""
+REPORTS_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
+"""Commands that report problems of plug-ins in their own output."""
 
 
 @click.group(
@@ -44,7 +42,7 @@ TELLS_OF_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
     is_eager=True,
     expose_value=False,
     callback=version.show,
-    help="Show the version and where it comes from, and exit.",
+    help="Show the version and its environment, and exit.",
 )
 @click.option(
     "--plugins",
@@ -53,26 +51,26 @@ TELLS_OF_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
     show_envvar=True,
     default="",
     show_default="none",
-    help="Packages whose rules and injections are added, separated by commas; or all that are installed.",
+    help="Packages whose rules and injections are added, separated by commas; `all` for every installed one.",
 )
 @click.pass_context
 def main(ctx: click.Context, plugins: str) -> None:
     """Admission webhook for Kubeflow MPIJobs (kubeflow.org/v2beta1).
 
-    A job gets, when it is submitted, the verdict that the cluster would otherwise give minutes later, and missing
-    settings are injected. The same verdict is available without a cluster.
+    The webhook rejects a job when it is submitted, instead of letting it fail minutes later, and it injects missing
+    settings. The same verdict is available without a cluster.
 
     \b
-    To start with:
+    First steps:
       mpijob-webhook demo                  a demonstration with examples
       mpijob-webhook init                  a first job
       mpijob-webhook check job.yaml        would my job be admitted?
       mpijob-webhook why team-a/train      why does my job not run?
       mpijob-webhook explain worker-count  what does this rule check?
 
-    Colours appear on a terminal only, and not where NO_COLOR is set.
+    Colours appear only on a terminal, and only if NO_COLOR is not set.
     """
-    # The imports of a command live until the end: searching them for garbage takes a fifth of a short command.
+    # Imported modules are never garbage. Searching them takes a fifth of the time of a short command.
     gc.set_threshold(10_000)
     atexit.register(gc.freeze)
     # https://no-color.org
@@ -85,14 +83,14 @@ def main(ctx: click.Context, plugins: str) -> None:
 
 
 def _load(ctx: click.Context, plugins: str) -> None:
-    from webhook.plugins import loading  # noqa: PLC0415 - whoever has none need not wait for it
+    from webhook.plugins import loading  # noqa: PLC0415 - needed only with plug-ins
 
     loading.load(plugins.split(","))
-    if ctx.invoked_subcommand in TELLS_OF_PLUGINS:
+    if ctx.invoked_subcommand in REPORTS_PLUGINS:
         return
-    _warn(at_first := loading.problems())
-    # And at the end, those that failed by then.
-    ctx.call_on_close(lambda: _warn(dict(loading.problems().items() - at_first.items())))
+    _warn(loaded := loading.problems())
+    # Rules and injections of plug-ins can also fail while the command runs.
+    ctx.call_on_close(lambda: _warn(dict(loading.problems().items() - loaded.items())))
 
 
 def _warn(problems: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""The commands' common options, exit codes, types of values, and output."""
+"""Options, exit codes, types of values, and output that several commands share."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -21,11 +21,11 @@ T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., NoReturn])
 
 REFUSED: Final = 1
-"""The exit code of a command that worked and whose answer is no: rejected, broken, different, incomplete."""
+"""The exit code of a command that worked and found a problem: rejected, broken, different, incomplete."""
 
 
 def files_too(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """For arguments that may be names of files: shells complete these too."""
+    """Lets the shell complete names of files for an argument."""
     return [CompletionItem(incomplete, type="file")]
 
 
@@ -49,21 +49,21 @@ KUEUE_NAMESPACE: Final = click.option(
     "--kueue-namespace", metavar="NAMESPACE", default="kueue-system", help="The namespace of Kueue's configuration."
 )
 CLUSTER_FILE: Final = click.option(
-    "--cluster", type=FILE, help="The objects of the cluster, as `kubectl get ... -o yaml` prints them."
+    "--cluster", type=FILE, help="A file with the objects of the cluster, from `snapshot` or `kubectl get ... -o yaml`."
 )
 EMPTY: Final[dict[str, Any]] = {"default": "", "show_default": False}
-"""An option that is empty by default; --help shows no default."""
+"""Settings of an option that is empty by default. --help does not show this default."""
 
 
 def utf8_text(value: str) -> str:
-    """A text that is written into a job; arguments may be any bytes, because names of files are."""
+    """A text that is written into a job. Command-line arguments may be bytes that are not UTF-8."""
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise click.BadParameter("is not text in UTF-8")
     return value
 
 
 def object_name(value: str) -> str:
-    """A name of an object that is also valid in a label, as those of namespaces and queues must be; empty for none."""
+    """A name of a namespace or a queue, or empty. It must also be valid as the value of a label."""
     from webhook.api import names  # noqa: PLC0415 - for quick --help
 
     if value and (problem := names.label_value_problem(value) or names.dns_1123_subdomain_problem(value)):
@@ -80,7 +80,7 @@ def duration_seconds(value: str) -> int:
 
 
 def host_and_port(value: str) -> "Address":
-    """HOST:PORT as a pair, an IPv6 address in brackets; port 0 lets the system choose."""
+    """HOST:PORT as a pair. An IPv6 address is written in brackets. With port 0 the system chooses a port."""
     host, _, port = value.rpartition(":")
     if not host.strip("[]"):
         raise click.BadParameter(f'"{value}" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443')
@@ -99,12 +99,14 @@ DURATION: Final[dict[str, Any]] = {"type": duration_seconds, "metavar": "DURATIO
 
 
 def namespace_option(help_text: str, *names: str, **more: Any) -> Callable[[Callable[..., NoReturn]], Any]:
-    """The option -n. `-n=team-a`, which kubectl accepts, is an error here, and not the namespace `=team-a`."""
+    """The option -n. `object_name` rejects `-n=team-a`, which click reads as the namespace `=team-a`."""
     return click.option("-n", "--namespace", *names, type=object_name, metavar="NAMESPACE", help=help_text, **more)
 
 
-def about_a_cluster(which: str = "The cluster. Default: as kubectl.") -> Callable[[Callable[..., NoReturn]], Command]:
-    """kubectl's options for the cluster and the user; the command gets them as `access`."""
+def about_a_cluster(
+    which: str = "The kubeconfig of the cluster. Default: like kubectl.",
+) -> Callable[[Callable[..., NoReturn]], Command]:
+    """Add kubectl's options for the cluster and the user. The command gets them as `access`."""
 
     def decorate(command: Callable[..., NoReturn]) -> Any:
         @wraps(command)
@@ -115,10 +117,10 @@ def about_a_cluster(which: str = "The cluster. Default: as kubectl.") -> Callabl
             as_user: str,
             as_groups: tuple[str, ...],
             as_uid: str,
-            **others: Any,
+            **values: Any,
         ) -> NoReturn:
             access = Access(kubeconfig, context, Impersonation(as_user, as_groups, as_uid))
-            command(*arguments, access=access, **others)
+            command(*arguments, access=access, **values)
 
         return _with(
             with_access,
@@ -132,26 +134,28 @@ def about_a_cluster(which: str = "The cluster. Default: as kubectl.") -> Callabl
                 multiple=True,
                 help="Impersonate this group; repeatable.",
             ),
-            click.option("--as-uid", metavar="UID", **EMPTY, help="With this uid."),
+            click.option("--as-uid", metavar="UID", **EMPTY, help="The uid of the impersonated user."),
         )
 
     return decorate
 
 
 def about_an_installation(command: Command) -> Command:
-    """The options of a command that inspects an installation in a cluster."""
+    """Add the options of a command that inspects an installation in a cluster."""
     return _with(
         about_a_cluster()(command),
         click.option("--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="The namespace of the service."),
-        click.option("--service", metavar="NAME", default=PROGRAM, help="Its Service."),
-        click.option("--ca-secret", metavar="NAME", **EMPTY, help="Its CA Secret. Default: as in the Deployment."),
-        click.option("--address", **ADDRESS, help="The address of a replica. Default: its endpoints."),
+        click.option("--service", metavar="NAME", default=PROGRAM, help="The Service of the webhook."),
+        click.option(
+            "--ca-secret", metavar="NAME", **EMPTY, help="The Secret of its CA. Default: from the Deployment."
+        ),
+        click.option("--address", **ADDRESS, help="The address of a replica. Default: the endpoints of the Service."),
         OUTPUT,
     )
 
 
 def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The jobs in the namespace of the command line, if the cluster answers at once."""
+    """Completions for jobs of the namespace on the command line; none if the cluster does not answer quickly."""
     import asyncio  # noqa: PLC0415 - keeps --help and completion quick
 
     from webhook.cli.stored_jobs import JOBS  # noqa: PLC0415
@@ -174,24 +178,24 @@ def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[
 
 
 def flags(texts: Mapping[str, str]) -> Callable[[Command], Command]:
-    """Options that are on or off, each with its help."""
+    """Add options without a value. `texts` has the help by the name of the option."""
     return lambda command: _with(
         command, *(click.option(option, is_flag=True, help=text) for option, text in texts.items())
     )
 
 
 def given(options: Iterable[str], values: dict[str, Any]) -> frozenset[str]:
-    """The `flags` that are on; they are removed from the values of click."""
+    """The names of the `flags` that the user set. The flags are removed from `values`."""
     return frozenset(option for option in options if values.pop(option.removeprefix("--").replace("-", "_")))
 
 
 def about_jobs(command: Command) -> Command:
-    """The argument and the options of a command for one job of a cluster, or for all of a namespace."""
+    """Add the argument and the options of a command for one job of a cluster, or for all jobs of a namespace."""
     return _with(
         command,
         click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]", shell_complete=_job_names),
         about_a_cluster(),
-        namespace_option("Where the job is. Default: that of the kubeconfig's context."),
+        namespace_option("The namespace of the job. Default: the namespace of the kubeconfig's context."),
         POLICY_NAMESPACE,
         OUTPUT,
     )
@@ -200,7 +204,7 @@ def about_jobs(command: Command) -> Command:
 def read_jobs(
     access: Access, job: str | None, namespace: str | None, read: "Callable[[Client, str, str], Awaitable[T]]"
 ) -> T:
-    """The result of `read` for the namespace and the name, which is empty if none is given."""
+    """Call `read` with a client, the namespace and the name. The name is empty if the user gave none."""
     space, _, name = (job or "").rpartition("/")
     if space and namespace and space != namespace:
         fail(f"{job} is not in namespace {namespace}: name one of the two")
@@ -208,9 +212,9 @@ def read_jobs(
 
 
 def about_new_policies(command: Command) -> Command:
-    """The options of a command that compares a cluster's policies with new ones."""
+    """Add the options of a command that compares a cluster's policies with new policies."""
     return _with(
-        about_a_cluster("The cluster. Default without --cluster: as kubectl.")(command),
+        about_a_cluster("The kubeconfig of the cluster. Default without --cluster: like kubectl.")(command),
         click.option("--policy", "files", multiple=True, metavar="FILE", help="Policies to apply; may be repeated."),
         click.option("--without", multiple=True, metavar="NAME", help="A policy to delete; may be repeated."),
         CLUSTER_FILE,
@@ -219,14 +223,14 @@ def about_new_policies(command: Command) -> Command:
 
 
 def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
-    """The command with these options, which --help lists in this order."""
+    """Add options to a command. --help lists them in this order."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def with_api(access: Access, ask: "Callable[[Client], Awaitable[T]]") -> T:
-    """The result of `ask` with a client; the command ends if the API server cannot be used."""
+def with_api(access: Access, call: "Callable[[Client], Awaitable[T]]") -> T:
+    """The result of `call` with a client. The command ends if the API server cannot be used."""
     import asyncio  # noqa: PLC0415 - keeps --help and completion quick
 
     from webhook.client import calls  # noqa: PLC0415
@@ -234,7 +238,7 @@ def with_api(access: Access, ask: "Callable[[Client], Awaitable[T]]") -> T:
     async def connected() -> T:
         api = await calls.connect(access)
         try:
-            return await ask(api)
+            return await call(api)
         finally:
             await api.close()
 
@@ -245,13 +249,13 @@ def with_api(access: Access, ask: "Callable[[Client], Awaitable[T]]") -> T:
 
 
 def show(output: str, text: Iterable[str], value: Any) -> None:
-    """Print an outcome: `text` in lines for people, `value` as JSON or YAML for programs."""
+    """Print a result: the lines `text` for people, or `value` as JSON or YAML for programs."""
     if output == "json":
         click.echo(json.dumps(value, indent=2))
     elif output == "yaml":
         from webhook.api import yaml  # noqa: PLC0415 - keeps --help and completion quick
 
-        # Some texts are of subclasses of str, which YAML would mark.
+        # JSON turns subclasses of str into str. YAML would write them with a tag.
         click.echo(yaml.dump(json.loads(json.dumps(value))), nl=False)
     else:
         for line in text:

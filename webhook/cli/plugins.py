@@ -1,4 +1,4 @@
-"""The command `plugins`: the installed plug-ins, their rules and injections, and their problems."""
+"""The command `plugins` lists the installed plug-ins, their rules and injections, and their problems."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def plugins(output: str) -> NoReturn:
     """List plug-ins: packages with rules and injections.
 
-    A plug-in is imported and in force only if it is named: with --plugins before the command, or in the variable
-    MPIJOB_WEBHOOK_PLUGINS. `rules` lists their rules and injections among the others, and `explain` explains them.
+    A plug-in is used only if it is named, with --plugins before the command or in the variable MPIJOB_WEBHOOK_PLUGINS.
+    The commands `rules` and `explain` include the rules and injections of these plug-ins.
 
     \b
     Examples:
@@ -32,20 +32,20 @@ def plugins(output: str) -> NoReturn:
 
     \b
     Exit code:
-      0  listed
+      0  the plug-ins were listed
       1  a named plug-in is broken
     """
     from webhook.plugins import loading
 
-    found = loading.installed()
-    show(output, tuple(_as_text(found)), {"plugins": [asdict(plugin) for plugin in found]})
-    sys.exit(REFUSED if any(plugin.faults for plugin in found) else 0)
+    installed = loading.installed()
+    show(output, tuple(_as_text(installed)), {"plugins": [asdict(plugin) for plugin in installed]})
+    sys.exit(REFUSED if any(plugin.faults for plugin in installed) else 0)
 
 
-def _as_text(found: "tuple[Plugin, ...]") -> Iterator[str]:
-    if not found:
+def _as_text(installed: "tuple[Plugin, ...]") -> Iterator[str]:
+    if not installed:
         yield f"No package with entry points of {PROGRAM} is installed."
-    for plugin in found:
+    for plugin in installed:
         yield heading(printable(f"{plugin.name} {plugin.version}".strip())) + f": {plugin.state}"
         for kind, ids in (("rules", plugin.rules), ("injections", plugin.injections)):
             if ids:

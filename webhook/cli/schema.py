@@ -1,4 +1,4 @@
-"""The command `schema`: JSON Schemas of jobs for editors."""
+"""The command `schema` writes the JSON Schema of jobs, for editors."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import json
@@ -13,7 +13,7 @@ from webhook.cli.options import POLICY
 def schema() -> None:
     """Write the JSON Schemas of documents, for editors.
 
-    `mpijob-webhook policy schema` writes that of policies.
+    For the JSON Schema of policies use `mpijob-webhook policy schema`.
 
     \b
     Examples:
@@ -21,7 +21,7 @@ def schema() -> None:
 
     \b
     Exit code:
-      0  written
+      0  the schema was written
       2  the policy cannot be used
     """
 
@@ -31,10 +31,10 @@ def schema() -> None:
 def job(*, policy: Path | None) -> None:
     """Write the JSON Schema of MPIJobs.
 
-    It has the fields of the CRD, and the limits of the policy: number of workers, length of names, choices.
-    `mpijob-webhook check` also checks what depends on several fields or on the cluster.
+    The schema has the fields of the CRD, and limits of the policy: number of workers, length of names, choices.
+    `mpijob-webhook check` also checks rules that depend on several fields or on the cluster.
 
-    An editor with a YAML language server takes it from the first line of a file:
+    An editor with a YAML language server reads the name of the schema from the first line of a job file:
     # yaml-language-server: $schema=mpijob.schema.json
 
     \b
@@ -44,7 +44,7 @@ def job(*, policy: Path | None) -> None:
 
     \b
     Exit code:
-      0  written
+      0  the schema was written
       2  the policy cannot be used
     """
     from webhook.cli import job_check, job_document_schema

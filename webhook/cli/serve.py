@@ -1,4 +1,4 @@
-"""The command `serve`: its addresses, the source of its certificate, and the policies and cluster that it follows."""
+"""The command `serve` runs the webhook."""
 
 import gc
 import sys
@@ -19,7 +19,7 @@ COUNT: Final = click.IntRange(min=1)
 
 @click.command()
 @click.option(
-    "--kubeconfig", type=FILE, help="The kubeconfig. Default: in a pod its ServiceAccount, with --register kubectl's."
+    "--kubeconfig", type=FILE, help="The kubeconfig. Default: the pod's ServiceAccount; with --register like kubectl."
 )
 @click.option("--listen", **ADDRESS, help="The address for reviews. Default: 0.0.0.0:8443.")
 @click.option("--ops-listen", **ADDRESS, help="The address for health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
@@ -29,11 +29,11 @@ COUNT: Final = click.IntRange(min=1)
 @click.option(
     "--register", is_flag=True, help="For development: register this process with the API server until it ends."
 )
-@click.option("--tls-cert", type=FILE, help="Certificate chain (PEM). Default: made for this process.")
-@click.option("--tls-key", type=FILE, help="Its private key (PEM).")
+@click.option("--tls-cert", type=FILE, help="Certificate chain (PEM). Default: a new certificate for this process.")
+@click.option("--tls-key", type=FILE, help="The private key (PEM) of --tls-cert.")
 @click.option("--tls-ca", type=FILE, help="The CA (PEM) that must have issued the certificate, if the file exists.")
-@click.option("--ca-secret", metavar="NAME", default="", help="Use a CA in this Secret of --policy-namespace instead.")
-@click.option("--service", metavar="NAME", default="", help="The Service by which the API server calls.")
+@click.option("--ca-secret", metavar="NAME", default="", help="Use a CA in this Secret of --policy-namespace.")
+@click.option("--service", metavar="NAME", default="", help="The Service that the API server calls.")
 @click.option(
     "--ca-lifetime", **DURATION, default="365d", help="Lifetime of the CA; its successor signs after 2/3 of it."
 )
@@ -64,14 +64,14 @@ COUNT: Final = click.IntRange(min=1)
     metavar="COUNT",
     type=click.IntRange(min=0),
     default=128,
-    help="Spare RSA key pairs for new jobs; 0 makes each on request.",
+    help="Spare RSA key pairs for new jobs. With 0, each pair is generated on request.",
 )
 @click.option(
     "--ssh-keys-rate",
     metavar="PER_SECOND",
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
-    help="Maximum of spare key pairs to make each second; a pair takes half a second of a processor.",
+    help="Spare key pairs to generate per second at most. A pair takes half a second of a processor.",
 )
 @click.option(
     "--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs permission to delete Secrets."
@@ -83,12 +83,12 @@ def serve(
 ) -> NoReturn:
     """Run the webhook until SIGTERM or Ctrl-C.
 
-    It answers POST /mutate-mpijob, /validate-mpijob, /validate-trainer, /mutate-ssh-secret and /validate-policy, and
-    with --conversion /convert, over TLS at --listen, and GET /healthz, /readyz, /metrics and /metrics/jobs over plain
-    HTTP at --ops-listen.
+    Over TLS at --listen it answers POST /mutate-mpijob, /mutate-ssh-secret, /validate-mpijob, /validate-policy,
+    /validate-trainer, and with --conversion /convert. Over plain HTTP at --ops-listen it answers GET /healthz,
+    /readyz, /metrics and /metrics/jobs.
 
-    With --register it listens on free ports of 127.0.0.1, makes its own CA, installs the two webhook configurations
-    with its URL, and removes them when it ends: for a cluster on this machine.
+    --register is for a cluster on this machine: the process listens on free ports of 127.0.0.1, creates a CA, installs
+    the two webhook configurations with its URL, and removes them when it ends.
 
     \b
     Examples:
@@ -99,11 +99,11 @@ def serve(
 
     \b
     Exit code:
-      0    ended on a signal, every request answered
+      0    stopped by a signal, after every request was answered
       2    could not start; the message says why
-      130  ended at once by a second signal (143: SIGTERM)
+      130  stopped at once by a second signal (143 if it was SIGTERM)
     """
-    # Searching the imports here for garbage takes a tenth of the start. `run` switches it on again.
+    # Imported modules are never garbage. Searching them takes a tenth of the start. `run` enables the collector again.
     gc.disable()
     from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
 

@@ -1,4 +1,4 @@
-"""The command `snapshot`: the objects of a cluster, written to a file."""
+"""The command `snapshot` writes the objects of a cluster to a file."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from webhook.client.reading import Reading
 
 HEADING: Final = f"""\
-# What rules look at in a cluster, for `{PROGRAM} check --cluster` and `{PROGRAM} policy ... --cluster`.
-# The first object says what was read completely: what is missing there does not exist. Jobs are as they are
-# stored, with their environment: show this file only to people who may see them.
+# The objects of a cluster that rules read, for `{PROGRAM} check --cluster` and `{PROGRAM} policy ... --cluster`.
+# The first object lists the kinds that were read completely: an object of such a kind that is missing here does not
+# exist. Jobs are complete, with their environment: show this file only to people who may see them.
 """
 
 
 @click.command()
 @options.about_a_cluster()
-@options.namespace_option("Only this namespace; repeatable. Default: all.", "namespaces", multiple=True)
+@options.namespace_option("Read only this namespace; repeatable. Default: all namespaces.", "namespaces", multiple=True)
 @options.POLICY_NAMESPACE
 @options.KUEUE_NAMESPACE
 @click.option("-o", "--output", type=options.FILE, help="The file to write. Default: standard output.")
@@ -36,12 +36,12 @@ def snapshot(
 ) -> NoReturn:
     """Write the objects of a cluster to a file.
 
-    Other commands take the file with --cluster. It has all jobs and policies, and of quotas, queues, nodes and other
-    objects only the fields that rules read. No Secret is read, and only those ConfigMaps with policies and Kueue's
-    configuration. Jobs are written as they are stored, with their environment: only the owner of the file can read it.
+    Other commands read the file with --cluster. It has complete jobs and policies. Of quotas, queues, nodes and other
+    objects it has only the fields that rules read. No Secret is read, and no ConfigMap except policies and Kueue's
+    configuration. Only the owner can read the file, because jobs are written with their environment.
 
-    With --namespace, objects in other namespaces are unknown, not absent; the right to read the named ones suffices.
-    Objects that cannot be read are reported and stay unknown, which never rejects a job.
+    With --namespace only these namespaces are read, and you need no right in others. Other namespaces and objects that
+    cannot be read are unknown. An unknown object never rejects a job.
 
     \b
     Examples:
@@ -51,38 +51,38 @@ def snapshot(
 
     \b
     Exit code:
-      0  written; kinds that the cluster does not have are not an error
-      1  written, but some of it could not be read
-      2  not written; the message says why
+      0  the file was written; kinds that the cluster does not have are not an error
+      1  the file was written, and some objects could not be read
+      2  the file was not written; the message says why
     """
     from webhook.cli import world_sources
 
     if output is not None and output.exists() and not force:
-        fail(f"{output} is there already, --force replaces it")
+        fail(f"{output} exists already, --force replaces it")
 
     def tell(line: str) -> None:
         click.echo(faint(printable(line)), err=True)
 
-    taken = options.with_api(access, lambda api: world_sources.take(api, namespaces=namespaces, tell=tell, **where))
+    reading = options.with_api(access, lambda api: world_sources.take(api, namespaces=namespaces, tell=tell, **where))
     if output is None:
-        for piece in text(taken):
+        for piece in text(reading):
             click.echo(piece, nl=False)
     else:
         try:
-            _write(output, text(taken))
+            _write(output, text(reading))
         except OSError as error:
             fail(f"cannot write {output}: {error.strerror}")
-    for problem in taken.problems:
+    for problem in reading.problems:
         click.echo(f"{caution('warning')}: {printable(problem)}", err=True)
-    sys.exit(options.REFUSED if taken.problems else 0)
+    sys.exit(options.REFUSED if reading.problems else 0)
 
 
-def text(taken: "Reading") -> Iterator[str]:
+def text(reading: "Reading") -> Iterator[str]:
     """The content of the file, in pieces. The same cluster gives the same text."""
     from webhook.api import yaml
 
     yield HEADING
-    yield from map(yaml.dump_document, taken.documents())
+    yield from map(yaml.dump_document, reading.documents())
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""The jobs of a cluster, by name or all of a namespace, and why a name does not exist."""
+"""Reads one job or all jobs of a namespace. A missing job gets an error with a hint."""
 
 from typing import Final
 from urllib.parse import quote
@@ -13,7 +13,7 @@ JOBS: Final = f"/apis/{mpijob.API_VERSION}/namespaces/%s/mpijobs"
 
 
 async def stored_jobs(api: Client, namespace: str, name: str) -> list[KubernetesObject]:
-    """The job `name`, ClusterError with the reason if it does not exist; without a name all of the namespace."""
+    """The job `name`, or all jobs of the namespace if `name` is empty; ClusterError if the job does not exist."""
     path = JOBS % quote(namespace, safe="")
     if not name:
         return await listed(api, path)
@@ -24,7 +24,7 @@ async def stored_jobs(api: Client, namespace: str, name: str) -> list[Kubernetes
 
 
 async def _not_found(api: Client, namespace: str, name: str) -> str:
-    """Why the job does not exist: its kind, its namespace or its name does not exist."""
+    """The error for a missing job, with a similar name or with the names that exist."""
     path = JOBS % quote(namespace, safe="")
     try:
         names = [job["metadata"]["name"] for job in await listed(api, path, metadata_only=True)]

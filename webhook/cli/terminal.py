@@ -1,15 +1,15 @@
-"""The output of the commands: users' text made harmless, and colours (click drops them off a terminal)."""
+"""The output of the commands: colours, and text without control characters. click drops colours without a terminal."""
 
 from typing import Final, NoReturn
 
 import click
 
-# The exit code of a command that cannot do its work: a file, a policy or the cluster cannot be used.
+# The exit code if a file, a policy or the cluster cannot be used.
 UNUSABLE: Final = 2
 
 
 def printable(text: str) -> str:
-    """`text` on one line, without the control characters by which a file could write to the whole terminal."""
+    """`text` on one line, without control characters, with which a file could write anywhere on the terminal."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
@@ -48,6 +48,6 @@ def complain(*problems: object) -> None:
 
 
 def fail(*problems: object) -> NoReturn:
-    """Print the problems, and end the command as unusable."""
+    """Print the problems, and exit with UNUSABLE."""
     complain(*problems)
     raise SystemExit(UNUSABLE)

@@ -8,15 +8,15 @@ import click
 from webhook import PROGRAM, __version__
 
 
-def show(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def show(ctx: click.Context, _: click.Parameter, enabled: bool) -> None:
+    if enabled and not ctx.resilient_parsing:
         for line in lines():
             click.echo(line)
         ctx.exit()
 
 
 def lines() -> Iterator[str]:
-    """The version alone in the first line, for scripts; then the facts for a report of a fault."""
+    """The first line has only the version, for scripts. The other lines are for bug reports."""
     import json
     import platform
     from pathlib import Path
@@ -24,7 +24,7 @@ def lines() -> Iterator[str]:
     from webhook.api import crd_schema
 
     yield f"{PROGRAM} {__version__}"
-    # Written by hatch_build.py; a checkout has none.
+    # hatch_build.py writes this file into packages. A checkout does not have it.
     built = Path(__file__).parents[1] / "build.json"
     if built.exists():
         facts = json.loads(built.read_text(encoding="utf-8"))

@@ -1,6 +1,4 @@
-"""The main task as a demonstration: the real service on loopback, reviews as the API server sends them, and the user's
-view.
-"""
+"""Runs the demonstration: it starts the real service on loopback and sends it reviews like the API server."""
 
 import asyncio
 import copy
@@ -27,7 +25,7 @@ from webhook.server.log import make_log
 from webhook.server.service import ServeSettings, Service, running
 from webhook.server.telemetry import Telemetry
 
-# In a checkout, and in an installed package.
+# The first folder exists in a checkout, the second in an installed package.
 EXAMPLES: Final = (Path(__file__).parents[2] / "manifests" / "examples", Path(__file__).parents[1] / "examples")
 BAD: Final = "bad-"
 NAMESPACE: Final = "default"
@@ -36,7 +34,7 @@ NEXT_STEPS: Final = f"""\
 What to try next:
   {PROGRAM} demo job.yaml         your job, with all injected fields
   {PROGRAM} check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts
-  {PROGRAM} explain worker-count  why a rule is there, and how a policy tunes it"""
+  {PROGRAM} explain worker-count  why a rule exists, and how a policy tunes it"""
 
 
 class DemoError(Exception):
@@ -44,9 +42,10 @@ class DemoError(Exception):
 
 
 def show(files: Sequence[str]) -> bool:
-    """Show the jobs in `files`, or the examples; returns whether each example had the outcome in its name.
+    """Show the jobs in `files`, or the examples if `files` is empty.
 
-    ManifestError without a job to show, DemoError or StartError if the service fails.
+    Return False if an example had an unexpected verdict: examples with the prefix BAD must be rejected, the others
+    admitted. ManifestError if the files have no job, DemoError or StartError if the service fails.
     """
     jobs = _jobs(files or [str(path) for path in _examples()])
     admitted = asyncio.run(_show(jobs, short=not files))
@@ -60,28 +59,28 @@ def show(files: Sequence[str]) -> bool:
 
 
 def _examples() -> list[Path]:
-    """The bad ones first."""
+    """The examples. Bad examples come first."""
     folder = next(folder for folder in EXAMPLES if folder.is_dir())
     return sorted(folder.glob("*.yaml"), key=lambda path: (not path.name.startswith(BAD), path.name))
 
 
 def _jobs(files: Sequence[str]) -> list[Manifest]:
-    found, errors = manifests.load(files)
+    objects, errors = manifests.load(files)
     if errors:
         raise errors[0]
-    jobs = [manifest for manifest in found if manifest.kind == "MPIJob"]
+    jobs = [manifest for manifest in objects if manifest.kind == "MPIJob"]
     if not jobs:
         raise ManifestError(f"no MPIJob in {', '.join(files)}")
     return jobs
 
 
 async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
-    """Print the outcome for each job: mutate, apply the patch, validate. Returns the admitted ones.
+    """Send each job to the service, print the outcome, and return the admitted jobs.
 
-    `short` leaves out comments and injections, and all but a line if an earlier job is similar.
+    `short` leaves out comments and injections. It prints one line for a job whose verdict was shown before.
     """
     settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
-    admitted, seen = [], set[bool]()
+    admitted, shown_verdicts = [], set[bool]()
     async with running(settings, Telemetry(make_log(io.BytesIO()))) as service, _client(service) as client:
         click.echo(f"The webhook listens on {service.url}. It gets each job as the API server would send it.")
         for job in jobs:
@@ -92,9 +91,9 @@ async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
             if validation["allowed"]:
                 admitted.append(job)
             warnings = [*mutation.get("warnings", []), *validation.get("warnings", [])]
-            again = short and validation["allowed"] in seen
+            again = short and validation["allowed"] in shown_verdicts
             lines = [*_outcome(job, warnings, patch, validation, short=short, again=again)]
-            seen.add(validation["allowed"])
+            shown_verdicts.add(validation["allowed"])
             click.echo(f"{Path(job.source).name}: {lines[-1]}" if again else "\n" + "\n".join(lines))
     return admitted
 
@@ -106,7 +105,7 @@ def _client(service: Service) -> aiohttp.ClientSession:
 
 
 async def _post(client: aiohttp.ClientSession, path: str, job: Manifest, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The response in the AdmissionReview of the reply."""
+    """Send a review, and return the response of the reply's AdmissionReview."""
     group, _, version = job.api_version.rpartition("/")
     review = {
         "apiVersion": "admission.k8s.io/v1",
@@ -134,14 +133,14 @@ async def _post(client: aiohttp.ClientSession, path: str, job: Manifest, documen
 
 
 def apply(document: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """`document` after a JSON patch that only adds: the webhook writes no other."""
+    """Apply a JSON patch that has only `add` operations. The webhook writes no other operations."""
     result: dict[str, Any] = copy.deepcopy(dict(document))
     for operation in operations:
         *parents, last = (token.replace("~1", "/").replace("~0", "~") for token in operation["path"].split("/")[1:])
         target: Any = result
         for token in parents:
             target = target[int(token)] if isinstance(target, list) else target[token]
-        value = copy.deepcopy(operation["value"])  # later operations may change it
+        value = copy.deepcopy(operation["value"])  # a later operation may change it
         if isinstance(target, list):
             target.insert(len(target) if last == "-" else int(last), value)
         else:
@@ -158,7 +157,10 @@ def _outcome(
     short: bool,
     again: bool,
 ) -> Iterator[str]:
-    """The file's first comment, what kubectl would show, and what was injected; then what is shown `again`."""
+    """The lines for a job: the comment at the start of the file, the output of kubectl, and the injections.
+
+    With `again` only the last line is used.
+    """
     name = manifests.STDIN if job.source == manifests.STDIN_TITLE else printable(Path(job.source).name)
     comment = takewhile(lambda line: line.startswith("#"), job.content.decode(errors="replace").splitlines())
     if not short:
@@ -173,7 +175,7 @@ def _outcome(
             yield from ("", "Injected into the job in the cluster:")
             yield from (f"  {line}" for line in injected.additions(patch))
         return
-    # In kubectl's words for a status with causes (`StatusErr` in kubectl `pkg/cmd/util/helpers.go`).
+    # kubectl's format for a status with causes (`StatusErr` in kubectl `pkg/cmd/util/helpers.go`).
     details = validation["status"]["details"]
     causes = [printable(f"{cause['field']}: {cause['message']}") for cause in details["causes"]]
     head = bad(printable(f'The {details["kind"]} "{details["name"]}" is invalid:'))

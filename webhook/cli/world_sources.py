@@ -1,7 +1,7 @@
-"""Everything that the verdicts on jobs depend on, read from an API server.
+"""Reads the inputs of verdicts on jobs from an API server.
 
-Only what the user may read of a cluster is known. The rights of the optional component `check-by-users` give the same
-verdicts as the service, and no other rights are necessary.
+Objects that the user may not read are unknown. With the rights of the optional component `check-by-users` the verdicts
+are the same as those of the service.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -26,8 +26,8 @@ from webhook.policy import store
 
 SELF: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 OPENAPI: Final = f"/openapi/v3/apis/{mpijob.API_VERSION}"
-# No verdict depends on the rest of the metadata. The annotations show what kubectl applied.
-KEPT: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences", "deletionTimestamp")
+# The metadata that verdicts depend on. The annotations contain the job as kubectl applied it.
+METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences", "deletionTimestamp")
 
 
 async def of_cluster(
@@ -39,10 +39,10 @@ async def of_cluster(
     needed: Iterable[str] = (),
     with_schema: bool = True,
 ) -> JobWorld:
-    """The part of a cluster that the user may read, limited to `resources` if given.
+    """Read the inputs from a cluster, as far as the user may read it. With `resources` only these are read.
 
-    ClusterError if it cannot be used at all, or a resource in `needed` cannot be read. None among the namespaces stands
-    for that of the kubeconfig's context. Stored jobs need no schema.
+    None in `namespaces` is the namespace of the kubeconfig's context. `with_schema` is not needed for stored jobs.
+    ClusterError if the cluster cannot be used, or if a resource in `needed` cannot be read.
     """
     schema = await published_schema(api) if with_schema else None
     within = sorted({each or api.namespace for each in namespaces})
@@ -51,9 +51,9 @@ async def of_cluster(
         for what, why in reading.head.unknown.items():
             if what.partition(" in ")[0] == name:
                 raise ClusterError(f"{what} cannot be read: {why}")
-    found = [Manifest("", each) for each in reading.documents()]
+    objects = [Manifest("", document) for document in reading.documents()]
     try:
-        world = job_world.of_objects(found, f"the cluster at {api.host}", policy_namespace=policy_namespace)
+        world = job_world.of_objects(objects, f"the cluster at {api.host}", policy_namespace=policy_namespace)
     except SnapshotError as error:
         raise ClusterError(str(error)) from None
     world.schema, world.user, world.namespace = schema, await _user(api), api.namespace
@@ -70,7 +70,10 @@ async def take(
     resources: Collection[Resource[Any, Any]] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Reading:
-    """Read a cluster with its policies, in all namespaces or in these; ClusterError if it cannot be used."""
+    """Read a cluster with its policies; ClusterError if it cannot be used.
+
+    Without `namespaces`, all namespaces are read. `tell` gets a line for each resource.
+    """
     places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: kueue_namespace}
     more = {"MPIJob": stored}
     reading = await read(api, places=places, namespaces=namespaces, more=more, resources=resources, tell=tell)
@@ -90,23 +93,25 @@ async def take(
     return reading
 
 
-def _configmap(found: KubernetesObject, labels: dict[str, str], *, keys: Iterable[str]) -> KubernetesObject:
-    """A ConfigMap with only this data."""
+def _configmap(configmap: KubernetesObject, labels: dict[str, str], *, keys: Iterable[str]) -> KubernetesObject:
+    """The ConfigMap with only the data of these `keys`."""
     metadata = {
-        key: found["metadata"][key] for key in ("name", "namespace", "resourceVersion") if key in found["metadata"]
+        key: configmap["metadata"][key]
+        for key in ("name", "namespace", "resourceVersion")
+        if key in configmap["metadata"]
     }
-    data = {key: found["data"][key] for key in keys if key in (found.get("data") or {})}
+    data = {key: configmap["data"][key] for key in keys if key in (configmap.get("data") or {})}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "labels": labels}, "data": data}
 
 
 def stored(job: KubernetesObject) -> KubernetesObject:
-    """Stored jobs with their whole spec, not only the fields that rules read: an update is judged by all of it."""
+    """A stored job with its whole spec, not only the fields that rules read: updates are compared with it."""
     mpijob.decode(msgspec.json.encode(job))  # a job that cannot be read would make the file unusable
-    return {"metadata": {key: job["metadata"][key] for key in KEPT if key in job["metadata"]}, "spec": job["spec"]}
+    return {"metadata": {key: job["metadata"][key] for key in METADATA if key in job["metadata"]}, "spec": job["spec"]}
 
 
 async def published_schema(api: Client) -> CrdSchema:
-    """The schema of MPIJobs that the API server publishes to all users; ClusterError if it has none."""
+    """The schema of MPIJobs that the API server publishes to all users; ClusterError if MPIJobs have none."""
     try:
         document = await api.request("GET", OPENAPI)
     except ApiError as error:
@@ -127,7 +132,7 @@ async def may_exempt(api: Client, namespace: str, rules: Iterable[str]) -> dict[
 
 
 async def _user(api: Client) -> UserInfo | None:
-    """The user as the API server knows it; None if it does not say (before Kubernetes 1.28)."""
+    """The user who sends the requests of `api`. None before Kubernetes 1.28, which cannot report it."""
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
         answer = await api.request("POST", SELF, review)

@@ -1,7 +1,7 @@
-"""Talks to the API server over the connections of the official client.
+"""Reads and writes objects of the API server, over the connections of the official client.
 
-`calls` are single calls, `objects` and `paging` read objects and lists with them, `access_reviews` queries rights.
-`watch` keeps a `store` up to date over a `connection` whose bytes `wire` decodes. `live_view` makes a ClusterView of
-these, and `reading` reads a whole cluster once. `webhook.cluster.resources` decides which kinds are read; the packages
-above decide what they mean for a job.
+`calls` sends single requests. `objects` and `paging` use them to read objects and lists, and `access_reviews` queries
+rights. `watch` keeps the records of a `store` up to date. It uses a `connection`, and `wire` decodes the messages.
+`live_view` is the ClusterView of all watches. `reading` reads a whole cluster once. `webhook.cluster.resources` defines
+the kinds of objects that are read.
 """

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-# kubectl's default.
+# The default of kubectl.
 DEFAULT_NAMESPACE: Final = "default"
 
 
 class KubeconfigError(ValueError):
-    """The kubeconfig uses an unsupported feature, which the message names."""
+    """The kubeconfig uses an unsupported feature. The message names the feature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Impersonation:
     """Further attributes of the user, as an authenticator would set them."""
 
     def over(self, below: "Impersonation") -> "Impersonation":
-        """Merge both; this one's fields win, one by one, as kubectl's options win over its kubeconfig."""
+        """Merge both, field by field. The fields of `self` win, like kubectl's options win over its kubeconfig."""
         return replace(
             below,
             user=self.user or below.user,
@@ -47,17 +47,17 @@ class Impersonation:
             *(("Impersonate-Group", group) for group in self.groups),
             *([("Impersonate-Uid", self.uid)] if self.uid else ()),
             *(
-                (f"Impersonate-Extra-{quote(key, safe='')}", one)
+                (f"Impersonate-Extra-{quote(key, safe='')}", value)
                 for key, values in self.extra.items()
-                for one in values
+                for value in values
             ),
         ]
         if not all(value.isprintable() for _, value in headers):
-            raise KubeconfigError("whom to impersonate is not text that can be sent")
+            raise KubeconfigError("the user, group, uid or extra to impersonate contains control characters")
         return headers
 
 
-ONESELF: Final = Impersonation()
+NO_IMPERSONATION: Final = Impersonation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,6 @@ class Access:
     kubeconfig: Path | None = None
     """None for kubectl's default."""
     context: str | None = None
-    """A context of the kubeconfig; None for its current one."""
-    impersonation: Impersonation = ONESELF
-    """Overrides that of the kubeconfig."""
+    """A context of the kubeconfig; None for the current context."""
+    impersonation: Impersonation = NO_IMPERSONATION
+    """Overrides the impersonation of the kubeconfig."""

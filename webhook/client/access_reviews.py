@@ -20,7 +20,7 @@ SELF_PATH = f"{API}/selfsubjectaccessreviews"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Right:
-    """A call that RBAC allows or denies."""
+    """A request that RBAC allows or denies."""
 
     verb: str
     group: str
@@ -42,7 +42,7 @@ def exempting(namespace: str, rule: str) -> Right:
 
 
 async def has_right(api: Client, right: Right, subject: Mapping[str, Any] | None = None) -> bool:
-    """Whether `subject`, or this service itself, has `right`; ClusterError if that is unknown.
+    """Whether `subject` has `right`; ClusterError if the API server does not answer. None is the user of `api`.
 
     `subject` has the identity fields of a SubjectAccessReviewSpec: user, groups, uid, extra.
     """
@@ -61,7 +61,7 @@ async def has_right(api: Client, right: Right, subject: Mapping[str, Any] | None
 
 
 async def may_exempt(api: Client, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-    """For each rule, whether the requester may exempt jobs in that namespace; ClusterError if that is unknown.
+    """For each rule, whether the requester may exempt jobs in the namespace; ClusterError without an answer.
 
     The queries run in parallel, so that a slow API server delays the review only once.
     """
@@ -69,9 +69,9 @@ async def may_exempt(api: Client, request: AdmissionRequest, rules: Iterable[str
     subject = {"user": user.username, "groups": user.groups or [], "uid": user.uid, "extra": user.extra or {}}
     try:
         async with asyncio.TaskGroup() as group:
-            asked = {
+            queries = {
                 rule: group.create_task(has_right(api, exempting(request.namespace, rule), subject)) for rule in rules
             }
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None
-    return {rule: task.result() for rule, task in asked.items()}
+    return {rule: task.result() for rule, task in queries.items()}

@@ -1,7 +1,7 @@
-"""Single calls to the API server, in plain JSON, over the official client's configuration and connections.
+"""Sends single requests to the API server, in plain JSON.
 
-Its models, informers and watches are not used: models cost ten times as much as JSON, and the others can flood the API
-server when something fails.
+Only the configuration and the connections of the official client are used. Its models take ten times as long as JSON.
+Its informers and watches can flood the API server after a failure.
 """
 
 import os
@@ -19,7 +19,7 @@ import aiohttp
 import msgspec
 import yaml
 
-from webhook.client.access import DEFAULT_NAMESPACE, ONESELF, Access, Impersonation
+from webhook.client.access import DEFAULT_NAMESPACE, NO_IMPERSONATION, Access, Impersonation
 from webhook.client.limits import MAX_CALL_SECONDS
 
 Address = tuple[str, int]
@@ -29,12 +29,12 @@ Address = tuple[str, int]
 JSON_PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
 DEFAULT_KUBECONFIG = "~/.kube/config"
-# What the loader raises for a file that is not a kubeconfig, or that names invalid certificates.
+# The official loader raises these for a file that is not a kubeconfig, or that names invalid certificates.
 UNUSABLE = (yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, LookupError)
 
 
 class ClusterError(Exception):
-    """The cluster cannot be used; the message says why, on one line."""
+    """The cluster cannot be used. The message has the reason, on one line."""
 
 
 class ApiError(ClusterError):
@@ -47,28 +47,28 @@ class ApiError(ClusterError):
 
 
 class Client:
-    """Calls to one API server. Close it at the end."""
+    """Sends requests to one API server. The caller must close it."""
 
     server_time: datetime | None = None
-    """The time of the API server's last answer, by its own clock."""
+    """The time of the last answer, by the clock of the API server."""
     namespace = DEFAULT_NAMESPACE
-    """The default namespace: that of the kubeconfig's context."""
+    """The namespace of the kubeconfig's context."""
 
     def __init__(self, api: Any, host: str, load: Callable[[], Awaitable[Any]]) -> None:
         self.raw = api
         """The official client's ApiClient, for lists and watches."""
         self.host = host
         self._load = load
-        # Seconds from this host's monotonic clock, which nothing can set, to the API server's clock. Until its first
-        # answer this host's wall clock is used.
+        # Seconds to add to this host's monotonic clock for the time of the API server. Until the first answer they are
+        # computed from this host's wall clock.
         self._ahead = time.time() - time.monotonic()
 
     def now(self) -> float:
         """Seconds since 1970 by the API server's clock, which all replicas share."""
         return time.monotonic() + self._ahead
 
-    def _hear(self, date: datetime, sent: float) -> None:
-        """Adjust the clock to an answer's `date`, written after `sent` by the monotonic clock.
+    def _adjust_clock(self, date: datetime, sent: float) -> None:
+        """Adjust the clock to the `date` of an answer. `sent` is the monotonic time of the request.
 
         A slow answer is imprecise and must not set the clock back.
         """
@@ -77,7 +77,7 @@ class Client:
         self._ahead = min(max(self._ahead, earliest), latest)
 
     async def renew(self) -> None:
-        """Read the credentials again: the client itself does so only for some kinds, and only now and then."""
+        """Read the credentials again. The official client does this only for some kinds, and not at once."""
         with suppress(*UNUSABLE):
             await self._load()
 
@@ -90,10 +90,9 @@ class Client:
         accept: str = "application/json",
         patch: str = "",
     ) -> dict[str, Any]:
-        """The object that the API server returns; ClusterError if there is none.
+        """The object that the API server returns; ClusterError if it returns none within `MAX_CALL_SECONDS`.
 
-        `patch` is the content type of a PATCH. By default a list is a JSON patch, and an object a server-side apply. A
-        call that takes longer than `MAX_CALL_SECONDS` has failed.
+        `patch` is the content type of a PATCH. By default a list is a JSON patch, and an object is a server-side apply.
         """
         headers = {"Accept": accept}
         if method == "PATCH":
@@ -104,7 +103,7 @@ class Client:
         return answer
 
     async def text(self, path: str) -> str:
-        """Plain text at `path`, such as a log; ClusterError if there is none."""
+        """The plain text at `path`, such as a log; ClusterError if it cannot be read."""
         return (await self._authorised("GET", path, None, {"Accept": "*/*"})).decode(errors="replace")
 
     async def _authorised(self, method: str, path: str, body: Any, headers: dict[str, str]) -> bytes:
@@ -113,7 +112,8 @@ class Client:
         except ApiError as error:
             if error.status != 401:
                 raise
-        await self.renew()  # the token may have expired: the client uses the wall clock, which may have been set back
+        # The token may have expired. The official client does not notice if the wall clock was set back.
+        await self.renew()
         return await self._request(method, path, body, headers)
 
     async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> bytes:
@@ -121,7 +121,7 @@ class Client:
             prepared = await self.raw.param_serialize(
                 method=method, resource_path=path, body=body, header_params=headers, auth_settings=["BearerToken"]
             )
-        except Exception as error:  # noqa: BLE001 - its loaders of credentials raise whatever they meet
+        except Exception as error:  # noqa: BLE001 - loaders of credentials raise any exception
             raise ClusterError(f"cannot use the credentials for {self.host}: {type(error).__name__}") from None
         sent = time.monotonic()
         try:
@@ -132,7 +132,7 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             raise ClusterError(f"cannot reach the API server at {self.host}: {_words(error)}") from None
         with suppress(KeyError, ValueError):
-            self._hear(parsedate_to_datetime(response.response.headers["Date"]), sent)
+            self._adjust_clock(parsedate_to_datetime(response.response.headers["Date"]), sent)
         if not 200 <= response.status < 300:
             message = " ".join(str((_json(data) or {}).get("message") or "no reason given").split())
             raise ApiError(response.status, self._refusal(response.status, message), message)
@@ -148,9 +148,9 @@ class Client:
 
 
 async def connect(access: Access | Path | None) -> Client:
-    """A client for a cluster; ClusterError if its kubeconfig cannot be used. Sends nothing yet.
+    """Create a client for a cluster, without sending a request; ClusterError if the kubeconfig cannot be used.
 
-    Without a kubeconfig it uses the first of these: $KUBECONFIG, the pod's ServiceAccount, the user's own file.
+    Without a kubeconfig the client uses the first of these: $KUBECONFIG, the pod's ServiceAccount, ~/.kube/config.
     """
     access = access if isinstance(access, Access) else Access(access)
     source = _source(access.kubeconfig)
@@ -164,24 +164,24 @@ async def connect(access: Access | Path | None) -> Client:
         if source is not None:
             return await kubeconfig.load(source, access.context, configuration)
         config.load_incluster_config(client_configuration=configuration)
-        return ONESELF, DEFAULT_NAMESPACE
+        return NO_IMPERSONATION, DEFAULT_NAMESPACE
 
     try:
         configured, namespace = await load()
         impersonation = access.impersonation.over(configured)
         configuration.proxy = configuration.proxy or _proxy(configuration.host)
-        # With `trust_env`, aiohttp would look up proxies in another thread, and read ~/.netrc, at every call.
+        # With `trust_env`, aiohttp would look up proxies in a thread and read ~/.netrc for every request.
         configuration.client_session_kwargs = {"headers": impersonation.headers, "trust_env": False}
         api = client.ApiClient(configuration=configuration)
     except (config.ConfigException, *UNUSABLE) as error:
         raise ClusterError(f"cannot use {source or 'the service account'}: {_words(error)}") from None
-    connected = Client(api, configuration.host, load)
-    connected.namespace = namespace
-    return connected
+    connection = Client(api, configuration.host, load)
+    connection.namespace = namespace
+    return connection
 
 
 def _source(kubeconfig: Path | None) -> Path | None:
-    """The kubeconfig to use, None for the pod's ServiceAccount; ClusterError for an unreadable file."""
+    """The kubeconfig to use; None for the pod's ServiceAccount; ClusterError for an unreadable file."""
     named = str(kubeconfig) if kubeconfig is not None else os.environ.get("KUBECONFIG", "")
     if not named and "KUBERNETES_SERVICE_HOST" in os.environ:
         return None
@@ -197,7 +197,7 @@ def _source(kubeconfig: Path | None) -> Path | None:
 
 
 def _proxy(host: str) -> str | None:
-    """The proxy that the environment has for the API server."""
+    """The proxy for the API server from the environment variables."""
     url = urlsplit(host)
     return None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)
 
@@ -212,7 +212,7 @@ def _json(data: bytes) -> dict[str, Any] | None:
 
 
 def _words(error: BaseException) -> str:
-    """The error on one line."""
+    """The reason of an error, on one line."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return "its certificate does not verify"
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):

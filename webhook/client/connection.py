@@ -1,6 +1,6 @@
-"""Lists and watches as bytes, over the official client's connection: its addresses, TLS, proxies and credentials.
+"""Sends list and watch requests, over the official client's connections and with its credentials.
 
-Every failure is a WatchFault; `watch` decides what follows from it.
+Every failure raises a WatchFault. The module `watch` handles it.
 """
 
 import socket
@@ -17,21 +17,21 @@ from webhook.client.limits import MAX_CONNECT_SECONDS, MAX_ERROR_BYTES, MAX_LINE
 from webhook.client.wire import FaultReason, Page, WatchFault, refusal
 
 JSON = "application/json"
-# The API server then sends only metadata: no data of ConfigMaps, for example.
+# The Accept header for objects with metadata only, for example ConfigMaps without data.
 METADATA = f"{JSON};as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
 
 OVERDUE = 15  # seconds that a watch may stay open longer than requested
-# An API server sends a bookmark about every 60 s, but none while nothing in the cluster changes: silence is normal.
+# An API server sends a bookmark about every 60 s, except while nothing in the cluster changes.
 INACTIVITY = 90.0
-# Probes after 30 s of silence, every 10 s, three times. They also keep load balancers from dropping an idle watch.
+# TCP probes after 30 s of silence: three, one every 10 s. They also prevent load balancers from dropping idle watches.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 
 class Connection:
-    """Reads from one API server through `api`, the official client's asynchronous ApiClient; the caller closes that.
+    """Reads from one API server through `api`, the official client's ApiClient, which the caller must close.
 
-    `renew` reads the credentials again: tokens expire, and the client does not always notice. A watch that is silent
-    for `inactivity` seconds is closed.
+    `renew` reads the credentials again, because the official client does not always notice an expired token. A watch is
+    closed after `inactivity` seconds of silence.
     """
 
     def __init__(
@@ -42,12 +42,11 @@ class Connection:
         self._inactivity = inactivity
 
     async def renew(self) -> None:
-        """Read the credentials again."""
         if self._renew is not None:
             await self._renew()
 
     async def page(self, target: str, *, metadata_only: bool = False) -> bytes:
-        """The JSON answer to a GET of `target`, a path with its query; WatchFault if there is none."""
+        """The JSON answer to a GET of `target`, which is a path with its query; WatchFault without an answer."""
         limits = aiohttp.ClientTimeout(total=MAX_PAGE_SECONDS, sock_connect=MAX_CONNECT_SECONDS)
         async with self._get(target, METADATA % "List" if metadata_only else JSON, limits) as response:
             chunks = []
@@ -60,7 +59,7 @@ class Connection:
             return b"".join(chunks)
 
     async def list_page(self, target: str, *, metadata_only: bool = False) -> Page[Raw]:
-        """A page of a list from a GET of `target`; WatchFault if there is none."""
+        """The page of a list from a GET of `target`; WatchFault without an answer."""
         page = wire.decode(wire.pages, await self.page(target, metadata_only=metadata_only))
         if not page.metadata.resource_version:
             raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
@@ -70,9 +69,9 @@ class Connection:
     async def watch(
         self, target: str, seconds: float, *, metadata_only: bool = False
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The lines of a GET of `target`, which the server ends after `seconds`.
+        """The lines of the answer to a GET of `target`. The server ends the answer after `seconds`.
 
-        The block starts when the server has accepted the watch. WatchFault for any other end.
+        The `async with` block starts when the server has accepted the watch. WatchFault if the answer ends early.
         """
         longest = seconds + OVERDUE
         silence = min(self._inactivity, longest)
@@ -86,7 +85,7 @@ class Connection:
     async def _get(
         self, target: str, accept: str, limits: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The JSON reply to a GET, with an unread body; WatchFault if it ends early."""
+        """The JSON answer to a GET. Its body is not read yet. WatchFault if the answer ends early."""
         try:
             prepared = await self._api.param_serialize(
                 method="GET",
@@ -124,7 +123,7 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
 
 
 def _give_up(response: aiohttp.ClientResponse) -> None:
-    """Abort an unread reply: a TLS shutdown would outlast the event loop."""
+    """Abort an answer that is not read completely. A regular TLS shutdown would outlast the event loop."""
     if response.connection and response.connection.transport:
         response.connection.transport.abort()
     response.close()
@@ -132,16 +131,16 @@ def _give_up(response: aiohttp.ClientResponse) -> None:
 
 def _keep_alive(response: aiohttp.ClientResponse) -> None:
     transport = response.connection and response.connection.transport
-    connected = transport and transport.get_extra_info("socket")
-    if connected:
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    raw_socket = transport and transport.get_extra_info("socket")
+    if raw_socket:
+        raw_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in KEEP_ALIVE.items():
-            if (option := getattr(socket, name, None)) is not None:  # macOS has other names
-                connected.setsockopt(socket.IPPROTO_TCP, option, value)
+            if (option := getattr(socket, name, None)) is not None:  # macOS has different names
+                raw_socket.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _retry_after(response: aiohttp.ClientResponse) -> float:
-    """The header's seconds: API servers use no other form."""
+    """The header in seconds. API servers do not send dates."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
 

@@ -1,4 +1,4 @@
-"""Kubeconfigs, read as kubectl reads them: what the official client ignores is supported or rejected.
+"""Reads kubeconfigs like kubectl. Features that the official client ignores are supported or rejected.
 
 https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 """
@@ -23,12 +23,12 @@ _USER: Final = frozenset({
     "password", "exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra", "extensions",
 })  # fmt: skip
 _OF_CONTEXT: Final = ", which its context names"
-_PROXIES: Final = frozenset({"http", "https"})  # what aiohttp can talk to
-_REMOVED: Final = "kubectl has none but oidc since 1.26 either, a plugin under exec takes its place"
+_PROXIES: Final = frozenset({"http", "https"})  # the schemes that aiohttp supports
+_REMOVED: Final = "since 1.26 kubectl supports only oidc; use a plugin under exec"
 
 
 class _Loader(kube_config.KubeConfigLoader):  # type: ignore[misc]  # untyped
-    """Fails if a credential plugin returns nothing; the official loader continues anonymously."""
+    """Fails if a credential plugin returns nothing. The official loader continues as anonymous user."""
 
     async def load_from_exec_plugin(self) -> bool:
         if not await super().load_from_exec_plugin():
@@ -37,30 +37,30 @@ class _Loader(kube_config.KubeConfigLoader):  # type: ignore[misc]  # untyped
 
 
 async def load(source: Path, context: str | None, configuration: Any) -> tuple[Impersonation, str]:
-    """Fill the official client's `configuration` from `source`, which may name several files as $KUBECONFIG does.
+    """Fill the official client's `configuration`, and return the impersonation and the namespace.
 
-    Returns the impersonation and the namespace. KubeconfigError for unsupported features; for a broken file the
-    official client's exceptions.
+    `source` may name several files, like $KUBECONFIG. KubeconfigError for unsupported features. A broken file raises
+    the official client's exceptions.
     """
     merger = kube_config.KubeConfigMerger(str(source))
     name = context or _current_context(merger.config_files.values())
     merged = merger.config
-    chosen = _named(merged, "context", name, "")
-    cluster = _part(_named(merged, "cluster", chosen.get("cluster"), _OF_CONTEXT), "cluster", _CLUSTER)
+    context_entry = _named(merged, "context", name, "")
+    cluster = _part(_named(merged, "cluster", context_entry.get("cluster"), _OF_CONTEXT), "cluster", _CLUSTER)
     user: Mapping[str, Any] = {}
-    if who := chosen.get("user"):
+    if who := context_entry.get("user"):
         user = _part(_named(merged, "user", who, _OF_CONTEXT), "user", _USER)
-    _refuse_of_cluster(cluster)
-    _refuse_of_user(user)
+    _check_cluster(cluster)
+    _check_user(user)
     impersonation = _impersonation(user)
     await _Loader(merged, active_context=name, config_base_path=None).load_and_set(configuration)
     if token := configuration.api_key.get("BearerToken"):
-        configuration.api_key["BearerToken"] = _sendable(token)
-    return impersonation, chosen.get("namespace") or DEFAULT_NAMESPACE
+        configuration.api_key["BearerToken"] = _stripped(token)
+    return impersonation, context_entry.get("namespace") or DEFAULT_NAMESPACE
 
 
 def _current_context(files: Iterable[Any]) -> str:
-    """The context of the first file that names one, as in kubectl; the official client uses the last."""
+    """The current context of the first file that has one, like in kubectl. The official client uses the last file."""
     for file in files:
         if isinstance(file, dict) and (name := file.get("current-context")):
             return str(name)
@@ -68,7 +68,7 @@ def _current_context(files: Iterable[Any]) -> str:
 
 
 def _named(merged: Any, kind: str, name: Any, who: str) -> Any:
-    """The context, cluster or user of this name; `who` refers to it, for the error."""
+    """The context, cluster or user with this name. `who` is added to the error."""
     entries = merged.safe_get(f"{kind}s") or []
     entry = merged[f"{kind}s"].get_with_name(name, safe=True) if entries else None
     if entry is None:
@@ -78,33 +78,33 @@ def _named(merged: Any, kind: str, name: Any, who: str) -> Any:
     return entry.value.get(kind) or {}
 
 
-def _sendable(token: str) -> str:
-    """The token without the line break at the end of its file."""
+def _stripped(token: str) -> str:
+    """The token without the line break at its end."""
     token = token.strip()
     if not token.isprintable():
-        raise KubeconfigError("its token is not text that can be sent")
+        raise KubeconfigError("its token contains control characters")
     return token
 
 
-def _part(value: Any, what: str, known: frozenset[str]) -> Mapping[str, Any]:
+def _part(value: Any, name: str, supported: frozenset[str]) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise KubeconfigError(f"its {what} is not a mapping")
-    if unknown := [str(key) for key in value if key not in known]:
-        raise KubeconfigError(f"{', '.join(unknown)} of its {what} is not supported")
+        raise KubeconfigError(f"its {name} is not a mapping")
+    if unsupported := [str(key) for key in value if key not in supported]:
+        raise KubeconfigError(f"{', '.join(unsupported)} of its {name} is not supported")
     return value
 
 
-def _refuse_of_cluster(cluster: Mapping[str, Any]) -> None:
+def _check_cluster(cluster: Mapping[str, Any]) -> None:
     if not cluster.get("server"):
         raise KubeconfigError("its cluster has no server")
     if cluster.get("insecure-skip-tls-verify") and any(map(cluster.get, _AUTHORITIES)):
         raise KubeconfigError("its cluster has a certificate-authority and insecure-skip-tls-verify, keep one of them")
     proxy = cluster.get("proxy-url")
     if proxy and urlsplit(str(proxy)).scheme not in _PROXIES:
-        raise KubeconfigError(f"the proxy-url {proxy} is not supported, only those of http and https are")
+        raise KubeconfigError(f"the proxy-url {proxy} is not supported, only http and https")
 
 
-def _refuse_of_user(user: Mapping[str, Any]) -> None:
+def _check_user(user: Mapping[str, Any]) -> None:
     provider = user.get("auth-provider")
     if provider is not None and (not isinstance(provider, dict) or provider.get("name") != "oidc"):
         name = provider.get("name") if isinstance(provider, dict) else provider
@@ -122,7 +122,7 @@ def _refuse_of_user(user: Mapping[str, Any]) -> None:
     if plugin.get("provideClusterInfo"):
         raise KubeconfigError(f"provideClusterInfo of the plugin {command} under exec is not supported")
     if "/" in command and not Path(command).is_absolute():
-        raise KubeconfigError(f"the plugin {command} under exec is not supported by a relative path: write it in full")
+        raise KubeconfigError(f"the plugin {command} under exec has a relative path: write the full path")
 
 
 def _impersonation(user: Mapping[str, Any]) -> Impersonation:

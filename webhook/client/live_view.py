@@ -1,4 +1,4 @@
-"""The cluster view of a running service: what the watches have seen."""
+"""The cluster view of a running service, kept up to date by watches."""
 
 import asyncio
 from collections import Counter
@@ -15,22 +15,22 @@ from webhook.cluster.resource import ByNamespace, K, Resource, T, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.view import UNKNOWN, Answer, Unknown
 
-# Seconds. A kind that cannot be read by then counts as unknown until it can be: a new replica must not wait forever.
+# Seconds. A new replica does not wait longer for a kind that cannot be read. The kind is unknown until it is read.
 PATIENCE: Final = 30.0
 
 
 class LiveView:
-    """A ClusterView, up to date while `run` runs.
+    """A ClusterView that is up to date while `run` runs.
 
-    `places` are the names of namespaces. A resource is unknown if its place has no name, or if it cannot be read within
-    `patience` seconds. Each version of a resource has a watch, which starts when the version before turns out not to be
-    served.
+    `places` has the names of namespaces. A resource is unknown if its place has no name, or if it cannot be read within
+    `patience` seconds. Each version of a resource has a watch. The watch of the second version starts if the API server
+    does not serve the first one, and so on.
     """
 
     watches: tuple[Watch[Any, Any], ...]
     """All watches, for metrics."""
     unknown: Counter[str]
-    """How often the answer was UNKNOWN, by the names of resources."""
+    """The number of UNKNOWN answers, by the name of the resource."""
 
     def __init__(
         self,
@@ -67,21 +67,21 @@ class LiveView:
         return store.groups.get(namespace, {})
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object by key, for each value of the resource's `group`."""
+        """The objects by key, for each value of the resource's `group`."""
         store = self._store(resource)
         return self._unknown(resource) if store is None or store.unreadable else store.groups
 
     def on_change(self, resource: Resource[K, T], callback: Callable[[K, T | None, T | None], None]) -> None:
-        """Call back with key, old and new record after each change; None for a missing record. Never if not watched."""
+        """Call back with key, old and new record after each change. A missing record is None."""
         for watch in self._watches.get(resource, ()):
             watch.store.on_change(callback)
 
     def silence(self, resource: Resource[Any, Any]) -> float:
-        """Seconds since the API server last sent something about it; infinite if it is unknown."""
+        """Seconds since the API server last sent something for the resource; infinite if the resource is unknown."""
         return min((watch.silence for watch in self._watches.get(resource, ()) if watch.known), default=inf)
 
     def reason(self, resource: Resource[Any, Any]) -> str:
-        """Why the last list or watch failed; empty while at least one works."""
+        """The reason why the last list or watch failed; empty while the watch of at least one version works."""
         begun = [watch for watch in self._watches[resource] if watch.requests]
         return next((watch.reason for watch in begun), "") if all(watch.reason for watch in begun) else ""
 
@@ -92,7 +92,7 @@ class LiveView:
                 group.create_task(self._follow(watches))
 
     def faults(self) -> dict[str, str]:
-        """Why a resource cannot be read, by its name; without the resources that are not installed."""
+        """The reason why a resource cannot be read, by its name. Resources that are not installed are left out."""
         faults = {}
         for resource, watches in self._watches.items():
             faulty = [watch for watch in watches if watch.faulty]
@@ -106,7 +106,7 @@ class LiveView:
         return bool(watches) and all(watch.not_installed for watch in watches)
 
     def not_installed(self) -> list[str]:
-        """The resources of which the API server serves no version."""
+        """The names of the resources of which the API server serves no version."""
         return sorted(resource.name for resource in self._watches if self.not_served(resource))
 
     async def settled(self) -> None:
@@ -121,7 +121,7 @@ class LiveView:
                             break
 
     async def _follow(self, watches: tuple[Watch[Any, Any], ...]) -> None:
-        """Watch the first served version, and retry those before it: they may be installed later."""
+        """Watch the first version that is served. Earlier versions are retried, because they may be installed later."""
         async with asyncio.TaskGroup() as group:
             for watch in watches:
                 group.create_task(watch.run(), name=f"watch {watch.kind.name}")
@@ -143,7 +143,7 @@ class LiveView:
 
 
 def kinds(resource: Resource[K, T], places: Mapping[WatchedPlace, str]) -> list[Kind[K, T]]:
-    """The collections of a resource to watch: one for each version, named after it if there are several."""
+    """The collections to watch for a resource, one per version. With several versions the name has the version."""
     several = len(resource.api_versions) > 1
     namespace = places[resource.place] if resource.place else ""
     key: Any = by_namespace if resource.is_namespaced else by_name

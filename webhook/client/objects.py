@@ -1,4 +1,4 @@
-"""Single objects and whole lists as plain JSON, for callers that need each object once and completely."""
+"""Reads single objects and whole lists as plain JSON, and writes Events."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ KubernetesObject = dict[str, Any]
 
 
 class Caller(Protocol):
-    """A Client, or a wrapper of one."""
+    """A Client, or a wrapper around a Client."""
 
     async def request(self, method: str, path: str, body: KubernetesObject | None = None, /) -> KubernetesObject:
-        """The object that the API server returns; ClusterError if there is none."""
+        """The object that the API server returns; ClusterError if it returns none."""
         ...
 
 
 async def get(api: Caller, path: str) -> KubernetesObject | None:
-    """The object at `path`, None if it does not exist; ClusterError if that is unknown."""
+    """The object at `path`; None if it does not exist; ClusterError without an answer."""
     try:
         document = await api.request("GET", path)
     except ApiError as error:
@@ -38,7 +38,7 @@ async def get(api: Caller, path: str) -> KubernetesObject | None:
 
 
 async def listed(api: Client, path: str, *, metadata_only: bool = False, **query: str) -> list[KubernetesObject]:
-    """Every object of a collection, or only their metadata; ClusterError if the list is incomplete."""
+    """Every object of a collection, or only the metadata of the objects; ClusterError if the list is incomplete."""
     accept = METADATA % "List" if metadata_only else JSON
 
     async def fetch(target: str) -> Page[KubernetesObject]:
@@ -50,8 +50,8 @@ async def listed(api: Client, path: str, *, metadata_only: bool = False, **query
         return Page(PageMetadata(token=str(metadata.get("continue") or "")), items)
 
     try:
-        found = pages(fetch, path, limit=OBJECTS_PER_PAGE, **query)
-        return [each async for page in found for each in page.items or ()]
+        all_pages = pages(fetch, path, limit=OBJECTS_PER_PAGE, **query)
+        return [item async for page in all_pages for item in page.items or ()]
     except WatchFault:
         raise ClusterError(f"the cluster at {api.host} sends a list without end") from None
 
@@ -66,9 +66,9 @@ async def write_event(
     kind: Literal["Normal", "Warning"],
     key: str,
 ) -> bool:
-    """Write an Event about the object that `about` refers to (apiVersion, kind, name ...); ClusterError.
+    """Write an Event about the object `about` (apiVersion, kind, name ...); ClusterError if it cannot be written.
 
-    The same `key` gives the same name. Returns False if that Event exists already, for example from another replica.
+    The name of the Event depends on `key`. Returns False if the Event exists already, for example from another replica.
     """
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

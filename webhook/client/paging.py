@@ -1,4 +1,4 @@
-"""Lists are read page by page, so that neither side holds all of a large one as JSON."""
+"""Reads lists page by page, so that no side holds a large list as JSON."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Final
@@ -9,21 +9,22 @@ from msgspec import Raw
 from webhook.client.limits import MAX_BYTES_AT_STRETCH, MAX_OBJECTS_AT_STRETCH, MAX_PAGES
 from webhook.client.wire import FaultReason, Item, Page, WatchFault
 
-# The divisor for a page that is too large or too slow.
+# The number of items is divided by this after a page that was too large or too slow.
 SMALLER: Final = 4
 
 
 async def pages(
     fetch: Callable[[str], Awaitable[Page[Item]]], path: str, *, limit: int, **query: str
 ) -> AsyncIterator[Page[Item]]:
-    """Every page of the collection at `path`, each with at most `limit` items; all show the state at the first one.
+    """Every page of the collection at `path`, with at most `limit` items per page.
 
-    If a page is too large, it and all later ones are requested with fewer items. `fetch` gets one page by its path and
-    query. Empty parameters of `query` are left out. WatchFault for an endless list, and all exceptions of `fetch`.
+    All pages show the state of the collection at the time of the first page. If a page is too large, this page and all
+    later pages are requested with fewer items. `fetch` reads one page by its path and query. Empty parameters of
+    `query` are left out. WatchFault for an endless list; exceptions of `fetch` are passed on.
     """
-    # Without resourceVersion=0: with it, API servers ignore `limit` and may return old data.
+    # resourceVersion=0 is not sent: API servers would ignore `limit` and might return old data.
     parameters = {"limit": str(limit)} | {name: value for name, value in query.items() if value}
-    followed: set[int] = set()  # hashes: tokens can be long
+    followed: set[int] = set()  # hashes of tokens, which can be long
     while len(followed) < MAX_PAGES:
         try:
             page = await fetch(f"{path}?{urlencode(parameters)}")
@@ -45,7 +46,7 @@ async def pages(
 
 
 def slices(items: Sequence[Raw]) -> Iterator[Sequence[Raw]]:
-    """`items` in portions that decode quickly."""
+    """`items` in slices that are decoded quickly."""
     start = size = 0
     for end, item in enumerate(items):
         size += len(memoryview(item))

@@ -1,4 +1,4 @@
-"""A cluster read once, for commands: page by page, with only the fields that rules use."""
+"""Reads a whole cluster once, for commands. Only the fields that rules use are kept."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,7 +23,7 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import NOT_INSTALLED, Extent, Head
 
 PAUSE: Final = 1.0
-AGAIN: Final = {
+RETRIED: Final = {
     FaultReason.EXPIRED,
     FaultReason.THROTTLED,
     FaultReason.SERVER_ERROR,
@@ -31,7 +31,7 @@ AGAIN: Final = {
     FaultReason.CUT,
 }
 ALL: Final = ""
-"""Means all namespaces."""
+"""Stands for all namespaces."""
 
 
 @dataclass(slots=True)
@@ -39,19 +39,19 @@ class Reading:
     """The result of `read`."""
 
     head: Head = field(default_factory=Head)
-    """Which resources were read, and where."""
+    """The resources that were read, with their namespaces."""
     problems: list[str] = field(default_factory=list)
-    """The unreadable resources, for the user. A kind that is not installed is left out."""
+    """A line for each unreadable resource or object. Kinds that are not installed are left out."""
     _objects: dict[tuple[str, str, str], KubernetesObject] = field(default_factory=dict)
 
     def add(self, document: KubernetesObject) -> None:
-        """Merge with the fields that another resource kept of the same object."""
+        """Add an object. If a different resource has added the same object, the fields are merged."""
         metadata = document["metadata"]
         key = document["kind"], metadata.get("namespace", ""), metadata["name"]
         self._objects[key] = _merged(self._objects.get(key, {}), document)
 
     def documents(self) -> list[KubernetesObject]:
-        """The documents of a `Snapshot`, in an order that does not depend on the API server."""
+        """The documents of a `Snapshot`, in a fixed order."""
         return [self.head.document(), *(self._objects[key] for key in sorted(self._objects))]
 
 
@@ -64,12 +64,11 @@ async def read(
     resources: Collection[Resource[Any, Any]] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Reading:
-    """Everything that rules use, in all namespaces or in these; ClusterError if the API server cannot be used.
+    """Read everything that rules use; ClusterError if the API server cannot be used.
 
-    With `resources` only those are read.
-
-    A resource whose place has no name in `places` is not read. `more` has functions by kind that return further fields
-    to keep; an object for which one raises is unreadable. `tell` gets a line for each resource.
+    Without `namespaces`, all namespaces are read. With `resources`, only these are read. A resource whose place has no
+    name in `places` is not read. `more` has a function per kind that returns additional fields to keep. If it raises,
+    the object is unreadable. `tell` gets a line for each resource.
     """
     reader = _Reader(Connection(api.raw, renew=api.renew), more, tell)
     for resource in resources or watched_resources():
@@ -94,7 +93,7 @@ class _Reader:
     reading: Reading = field(default_factory=Reading)
 
     async def read(self, resource: Resource[Any, Any], where: Sequence[str]) -> None:
-        """Read a resource in each of these namespaces; WatchFault if the API server itself cannot be reached."""
+        """Read a resource in each namespace of `where`; WatchFault if the API server cannot be reached."""
         head = self.reading.head
         extent = Extent(None if where == [ALL] else [])
         count = 0
@@ -113,49 +112,49 @@ class _Reader:
         if resource.name in head.known:
             self.tell(f"{resource.name}: {count:,}")
 
-    def _unknown(self, what: str, fault: WatchFault) -> None:
+    def _unknown(self, place: str, fault: WatchFault) -> None:
         if fault.reason in {FaultReason.UNREACHABLE, FaultReason.UNAUTHORIZED}:
             raise fault
         if fault.reason is FaultReason.NOT_FOUND:
-            self.reading.head.unknown[what] = NOT_INSTALLED
-            self.tell(f"{what}: {NOT_INSTALLED}")
+            self.reading.head.unknown[place] = NOT_INSTALLED
+            self.tell(f"{place}: {NOT_INSTALLED}")
         else:
-            self.reading.head.unknown[what] = str(fault)
-            self.reading.problems.append(f"no information about {what}: {fault}")
+            self.reading.head.unknown[place] = str(fault)
+            self.reading.problems.append(f"no information about {place}: {fault}")
 
     def _keep(self, resource: Resource[Any, Any], data: msgspec.Raw, extent: Extent) -> None:
         metadata = wire.decode(wire.objects, data).metadata
         try:
             if resource.project(data) is None:
-                return  # an object that is ignored in a cluster is ignored in a file
+                return  # the service ignores this object too
             document = msgspec.json.decode(data)
-            kept = resource.trim(document)
+            trimmed = resource.trim(document)
             if resource.kind in self.more:
-                kept = _merged(kept, self.more[resource.kind](document))
-        except Exception as error:  # noqa: BLE001 - as in the live view: whatever a user has written, the others count
+                trimmed = _merged(trimmed, self.more[resource.kind](document))
+        except Exception as error:  # noqa: BLE001 - one broken object must not hide the others
             name = f"{metadata.namespace}/{metadata.name}" if resource.is_namespaced else metadata.name
             extent.unreadable.append(name)
             self.reading.problems.append(f"{resource.kind} {name} cannot be read: {type(error).__name__}")
         else:
-            self.reading.add(kept)
+            self.reading.add(trimmed)
 
 
 async def _objects(connection: Connection, resource: Resource[Any, Any], namespace: str) -> list[msgspec.Raw]:
-    """The objects of the first served version; WatchFault with NOT_FOUND if none is served."""
+    """The objects of the first version that is served; WatchFault with NOT_FOUND if no version is served."""
     for attempt in range(1, MAX_READ_ATTEMPTS + 1):
         try:
             if resource is NAMESPACES and namespace:
                 return await _namespace(connection, namespace)
             return await _served(connection, resource, namespace)
         except WatchFault as fault:
-            if fault.reason not in AGAIN or attempt == MAX_READ_ATTEMPTS:
+            if fault.reason not in RETRIED or attempt == MAX_READ_ATTEMPTS:
                 raise
             await asyncio.sleep(max(PAUSE, fault.retry_after))
     raise AssertionError("the last attempt returns or raises")
 
 
 async def _namespace(connection: Connection, name: str) -> list[msgspec.Raw]:
-    """A single namespace: a user with rights in it alone may read it, but may not list namespaces."""
+    """Read a single namespace. A user with rights in only one namespace may not list namespaces."""
     try:
         return [msgspec.Raw(await connection.page(f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"))]
     except WatchFault as fault:
@@ -183,11 +182,11 @@ async def _all(connection: Connection, resource: Resource[Any, Any], version: st
         labelSelector=resource.label_selector,
         fieldSelector=resource.field_selector,
     )
-    return [each async for page in read_pages for each in page.items or ()]
+    return [item async for page in read_pages for item in page.items or ()]
 
 
 def _merged(before: KubernetesObject, after: KubernetesObject) -> KubernetesObject:
-    """Merges mappings at every level."""
+    """Merge mappings at every level. Values of `after` win."""
     merged = dict(before)
     for key, value in after.items():
         old = merged.get(key)

@@ -1,4 +1,4 @@
-"""Which SCCs accounts may use, as OpenShift's admission decides it: by the lists in the SCC, and by the verb `use`."""
+"""Reads the SCCs that accounts may use, like OpenShift's admission: from the lists in the SCC, and the verb `use`."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from webhook.cluster.view import UNKNOWN, Answer, ClusterView, ViewOf
 
 
 class GrantsReader:
-    """Asks the API server, and caches each answer for some seconds: both hooks and a queue's changes need the same."""
+    """Queries the API server, and caches each answer for SCC_GRANTS_SECONDS: several reviews of a job need it."""
 
     def __init__(self, api: Client, view: ClusterView, now: Callable[[], float] = monotonic) -> None:
         self._api = api
@@ -24,16 +24,16 @@ class GrantsReader:
         self._cached: dict[ByNamespace, tuple[float, SccGrants]] = {}
 
     def over(self, view: ClusterView, missing: set[ByNamespace]) -> ClusterView:
-        """`view` with the cached grants; a grant that a decision needs and that is not cached is added to `missing`."""
+        """Add the cached grants to `view`. The keys of grants that are read but not cached are added to `missing`."""
         return _GrantsView(view, self, missing)
 
     def cached(self, key: ByNamespace) -> SccGrants | None:
-        """The grants of (namespace, account)."""
+        """The cached grants of (namespace, account), or None."""
         until, grants = self._cached.get(key, (0.0, None))
         return grants if self._now() < until else None
 
     async def read(self, keys: Iterable[ByNamespace]) -> None:
-        """Cache the grants of each (namespace, account). Where the API server does not say, they stay unknown."""
+        """Read and cache the grants of each (namespace, account). Without an answer they stay unknown."""
         constraints = self._view.all(SECURITY_CONTEXT_CONSTRAINTS)
         if constraints is UNKNOWN:
             return

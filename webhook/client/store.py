@@ -1,4 +1,4 @@
-"""The records of one kind of object in memory. No I/O: `watch` passes the objects in."""
+"""The records of one kind of object, in memory. `watch` adds the objects."""
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Set
@@ -28,29 +28,30 @@ def by_namespace(metadata: Metadata) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[K, T]):
-    """The objects to watch, and the record of each."""
+    """The objects to watch, and how a record is made of an object."""
 
     name: str
-    """For logs and metrics."""
+    """The name in logs and metrics."""
     path: str
-    """The collection, as in `/apis/batch/v1/namespaces/team/jobs`."""
+    """The path of the collection, such as `/apis/batch/v1/namespaces/team/jobs`."""
     key: Callable[[Metadata], K]
-    """The key of an object's record."""
+    """Returns the key of an object's record."""
     project: Callable[[msgspec.Raw], T | None]
-    """Makes a small frozen record of an object's JSON, or None for an object to ignore.
+    """Makes a small frozen record from the JSON of an object. Returns None for an object to ignore.
 
-    Any exception makes the object unreadable. The record must not refer to the JSON: that is part of a whole page.
+    Any exception makes the object unreadable. The record must not refer to the JSON, because that would keep the whole
+    page in memory.
     """
     group: Callable[[T], Hashable] | None = None
-    """Sorts records into groups."""
+    """Returns the group of a record."""
     budget: Budget[T] | None = None
-    """Limits the records' size. A larger object is unreadable."""
+    """Limits the size of the records. An object beyond the limit is unreadable."""
     metadata_only: bool = False
     """Whether the API server sends only metadata."""
     label_selector: str = ""
     field_selector: str = ""
     page: int = 250
-    """How many objects are listed at a time."""
+    """The number of objects per page of a list."""
     stale_after: float = 300
     """Seconds without contact after which the records are unknown."""
 
@@ -58,7 +59,7 @@ class Kind(Generic[K, T]):
 class Store(Generic[K, T]):
     """The records of a kind.
 
-    Listeners are called when the store has changed; their exceptions are logged and stop nothing.
+    Listeners are called after a change. Their exceptions are logged and ignored.
     """
 
     def __init__(self, kind: Kind[K, T], *, log: Any) -> None:
@@ -80,11 +81,11 @@ class Store(Generic[K, T]):
 
     @property
     def groups(self) -> Mapping[Hashable, Mapping[K, T]]:
-        """All records by group, read-only."""
+        """The records by group, read-only."""
         return self._now.groups
 
     def contents(self) -> Contents[K, T]:
-        """Empty contents, to be filled by `read` and stored by `replace`."""
+        """New empty contents. `read` adds objects to them, and `replace` stores them."""
         kind = self.kind
         return Contents(kind.group, account=None if kind.budget is None else Account(kind.budget, kind.group))
 
@@ -96,15 +97,15 @@ class Store(Generic[K, T]):
         return UNKNOWN if key in self._now.unreadable else ABSENT
 
     def on_change(self, callback: Callable[[K, T | None, T | None], None]) -> None:
-        """Call back with key, old and new record after each change; None for a missing record."""
+        """Call back with key, old and new record after each change. A missing record is None."""
         self._on_change.append(callback)
 
     def on_list(self, callback: Callable[[], None]) -> None:
-        """Call back after each complete list, after the callbacks for its changes."""
+        """Call back after each complete list. The callbacks for changes are called before."""
         self._on_list.append(callback)
 
     def read(self, objects: Iterable[msgspec.Raw], contents: Contents[K, T]) -> None:
-        """Add `objects` to `contents`; WatchFault for anything else."""
+        """Add `objects` to `contents`; WatchFault if an item is not a Kubernetes object."""
         for data in objects:
             metadata = wire.decode(wire.objects, data).metadata
             self._take(metadata, data, contents)
@@ -120,12 +121,11 @@ class Store(Generic[K, T]):
         self._call(self._on_list)
 
     def put(self, metadata: Metadata, data: msgspec.Raw) -> None:
-        """Store an object, new or changed."""
+        """Store a new or changed object."""
         old = self._now.records.get(self.kind.key(metadata))
         self._changed(self._take(metadata, data, self._now), old)
 
     def remove(self, metadata: Metadata) -> None:
-        """Drop a deleted object."""
         key = self.kind.key(metadata)
         self._now.unreadable.discard(key)
         self._changed(key, self._now.remove(key))
@@ -140,7 +140,7 @@ class Store(Generic[K, T]):
             if record is not None:
                 contents.expect_room(key, record)
             contents.unreadable.discard(key)
-        except Exception as error:  # noqa: BLE001 - whatever a user has written, the other objects count
+        except Exception as error:  # noqa: BLE001 - one broken object must not hide the others
             if key not in self._now.unreadable:
                 where = {"namespace": metadata.namespace, "name": metadata.name}
                 self._log.warning("object skipped", kind=self.kind.name, **where, error=type(error).__name__)
@@ -161,5 +161,5 @@ class Store(Generic[K, T]):
         for callback in callbacks:
             try:
                 callback(*args)
-            except Exception as error:  # noqa: BLE001 - the next listener, and the watch, must go on
+            except Exception as error:  # noqa: BLE001 - the next listener and the watch must continue
                 self._log.error("listener failed", kind=self.kind.name, error=wire.place(error))

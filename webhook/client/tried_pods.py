@@ -1,4 +1,4 @@
-"""Whether an API server would accept pods: a dry run with the user's own rights, which creates nothing."""
+"""Tries by a dry run whether the API server accepts pods. Nothing is created."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from urllib.parse import quote
 from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import ApiError, Client
 
-# A quota counts a job when its pods start. The rule `resource-quota` gives a better answer.
+# Rejections by a quota are ignored: the rule `resource-quota` checks all pods of the job together.
 _OF_QUOTA = "exceeded quota:"
 
 
@@ -19,9 +19,9 @@ async def refusals(
     *,
     before: Callable[[], None] = lambda: None,
 ) -> dict[str, str] | None:
-    """By the keys of `pods`, why the API server rejects them; None for a user who may not create pods.
+    """The API server's reason for each rejected pod, by the keys of `pods`. None if the user may not create pods.
 
-    `before` is called before each pod is tried. ClusterError if the API server does not answer.
+    `before` is called once before the pods are tried. ClusterError if the API server does not answer.
     """
     try:
         allowed = await has_right(api, Right("create", "", "pods", namespace))
@@ -32,12 +32,12 @@ async def refusals(
     before()
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods?dryRun=All"
 
-    async def said(pod: Mapping[str, Any]) -> str:
+    async def refusal(pod: Mapping[str, Any]) -> str:
         try:
             await api.request("POST", path, dict(pod))
         except ApiError as error:
             return error.said if error.status < 500 and _OF_QUOTA not in error.said else ""
         return ""
 
-    answers = await asyncio.gather(*map(said, pods.values()))
+    answers = await asyncio.gather(*map(refusal, pods.values()))
     return {role: answer for role, answer in zip(pods, answers, strict=True) if answer}

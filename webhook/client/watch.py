@@ -1,4 +1,4 @@
-"""List and watch one kind of object; recover from every fault without flooding the API server."""
+"""Lists and watches one kind of object. Recovers from every fault without flooding the API server."""
 
 import asyncio
 import random
@@ -20,44 +20,44 @@ from webhook.cluster.resource import K, T
 from webhook.cluster.view import UNKNOWN, Answer
 
 # Seconds.
-LAST_DELAY = 30  # the first is 1; each wait is between half of it and all of it
+LAST_DELAY = 30  # the first delay is 1; the actual wait is a random part of a delay, at least half
 LONGEST_DELAY = 300  # even if the server requests more
-DENIED_DELAY = 300  # after BELIEVED denials: each is a line in the cluster's audit log
+DENIED_DELAY = 300  # after BELIEVED denials; each denial is a line in the cluster's audit log
 STEADY = 60  # a watch that worked this long resets the count of failures
-WATCH_SECONDS = (240, 300)  # at random, so that replicas and kinds do not all reconnect at once
-RELIST_AFTER = 600  # a watch that is silent this long is checked with a list
-PROVEN_AFTER = 5  # an API server that has lost a version reports that as soon as a watch on it opens
-STALE_AFTER = 150  # a healthy cache is never older: a quiet watch is opened again every 90 s
-# Objects. Pages that time out get smaller down to this size, which works on any usable connection.
+WATCH_SECONDS = (240, 300)  # random, so that replicas and kinds do not reconnect at the same time
+RELIST_AFTER = 600  # after this silence of a watch, the objects are listed again
+PROVEN_AFTER = 5  # an API server without the requested version reports it as soon as the watch opens
+STALE_AFTER = 150  # a healthy cache is never older, because a quiet watch is opened again every 90 s
+# The minimum number of objects of a page. Pages that time out get smaller, but not below it.
 LEAST_PAGE = 16
 
-# Denials in a row before one is believed: just after its start an API server denies every request.
+# Denials in a row until the records are unknown. An API server that has just started denies every request.
 BELIEVED = 3
 
-# The API server answers with a denial. Until that changes, everything is unknown.
+# Denials.
 REFUSED = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
-# After these the last resource version is useless.
+# After these faults the objects must be listed again.
 RELIST = REFUSED | {FaultReason.EXPIRED, FaultReason.REJECTED, FaultReason.INTERNAL}
-# A watch that ended for one of these reasons was complete when it was opened.
+# After these faults the records were complete when the watch was opened.
 UNBROKEN = {FaultReason.ENDED, FaultReason.STALLED, FaultReason.CUT}
 
 
 class Watch(Generic[K, T]):
-    """The records of one kind. `run` keeps them up to date; readers on the same event loop need no lock.
+    """The records of one kind, which `run` keeps up to date. Readers on the same event loop need no lock.
 
-    During an outage the old records stay.
+    During an outage the old records are kept.
     """
 
     synced: bool = False
-    """Whether a list was complete, and no lasting denial followed."""
+    """Whether a list was read completely, without a lasting denial after it."""
     reason: str = ""
-    """Why the watch fails; empty while it works."""
+    """The reason why the watch fails; empty while it works."""
     requests: int = 0
-    """Lists and watches sent so far."""
+    """The number of lists and watches so far."""
     events: int = 0
-    """Changes received so far."""
+    """The number of changes so far."""
     restarts: Counter[FaultReason]
-    """How often lists and watches have ended so far, by reason."""
+    """The number of lists and watches that have ended so far, by reason."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Watch(Generic[K, T]):
         self._clock = clock
         self._sleep = sleep
         self._uniform = uniform
-        self._version = ""  # where to resume; empty: list first
+        self._version = ""  # the resource version to resume from; empty to list first
         self._contact = self._heard = -inf
         self._opened = inf
         self._refusals = 0
@@ -88,17 +88,17 @@ class Watch(Generic[K, T]):
 
     @property
     def age(self) -> float:
-        """Seconds since the records were last complete, by a list or an open watch; infinite before the first list."""
+        """Seconds since a list was complete or a watch was open; infinite before the first list."""
         return self._clock() - (self._contact if self._opened == inf else max(self._contact, self._opened))
 
     @property
     def silence(self) -> float:
-        """Seconds since the server last sent something. Nothing older has been missed."""
+        """Seconds since the server last sent something."""
         return self._clock() - self._heard
 
     @property
     def faulty(self) -> bool:
-        """Whether the records are unknown although the kind is installed, as far as the API server reports."""
+        """Whether the records are unknown although the API server serves the kind."""
         return bool(self.requests) and not self.known and not self._not_found
 
     @property
@@ -113,7 +113,7 @@ class Watch(Generic[K, T]):
 
     @property
     def known(self) -> bool:
-        """Whether the records are usable: they were read, and recently enough."""
+        """Whether the records are usable: they were read, and not too long ago."""
         return self.synced and self.age <= self.kind.stale_after
 
     @property
@@ -122,17 +122,17 @@ class Watch(Generic[K, T]):
         return self.synced and self.age > STALE_AFTER
 
     def get(self, key: K) -> T | Answer:
-        """The record; ABSENT if the object does not exist or is ignored, UNKNOWN if that cannot be determined."""
+        """The record; ABSENT if the object does not exist or is ignored; UNKNOWN if the records are not usable."""
         return self.store.get(key) if self.known else UNKNOWN
 
     async def settled(self) -> None:
-        """Return once the first list is complete, or was denied."""
+        """Return when the first list is complete or was denied."""
         await self._settled.wait()
 
     async def run(self) -> NoReturn:
         """List, watch and recover forever.
 
-        There is a pause before each retry, except after a steady watch and before the list that follows a lost version.
+        Each retry waits, except after a steady watch, and except a list after the API server has lost the version.
         """
         failures = 0
         fault: WatchFault | None = None
@@ -152,14 +152,14 @@ class Watch(Generic[K, T]):
             self.restarts[fault.reason] += 1
             if steady and fault.reason in {FaultReason.ENDED, FaultReason.STALLED}:
                 failures = 0
-                continue  # the requested end, or a quiet cluster
+                continue  # the watch ended as requested, or the cluster is quiet
             failures = 1 if steady else failures + 1
             self._failed(fault)
             if fault.reason is not FaultReason.EXPIRED or (listed and not steady):
                 await self._sleep(self._delay(fault, failures))
 
     async def _list(self) -> None:
-        """Read all objects, page by page, then replace the store's contents at once."""
+        """Read all objects page by page, then replace the contents of the store in one step."""
         contents = self.store.contents()
         version = ""
         larger = min(self.kind.page, self._page_size * 2)
@@ -172,10 +172,10 @@ class Watch(Generic[K, T]):
         except WatchFault as fault:
             if fault.reason is FaultReason.STALLED:
                 self._page_size = max(min(LEAST_PAGE, self.kind.page), self._page_size // SMALLER)
-            elif fault.reason is FaultReason.EXPIRED:  # reading the pages took longer than their token is valid
+            elif fault.reason is FaultReason.EXPIRED:  # the token expired before all pages were read
                 self._page_size = larger
             raise
-        self._page_size = larger  # the stall may have been an outage
+        self._page_size = larger  # larger again, because a timeout may have been an outage
         self._version = version
         self.synced = True
         self._refusals = 0
@@ -188,7 +188,7 @@ class Watch(Generic[K, T]):
         return await self._connection.list_page(target, metadata_only=self.kind.metadata_only)
 
     async def _watch(self) -> WatchFault:
-        """Follow the changes since the last version. Returns the regular end; raises any other."""
+        """Follow the changes since the last version. Return the regular end of the watch, and raise any other fault."""
         self.requests += 1
         seconds = round(self._uniform(*WATCH_SECONDS))
         query = {
@@ -199,15 +199,15 @@ class Watch(Generic[K, T]):
             **self._selectors,
         }
         target = f"{self.kind.path}?{urlencode(query)}"
-        heard = False
+        received = False
         async with self._connection.watch(target, seconds, metadata_only=self.kind.metadata_only) as lines:
             self._opened = self._clock()
             self._recovered()
             async for line in lines:
                 self._apply(wire.decode(wire.events, line))
                 self._touch()
-                heard = True
-        if not heard and self._clock() - self._opened < STEADY:
+                received = True
+        if not received and self._clock() - self._opened < STEADY:
             self._version = ""  # the answer may not come from an API server
             raise WatchFault(FaultReason.GARBAGE, "an empty watch")
         return WatchFault(FaultReason.ENDED)
@@ -236,7 +236,7 @@ class Watch(Generic[K, T]):
         return {name: selector for name, selector in selectors.items() if selector}
 
     def _closed(self, fault: WatchFault) -> float:
-        """Record that no watch is open. Returns the seconds since it was opened, negative if there was none."""
+        """Record that no watch is open. Return the seconds since it was opened, negative if it was not opened."""
         opened, self._opened = self._opened, inf
         lasted = self._clock() - opened
         if lasted >= PROVEN_AFTER and fault.reason in UNBROKEN:
@@ -256,7 +256,7 @@ class Watch(Generic[K, T]):
     def _failed(self, fault: WatchFault) -> None:
         if fault.reason in RELIST:
             self._version = ""
-        before = self.synced
+        was_synced = self.synced
         self._refused = fault.reason in REFUSED
         self._not_found = fault.reason is FaultReason.NOT_FOUND
         if self._refused:
@@ -266,13 +266,13 @@ class Watch(Generic[K, T]):
         if fault.reason is FaultReason.ENDED:
             return
         if self.reason != str(fault):
-            # Most clusters lack some kinds: the live view names them all on one line.
-            tell = self._log.debug if self._not_found and not before else self._log.warning
-            tell("watch failed", kind=self.kind.name, reason=str(fault))
+            # Most clusters lack some kinds. The live view logs all of them on one line.
+            log = self._log.debug if self._not_found and not was_synced else self._log.warning
+            log("watch failed", kind=self.kind.name, reason=str(fault))
         self.reason = str(fault)
 
     def _delay(self, fault: WatchFault, failures: int) -> float:
-        """Seconds to wait after this many failures in a row, the last of which is `fault`."""
+        """Seconds to wait after `failures` in a row. `fault` is the last one."""
         delay = min(LAST_DELAY, 2.0 ** min(failures - 1, 5)) * self._uniform(0.5, 1)
         if fault.reason is FaultReason.FORBIDDEN and self._refusals > BELIEVED:
             delay = DENIED_DELAY * self._uniform(0.5, 1)

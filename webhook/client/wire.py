@@ -1,4 +1,4 @@
-"""The API server's messages for a list and a watch, and how either can fail.
+"""The messages of the API server for lists and watches, and their faults.
 
 https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes describes the protocol.
 """
@@ -15,10 +15,10 @@ Item = TypeVar("Item")
 
 
 class FaultReason(StrEnum):
-    """Why a list or a watch ended; the values are metric labels."""
+    """The reason why a list or a watch ended. The values are labels of metrics."""
 
-    ENDED = "ended"  # by the server, in good order
-    STALLED = "stalled"  # no answer, or no bytes for too long
+    ENDED = "ended"  # ended regularly by the server
+    STALLED = "stalled"  # no answer or no bytes for too long
     EXPIRED = "expired"  # the resource version is gone (410)
     UNAUTHORIZED = "unauthorized"
     FORBIDDEN = "forbidden"
@@ -26,10 +26,10 @@ class FaultReason(StrEnum):
     THROTTLED = "throttled"
     REJECTED = "rejected"  # any other status below 500
     SERVER_ERROR = "server-error"
-    UNREACHABLE = "unreachable"  # no connection at all
+    UNREACHABLE = "unreachable"  # no connection
     CUT = "cut"  # the connection broke
-    TOO_LARGE = "too-large"  # an answer beyond the limit
-    GARBAGE = "garbage"  # nothing that an API server sends
+    TOO_LARGE = "too-large"  # an answer larger than the limit
+    GARBAGE = "garbage"  # not an answer of an API server
     INTERNAL = "internal"  # a bug of this program
 
 
@@ -43,7 +43,7 @@ _BY_STATUS = {
 
 
 class WatchFault(Exception):
-    """A list or a watch has ended. The server wants no other for `retry_after` seconds."""
+    """A list or a watch has ended. The server requests a pause of `retry_after` seconds."""
 
     def __init__(self, reason: FaultReason, message: str = "", *, retry_after: float = 0) -> None:
         super().__init__(f"{reason}: {message}" if message else str(reason))
@@ -52,7 +52,7 @@ class WatchFault(Exception):
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """Metadata of any object; `namespace` is empty for cluster-scoped ones, `name` for bookmarks."""
+    """The metadata of an object. `namespace` is empty for cluster-scoped objects, `name` for bookmarks."""
 
     name: str = ""
     namespace: str = ""
@@ -60,27 +60,27 @@ class Metadata(msgspec.Struct, rename="camel"):
 
 
 class Object(msgspec.Struct):
-    """Any object."""
+    """A Kubernetes object, with only its metadata."""
 
     metadata: Metadata
 
 
 class PageMetadata(msgspec.Struct, rename={"resource_version": "resourceVersion", "token": "continue"}):
-    """Where a watch can start, and the token for the next page, empty on the last one."""
+    """The resource version to watch from, and the token for the next page. The last page has an empty token."""
 
     resource_version: str = ""
     token: str = ""
 
 
 class Page(msgspec.Struct, Generic[Item]):
-    """One page of a list."""
+    """A page of a list."""
 
     metadata: PageMetadata
     items: list[Item] | None = None
 
 
 class Event(msgspec.Struct):
-    """One line of a watch: ADDED, MODIFIED, DELETED and BOOKMARK with an object, ERROR with a Status."""
+    """A line of a watch: ADDED, MODIFIED, DELETED and BOOKMARK with an object, or ERROR with a Status."""
 
     type: str
     object: msgspec.Raw
@@ -102,7 +102,7 @@ events = msgspec.json.Decoder(Event)
 
 
 def decode(decoder: msgspec.json.Decoder[D], data: bytes | msgspec.Raw) -> D:
-    """`data` decoded; WatchFault if it has another form."""
+    """Decode `data`; WatchFault if it has a different structure."""
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -110,7 +110,7 @@ def decode(decoder: msgspec.json.Decoder[D], data: bytes | msgspec.Raw) -> D:
 
 
 def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0) -> WatchFault:
-    """The fault that a JSON `Status` describes. An HTTP reply's `code` overrides its own; the longer wait counts."""
+    """The fault for a JSON `Status`. The `code` of the HTTP answer wins over its code, and the longer wait is used."""
     status = _Status()
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         status = msgspec.json.decode(data, type=_Status)
@@ -123,8 +123,8 @@ def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0)
 
 
 def place(error: Exception) -> str:
-    """The type of an error and where it was raised, without its text, which may quote an object."""
-    while isinstance(error, ExceptionGroup):  # the group itself is raised elsewhere
+    """The type and the place of an error. Its text is left out, because it may quote an object."""
+    while isinstance(error, ExceptionGroup):  # the place of the group does not help
         error = error.exceptions[0]
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {frame.filename}:{frame.lineno}"

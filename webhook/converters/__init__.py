@@ -1,6 +1,5 @@
-"""The common code of the converters to `kubeflow.org/v2beta1`; each converter is an optional part.
+"""The common code of the converters to `kubeflow.org/v2beta1`. Each converter is an optional part.
 
-A `report` lists what was moved, changed in meaning or lost, and what the user still has to do. `fields` reads a job
-field by field, `stored_jobs` leaves out what a new job does not have, and `secret_names` finds what looks like a
-secret. Pure: no files, no network, no clock.
+`fields` reads a job field by field. `report` collects notes about the fields. `stored_jobs` removes the fields that a
+new job does not have, and `secret_names` finds names that sound like a secret. Nothing here reads files or the network.
 """

@@ -1,4 +1,4 @@
-"""Fields are taken out of a mapping one by one; those that remain are unknown."""
+"""Takes known fields out of a mapping. The fields that remain are unknown."""
 
 from collections.abc import Collection
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ _NAMES = {dict: "a mapping", list: "a list", str: "text", int: "a whole number"}
 
 
 def take(source: dict[str, Any], key: str, kind: type[T], path: str) -> T | None:
-    """Take out the value of `key`: None if it is not set, ConversionError for a wrong type."""
+    """Remove and return the value of `key`; None if it is not set; ConversionError for a wrong type."""
     value = source.pop(key, None)
     if value is None:
         return None
@@ -21,16 +21,16 @@ def take(source: dict[str, Any], key: str, kind: type[T], path: str) -> T | None
 
 
 def containers(template: dict[str, Any], path: str) -> list[dict[str, Any]]:
-    """The containers of a pod template, at least one; ConversionError otherwise."""
+    """The containers of a pod template; ConversionError if there is none."""
     pod = template.get("spec")
-    found = pod.get("containers") if isinstance(pod, dict) else None
-    if not isinstance(found, list) or not found or not all(isinstance(container, dict) for container in found):
+    items = pod.get("containers") if isinstance(pod, dict) else None
+    if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
         raise ConversionError(f"{path}.spec.containers", "is not a list of containers")
-    return found
+    return items
 
 
 def keep(source: dict[str, Any], target: dict[str, Any], *keys: str) -> None:
-    """Move fields that have the same meaning in both."""
+    """Move fields that have the same meaning in the new job."""
     for key in keys:
         if key in source:
             target[key] = source.pop(key)
@@ -43,7 +43,7 @@ def drop_unknown(source: Collection[str], path: str, report: Report) -> None:
 
 
 def copied(value: Any) -> Any:
-    """A copy of JSON or YAML values that may be changed in place; `deepcopy` takes ten times as long."""
+    """A copy of JSON values. `deepcopy` takes ten times as long."""
     if isinstance(value, dict):
         return {key: each if isinstance(each, str) else copied(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -52,7 +52,7 @@ def copied(value: Any) -> Any:
 
 
 def maps(source: Any, key: str) -> list[dict[str, Any]]:
-    """The mappings in the list `key`; the schema rejects other items."""
+    """The mappings in the list `key`. Other items are ignored: the schema rejects them."""
     value = source.get(key) if isinstance(source, dict) else None
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Outcome(Enum):
-    """The kinds of notes, in the words of the report."""
+    """The kind of a note, as it is written in the report."""
 
     MAPPED = "mapped"
     CHANGED = "changed in meaning"
@@ -17,16 +17,16 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The outcome for one field."""
+    """A note about one field."""
 
     outcome: Outcome
     field: str
-    """Its path in the old job."""
+    """The path in the old job."""
     text: str
 
 
 class ConversionError(ValueError):
-    """A job cannot be converted; the message starts with the field that is the reason."""
+    """A job cannot be converted. The message starts with the path of a field."""
 
     def __init__(self, field: str, text: str) -> None:
         super().__init__(f"{field}: {text}")
@@ -34,25 +34,25 @@ class ConversionError(ValueError):
 
 @dataclass(slots=True)
 class Report:
-    """All notes on a job."""
+    """The notes about a job."""
 
     notes: dict[Note, None] = field(default_factory=dict)
-    """In their order, without duplicates: one template of v1alpha1 becomes two."""
+    """In order, without duplicates. The single template of v1alpha1 becomes two, so a note can occur twice."""
 
     def mapped(self, field: str, text: str) -> None:
-        """The field has the same meaning, in another place or form."""
+        """Note that a field has the same meaning in a different place or form."""
         self.notes[Note(Outcome.MAPPED, field, text)] = None
 
     def changed(self, field: str, text: str) -> None:
-        """The field or its default has another effect than before."""
+        """Note that a field or its default has a different effect now."""
         self.notes[Note(Outcome.CHANGED, field, text)] = None
 
     def lost(self, field: str, text: str) -> None:
-        """The field is dropped."""
+        """Note that a field was removed."""
         self.notes[Note(Outcome.LOST, field, text)] = None
 
     def to_do(self, field: str, text: str) -> None:
-        """The user has to do something about the field."""
+        """Note that the user has to do something about a field."""
         self.notes[Note(Outcome.TO_DO, field, text)] = None
 
     def of(self, outcome: Outcome) -> Iterator[Note]:
@@ -61,7 +61,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A job of v2beta1, and the report on the fields of the original."""
+    """A job of v2beta1, and the report about the fields of the old job."""
 
     document: dict[str, Any]
     report: Report

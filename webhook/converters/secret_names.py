@@ -1,4 +1,4 @@
-"""Names of environment variables and arguments that sound like a secret."""
+"""Finds names of environment variables and arguments that sound like a secret."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ _NAME: Final = re.compile(
     r"(?:.*[_-])?(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?:api|access|secret|private)[_-]?key)",
     re.IGNORECASE,
 )
-# Tokens of a text, which are words: [PAD].
+# In names such as PAD_TOKEN, the token is a word of a text.
 _WORD: Final = re.compile(r"(?:.*[_-])?(?:bos|cls|eos|mask|pad|sep|unk)[_-]token", re.IGNORECASE)
 
 

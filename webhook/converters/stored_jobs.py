@@ -1,4 +1,4 @@
-"""The parts of a stored job that a new job does not have."""
+"""Handles the fields of a stored job that a new job does not have."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from webhook.converters.report import Report
 
 
 def life(status: Any, report: Report) -> None:
-    """The status of the job: a converted job starts from the beginning."""
+    """Report the status as lost, and tell the user to wait for a running job."""
     if status is None:
         return
     report.lost("status", "is that of the job that ran")
@@ -20,17 +20,17 @@ def life(status: Any, report: Report) -> None:
         report.to_do("status", "the job is running: the new one begins at the beginning, so wait for its end")
 
 
-def metadata(written: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The metadata for a new job, without what the API server and controllers wrote."""
-    kept = dict(written)
+def metadata(stored: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The metadata for a new job, without the fields that the API server and controllers have written."""
+    new = dict(stored)
     for key in SET_BY_SERVER:
-        if key in kept:
-            del kept[key]
+        if key in new:
+            del new[key]
             report.lost(f"metadata.{key}", "is set by the API server")
-    annotations = kept.get("annotations")
+    annotations = new.get("annotations")
     if isinstance(annotations, dict) and LAST_APPLIED in annotations:
-        kept["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
+        new["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
         report.lost(f"metadata.annotations[{LAST_APPLIED}]", "is kubectl's copy of the old job")
-        if not kept["annotations"]:
-            del kept["annotations"]
-    return kept
+        if not new["annotations"]:
+            del new["annotations"]
+    return new

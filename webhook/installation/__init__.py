@@ -1,6 +1,6 @@
-"""Installation of the service on a cluster, and checks of that installation.
+"""Installs the service on a cluster, and checks an installation.
 
-`registration` has the webhook configurations, `components` the rights of optional controllers, `certificate_store` is
-where `certs` keeps its state, and `doctor/` finds problems. `tools/manifests.py` generates files from these.
-Nothing here runs for a review or depends on the running service: `webhook.server` uses this package.
+`registration` has the webhook configurations, `components` has the rights of optional controllers, and
+`certificate_store` stores the state of `certs`. `doctor/` finds problems. `tools/manifests.py` generates manifests from
+this package. Nothing here runs during a review.
 """

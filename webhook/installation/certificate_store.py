@@ -1,7 +1,7 @@
-"""The CA Secret and the caBundles of the service's webhook configurations, for `certs.self_managed`.
+"""Stores the CA of `certs.self_managed` in a Secret, and publishes it in the caBundles of the webhook configurations.
 
-It writes two things, both in objects of fixed names: the data of one Secret, and the fields `caBundle`. The rest of
-these objects belongs to the tool that applies the manifests (GitOps).
+Only the data of the Secret and the fields `caBundle` are written. The other fields belong to the tool that applies the
+manifests (GitOps).
 """
 
 import time
@@ -20,12 +20,12 @@ from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
 from webhook.installation import registration
 
-# How often every replica reads the Secret and the caBundles. An overwritten caBundle can block jobs for this long.
+# Every replica reads the Secret and the caBundles in this interval. An overwritten caBundle can block jobs for so long.
 INTERVAL = timedelta(seconds=15)
 
 
 def rotation(ca_lifetime: timedelta, leaf_lifetime: timedelta, grace: timedelta) -> RotationSettings:
-    """The settings of `self_managed`; ValueError for times that do not fit together."""
+    """The settings of `certs.self_managed`; ValueError for contradicting times."""
     interval = min(INTERVAL, leaf_lifetime / 10)
     return RotationSettings(
         name=PROGRAM, ca_lifetime=ca_lifetime, leaf_lifetime=leaf_lifetime, grace=grace, interval=interval
@@ -34,12 +34,12 @@ def rotation(ca_lifetime: timedelta, leaf_lifetime: timedelta, grace: timedelta)
 
 CRD: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/mpijobs.kubeflow.org"
 _GONE_OR_CHANGED: Final = {404, 409}
-# Seconds until a denied object is requested again: each call is a line in the cluster's audit log.
+# Seconds until a denied object is requested again. Each denial is a line in the cluster's audit log.
 DENIED_PAUSE: Final = 3600.0
 
 
 class CertificateStore:
-    """A `certs.store.Store`: the Secret in `namespace`, and the caBundles of objects that call the Service there."""
+    """The `certs.store.Store` with the Secret in `namespace`, and the caBundles of objects that call the Service."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class CertificateStore:
         return Secret(_data(secret), secret["metadata"]["resourceVersion"], self._api.server_time)
 
     async def write_secret(self, data: Mapping[str, bytes], resource_version: str) -> None:
-        """Replace all of the Secret's data; Conflict unless it is still at `resource_version`."""
+        """Replace the data of the Secret; Conflict if its version is not `resource_version`."""
         operations: list[dict[str, Any]] = [
             {"op": "add", "path": "/metadata/resourceVersion", "value": resource_version},
             {"op": "add", "path": "/data", "value": {name: _text(value) for name, value in data.items()}},
@@ -80,13 +80,13 @@ class CertificateStore:
             document = await self._get(path, forbidden_is_absent=path == CRD)
             if document is None:
                 continue
-            held = tuple(_decoded(config.get("caBundle")) for _, config in self._ours(document))
-            if held:
-                bundles.append(Bundle(_name(path), held, document["metadata"]["resourceVersion"]))
+            pems = tuple(_decoded(config.get("caBundle")) for _, config in self._ours(document))
+            if pems:
+                bundles.append(Bundle(_name(path), pems, document["metadata"]["resourceVersion"]))
         return bundles
 
     async def write_bundle(self, bundle: Bundle, pem: bytes) -> None:
-        """Set each of the object's caBundles to `pem`; Conflict unless it is still at `bundle.resource_version`."""
+        """Set each caBundle of the object to `pem`; Conflict if its version is not `bundle.resource_version`."""
         path = next(path for path in _paths() if _name(path) == bundle.name)
         document = await self._get(path)
         if document is None or document["metadata"]["resourceVersion"] != bundle.resource_version:
@@ -98,7 +98,7 @@ class CertificateStore:
         await self._patch(path, operations)
 
     def _ours(self, document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """(JSON pointer, value) of each clientConfig in the object that calls the Service."""
+        """(JSON pointer, value) of each clientConfig that calls the Service."""
         configs = [(f"/webhooks/{i}/clientConfig", hook["clientConfig"]) for i, hook in enumerate(_webhooks(document))]
         conversion = ((document.get("spec") or {}).get("conversion") or {}).get("webhook") or {}
         configs.append(("/spec/conversion/webhook/clientConfig", conversion.get("clientConfig") or {}))
@@ -128,15 +128,13 @@ class CertificateStore:
 
 
 def _paths() -> tuple[str, ...]:
-    """The objects that may have the service's caBundles: the webhook configurations, and the CRD with its
-    conversion.
-    """
+    """The paths of the objects with caBundles: the webhook configurations, and the CRD of MPIJobs."""
     configurations = (f"{registration.API}/{plural}/{registration.NAME}" for plural in registration.RESOURCES.values())
     return (*configurations, CRD)
 
 
 def _name(path: str) -> str:
-    """The name for the object at `path` in messages."""
+    """The name of the object at `path`, for messages."""
     _, plural, name = path.rsplit("/", 2)
     return f"{plural}/{name}"
 
@@ -146,7 +144,7 @@ def _webhooks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _data(secret: Mapping[str, Any]) -> dict[str, bytes]:
-    """The Secret's data; a value that is not Base64 is damaged, and counts as empty."""
+    """The data of the Secret. A value that is not Base64 is damaged and counts as empty."""
     return {name: _decoded(text) for name, text in (secret.get("data") or {}).items()}
 
 

@@ -1,7 +1,4 @@
-"""The components of the manifests that let the service do more than answer reviews, each with rights of its own.
-
-Each adds an option of `serve` and the rights. Without it the service has neither.
-"""
+"""The optional components of the manifests. Each adds an option of `serve`, and the rights that it needs."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,6 +14,5 @@ COMPONENTS: Final = (KEY_REMOVAL, *(rights for part in parts() for rights in par
 
 
 def rights_of(component: ComponentRights) -> Iterator[Right]:
-    """Each of its rights."""
     for rule in component.rules:
         yield from (Right(verb, rule.group, resource) for resource in rule.resources for verb in rule.verbs)

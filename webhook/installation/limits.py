@@ -3,6 +3,6 @@
 from typing import Final
 
 MAX_LINES_PER_CHECK: Final = 5
-"""Lines of one check: a wrong template causes the same problem in thousands of jobs."""
+"""Lines of one check. A wrong template can cause the same problem in thousands of jobs."""
 MAX_RIGHTS_READ_AT_ONCE: Final = 8
-"""Access reviews in parallel: the load of the API server."""
+"""Access reviews in parallel, to limit the load of the API server."""

@@ -1,12 +1,13 @@
 """The two webhook configurations, and their installation for development (`serve --register`).
 
-Mutating hooks run in the order of their configuration's name, so this one comes before Kueue's. The mutating hook fails
-open, the validating one closed, as the Kubernetes project recommends
+Mutating hooks run in the order of the names of their configurations. The name of ours sorts before Kueue's. The
+mutating hook fails open and the validating hook fails closed, as the Kubernetes project recommends
 (https://kubernetes.io/docs/concepts/cluster-administration/admission-webhooks-good-practices/).
 
 The hook for SSH keys fails closed too: the operator retries until the service answers, and no job runs with keys that
-the policy forbids. It is narrowed three times so that it never blocks another Secret: by namespace, by the label that
-the operator sets, and by match conditions. No Secret can make these fail: a failure would be a rejection.
+the policy forbids. The hook must never block an unrelated Secret. So it selects Secrets by namespace, by the label that
+the operator sets, and by match conditions. The match conditions must not fail for any Secret, because the API server
+would reject it.
 """
 
 import asyncio
@@ -26,14 +27,14 @@ DOMAIN = "mpijob.training.openshift.io"
 MADE_BY = "app.kubernetes.io/managed-by"
 BY_REGISTER = f"{PROGRAM}-register"
 TIMEOUT_SECONDS = 5
-# A policy is replayed on every existing job.
+# A policy is replayed on every existing job, which takes longer.
 POLICY_TIMEOUT_SECONDS = 10
-# A key may have to be made first, and others may be waiting for theirs.
+# New keys may have to be generated first, and several requests may be waiting for keys.
 KEYS_TIMEOUT_SECONDS = 10
-# The first version of Kubernetes with match conditions on by default; older API servers drop them.
+# The first version of Kubernetes that enables match conditions by default. Older API servers drop them.
 MATCH_CONDITIONS_SINCE = (1, 28)
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
-# CEL: reading an absent field is an error, and so is a value of another type than expected.
+# In CEL, reading an absent field is an error, and so is a value of an unexpected type.
 MATCH_CONDITIONS = {
     "ssh-keys-of-an-mpijob": (
         "has(object.type) && object.type == 'kubernetes.io/ssh-auth' && "
@@ -44,8 +45,8 @@ MATCH_CONDITIONS = {
         "has(owner.name) && object.metadata.name == owner.name + '-ssh')"
     ),
 }
-# A finalizer is removed with an UPDATE, which must work while no replica answers. Only the stored object shows that it
-# is being deleted: server-side apply keeps a deletionTimestamp that a user wrote into the new one.
+# Removing a finalizer is an UPDATE, which must work while no replica answers. Only the stored object is checked for a
+# deletionTimestamp, because a user can write a deletionTimestamp into the new object with server-side apply.
 NOT_BEING_DELETED = (
     "request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp) || "
     "(has(object.spec) ? !has(oldObject.spec) || object.spec != oldObject.spec : has(oldObject.spec))"
@@ -58,16 +59,16 @@ RESOURCES = {
 API = "/apis/admissionregistration.k8s.io/v1"
 
 ClientConfig = Callable[[str], dict[str, Any]]
-"""From the path of a hook to its `clientConfig`."""
+"""Returns the `clientConfig` for the path of a hook."""
 
 
 def by_url(base: str, ca_pem: bytes) -> ClientConfig:
-    """The API server calls `base`, such as `https://192.0.2.7:9443`, and trusts the CAs in `ca_pem`."""
+    """Let the API server call the URL `base`, such as `https://192.0.2.7:9443`, and trust the CAs in `ca_pem`."""
     return lambda path: {"url": base + path, "caBundle": b64encode(ca_pem).decode("ascii")}
 
 
 def by_service(namespace: str, name: str, *, port: int = 443, ca_pem: bytes | None = None) -> ClientConfig:
-    """The API server calls a Service; without `ca_pem` the caBundle must be filled in later."""
+    """Let the API server call a Service. Without `ca_pem` the caBundle must be filled in later."""
     bundle = {} if ca_pem is None else {"caBundle": b64encode(ca_pem).decode("ascii")}
     return lambda path: {
         "service": {"namespace": namespace, "name": name, "port": port, "path": path},
@@ -83,12 +84,12 @@ def configurations(
     match_conditions: bool = True,
     options: Set[str] = frozenset(),
 ) -> list[dict[str, Any]]:
-    """The mutating and the validating configuration, with `labels`, as objects for the API server.
+    """The mutating and the validating webhook configuration, as objects for the API server.
 
-    The policy hook sees nothing but labelled ConfigMaps in `policy_namespace`, where no other hook sees anything.
-    Without `match_conditions` the hook for SSH keys sees every Secret with the operator's label, and then it fails
-    open; and while the service is down, jobs that are being deleted keep their finalizers. `options` of `serve` add
-    the hooks of optional parts.
+    The policy hook gets only labelled ConfigMaps in `policy_namespace`. The other hooks get nothing from it. Without
+    `match_conditions` the hook for SSH keys gets every Secret with the operator's label, so it fails open, and jobs
+    that are being deleted keep their finalizers while the service is down. `options` of `serve` add the hooks of
+    optional parts.
     """
     jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
@@ -100,16 +101,16 @@ def configurations(
         hook["namespaceSelector"] = users_namespaces(policy_namespace)
         if match_conditions:
             hook["matchConditions"] = [{"name": "not-being-deleted", "expression": NOT_BEING_DELETED}]
-    # The resources of an admitted job are reserved in its quotas.
+    # A review has a side effect: the resources of an admitted job are reserved in its quotas.
     validating["sideEffects"] = "NoneOnDryRun"
     policy = make_hook("policy", client_config("/validate-policy"), configmaps, CHANGES, failure_policy="Fail")
-    # A deletion is never rejected, only commented on. The namespace must be deletable even after the service.
+    # A deletion is never rejected: it only gets warnings. The namespace can be deleted after the service is removed.
     removal = make_hook(
         "policy-removal", client_config("/validate-policy"), configmaps, ["DELETE"], failure_policy="Ignore"
     )
     for hook in (policy, removal):
         hook["namespaceSelector"] = {"matchLabels": {NAMESPACE_NAME: policy_namespace}}
-        # It is matched against the old and the new object, so a removal of the label is seen too.
+        # The selector is applied to the old and the new object, so the hook also gets a removal of the label.
         hook["objectSelector"] = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
         hook["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
     more = [
@@ -130,7 +131,7 @@ def configurations(
 
 
 async def make_namespace(client: Client, name: str) -> None:
-    """Create the namespace `name` for policies and quota reservations, unless it exists; it outlives the server."""
+    """Create the namespace for policies and quota reservations, unless it exists. It is not removed at the end."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {MADE_BY: BY_REGISTER}}}
     try:
         await client.request("POST", "/api/v1/namespaces", namespace)
@@ -156,16 +157,16 @@ def _keys_hook(client_config: Mapping[str, Any], own_namespace: str, match_condi
     hook["objectSelector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
     if match_conditions:
         hook["matchConditions"] = [{"name": name, "expression": cel} for name, cel in MATCH_CONDITIONS.items()]
-    # A later webhook may change the Secret, and must not be overruled.
+    # A later webhook may change the Secret. This hook must not overwrite the change.
     hook["reinvocationPolicy"] = "Never"
     hook["timeoutSeconds"] = KEYS_TIMEOUT_SECONDS
     return hook
 
 
 def users_namespaces(own_namespace: str) -> dict[str, Any]:
-    """All namespaces except that of the control plane and the service's own."""
-    others = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", own_namespace]}
-    return {"matchExpressions": [others]}
+    """A selector of all namespaces except kube-system and the namespace of the service."""
+    excluded = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", own_namespace]}
+    return {"matchExpressions": [excluded]}
 
 
 def make_hook(
@@ -176,7 +177,7 @@ def make_hook(
     *,
     failure_policy: str,
 ) -> dict[str, Any]:
-    """A hook, which sees the objects of namespaces unless its rules say otherwise."""
+    """A hook for namespaced resources."""
     return {
         "name": f"{verb}.{DOMAIN}",
         "clientConfig": client_config,
@@ -192,30 +193,30 @@ def make_hook(
 class Registration:
     """Webhook configurations that exist while a development server runs.
 
-    Only objects with the label of `--register` are ever replaced or removed: those of an installation have the same
-    names.
+    The objects of an installation have the same names. So only objects with the label of `--register` are replaced or
+    removed.
     """
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        # The uid by path; None if the reply to the creation did not arrive.
+        # The uid by path; None if the answer to the creation did not arrive.
         self._installed: dict[str, str | None] = {}
         self._closing: asyncio.Task[None] | None = None
 
-    async def install(self, wanted: Sequence[Mapping[str, Any]]) -> None:
-        """Create all of `wanted`, or none (ClusterError); leftovers of an earlier run are replaced."""
-        stale = [(path, uid) for path in map(_path, wanted) if (uid := await self._stale(path))]
+    async def install(self, configurations: Sequence[Mapping[str, Any]]) -> None:
+        """Create all `configurations`, and replace those of an earlier run. After a ClusterError none exists."""
+        stale = [(path, uid) for path in map(_path, configurations) if (uid := await self._stale(path))]
         for path, uid in stale:
             await self._delete(path, uid)
         try:
-            for configuration in wanted:
+            for configuration in configurations:
                 await self._create(configuration)
         except ClusterError:
             await self.remove()
             raise
 
     async def close(self) -> None:
-        """Remove the configurations and close the connection to the cluster; ClusterError as from `remove`.
+        """Remove the configurations, and close the connection to the cluster; ClusterError like `remove`.
 
         Cancelling this does not stop the removal; the next call waits for it.
         """
@@ -229,13 +230,13 @@ class Registration:
             await self._client.close()
 
     async def remove(self) -> None:
-        """Delete what `install` created, unless it has been replaced since; ClusterError if some may be left."""
+        """Delete the objects that `install` created; ClusterError if an object may be left."""
         problems = []
         while self._installed:
             path, uid = self._installed.popitem()
             try:
-                if found := uid or await self._stale(path):
-                    await self._delete(path, found)
+                if created := uid or await self._stale(path):
+                    await self._delete(path, created)
             except ClusterError as error:
                 problems.append(f"{path.rsplit('/', 2)[-2]}/{NAME} may be left behind: {error}")
         if problems:
@@ -252,7 +253,7 @@ class Registration:
         self._installed[path] = created["metadata"]["uid"]
 
     async def _stale(self, path: str) -> str | None:
-        """The uid of an earlier `--register`'s object at `path`; ClusterError if the object has another origin."""
+        """The uid of an object of an earlier `--register` at `path`; ClusterError if its origin is different."""
         stored = await get(self._client, path)
         if stored is None:
             return None
@@ -264,7 +265,7 @@ class Registration:
         return str(stored["metadata"]["uid"])
 
     async def _delete(self, path: str, uid: str) -> None:
-        """Delete the object with this uid; no error if it is gone, or if another object has its name by now."""
+        """Delete the object with this uid. A missing object, or a different object with its name, is no error."""
         try:
             await self._client.request("DELETE", path, {"preconditions": {"uid": uid}})
         except ApiError as error:

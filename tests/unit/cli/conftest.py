@@ -1,4 +1,4 @@
-"""The program in an empty folder."""
+"""Fixtures that run a command in an empty folder."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from webhook.cli.main import main
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """Runs a command in an empty folder; files are given by name or as a__b_yaml=content, JSON values or text."""
+    """Runs a command in an empty folder with these files. `a__b_yaml=content` writes the file a/b.yaml."""
     monkeypatch.chdir(tmp_path)
 
     def run(
@@ -40,5 +40,4 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
 
 @pytest.fixture
 def check(program: Check) -> Check:
-    """Runs `check`."""
     return partial(program, "check")

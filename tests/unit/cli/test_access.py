@@ -1,4 +1,4 @@
-"""Every command that reads a cluster impersonates the same user and groups as kubectl."""
+"""Every command that reads a cluster supports the impersonation options of kubectl."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,24 +28,24 @@ COMMANDS = {
 
 
 def with_a_cluster(group: click.Group, *above: str) -> list[str]:
-    found = []
+    paths = []
     for name, command in group.commands.items():
         path = (*above, name)
         if isinstance(command, click.Group):
-            found += with_a_cluster(command, *path)
+            paths += with_a_cluster(command, *path)
         elif any(parameter.name == "kubeconfig" for parameter in command.params):
-            found.append(" ".join(path))
-    return found
+            paths.append(" ".join(path))
+    return paths
 
 
-def test_all_commands_with_a_cluster_are_here() -> None:
+def test_every_command_with_a_cluster_is_tested() -> None:
     assert isinstance(main, click.Group)
     # The service uses its service account, and the playground reads the cluster only when a page requests it.
     assert set(with_a_cluster(main)) == {*COMMANDS, "serve", "playground"}
 
 
 @pytest.fixture
-def asked(program: Check, tmp_path: Path) -> Iterator[Callable[..., list[list[tuple[str, str]]]]]:
+def request_headers(program: Check, tmp_path: Path) -> Iterator[Callable[..., list[list[tuple[str, str]]]]]:
     """Runs a command on a cluster and returns the impersonation headers of each of its requests."""
     with fake_api() as api:
 
@@ -59,16 +59,16 @@ def asked(program: Check, tmp_path: Path) -> Iterator[Callable[..., list[list[tu
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_impersonation_options_are_sent(command: str, asked: Callable[..., Any]) -> None:
-    calls = asked(command, "--as", "alice", "--as-group", "ml", "--as-group", "ops", "--as-uid", "7")
+def test_impersonation_options_are_sent(command: str, request_headers: Callable[..., Any]) -> None:
+    calls = request_headers(command, "--as", "alice", "--as-group", "ml", "--as-group", "ops", "--as-uid", "7")
     groups = [("Impersonate-Group", "ml"), ("Impersonate-Group", "ops")]
     assert all(call == [("Impersonate-User", "alice"), *groups, ("Impersonate-Uid", "7")] for call in calls)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_options_override_the_user_of_the_kubeconfig(command: str, asked: Callable[..., Any]) -> None:
+def test_options_override_the_user_of_the_kubeconfig(command: str, request_headers: Callable[..., Any]) -> None:
     users = [{"name": "u", "user": {"token": "t0ken", "as": "alice", "as-groups": ["hers"]}}]
-    calls = asked(command, "--as-group", "ml", users=users)
+    calls = request_headers(command, "--as-group", "ml", users=users)
     assert all(call == [("Impersonate-User", "alice"), ("Impersonate-Group", "ml")] for call in calls)
 
 

@@ -1,4 +1,4 @@
-"""What `mpijob-webhook certs status` prints."""
+"""The output of `mpijob-webhook certs status`."""
 
 import json
 from dataclasses import replace
@@ -12,7 +12,7 @@ from tests.support.doctor_facts import FILES_MOUNTED, HEALTHY, HOST, NOW, certif
 from webhook.cli.certs_status import CertsStatus
 
 
-def test_the_status_of_certificates() -> None:
+def test_status_of_valid_certificates() -> None:
     status = CertsStatus.at(NOW, HEALTHY.certificates)
     lines = list(status.as_text())
     assert "Self-managed, CA in Secret mpijob-webhook/mpijob-webhook-ca: steady (one CA, which signs)" in lines[0]
@@ -32,7 +32,7 @@ STATUS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "text"), STATUS)
-def test_a_status_that_needs_doing(changes: dict[str, Any], text: str) -> None:
+def test_missing_secrets_and_hooks_are_reported(changes: dict[str, Any], text: str) -> None:
     status = CertsStatus.at(NOW, changes["certificates"])
     assert text in [issue.text for issue in status.issues]
     lines = list(status.as_text())

@@ -1,4 +1,4 @@
-"""`mpijob-webhook check`: the verdict on jobs in files."""
+"""`mpijob-webhook check` on jobs in files."""
 
 import json
 import os
@@ -29,7 +29,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 NOT_JUDGED = "not judged: what depends on a cluster (none is known: see --kubeconfig and --cluster)"
 
 
-def test_a_good_job_is_admitted(check: Check) -> None:
+def test_valid_job_is_admitted(check: Check) -> None:
     result = check("job.yaml", job_yaml=GOOD)
     assert result.exit_code == 0
     assert result.stdout.startswith(
@@ -44,7 +44,7 @@ def test_a_good_job_is_admitted(check: Check) -> None:
     assert result.stderr == f"{NOT_JUDGED}\n"
 
 
-def test_a_refused_job_shows_every_violation_and_nothing_injected(check: Check) -> None:
+def test_rejected_job_shows_every_violation_and_no_injections(check: Check) -> None:
     command = "Launcher.template.spec.containers.0.command"
     job = changed({"Worker.replicas": 1, "Launcher.replicas": 2, command: ["mpirun", "-np", "2", "train"]})
     result = check("job.yaml", job_yaml=job)
@@ -71,19 +71,19 @@ def test_warnings_are_shown(check: Check) -> None:
     )
 
 
-def test_what_could_not_be_injected_is_a_warning(check: Check) -> None:
+def test_unknown_injection_to_skip_is_a_warning(check: Check) -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "nothing"}})
     result = check("job.yaml", job_yaml=job)
-    told = (
+    warning = (
         '  warning: training.openshift.io/skip: no injection is called "nothing"; `mpijob-webhook rules` lists them\n'
     )
-    assert told in result.stdout
+    assert warning in result.stdout
     result = check("job.yaml", job_yaml=changed({"Worker.replicas": 1}, job))
     assert result.exit_code == 1
-    assert told in result.stdout, "it is told with a refusal too"
+    assert warning in result.stdout, "rejected jobs get the warning too"
 
 
-def test_what_comes_back_in_an_update_is_reported(check: Check) -> None:
+def test_restored_fields_of_an_update_are_reported(check: Check) -> None:
     request = AdmissionRequest(uid="", operation="CREATE", namespace="team-a", object=Raw(json.dumps(GOOD).encode()))
     stored = mutate(request, policy=load_policy(None), view=NothingKnown()).document
     result = check("job.yaml", "--cluster", "c.yaml", job_yaml=GOOD, c_yaml=stored)
@@ -94,10 +94,10 @@ def test_what_comes_back_in_an_update_is_reported(check: Check) -> None:
         == "    mpi-env: Current MPI releases get the hostfile, several attempts of ssh, and the job's options of ssh."
     )
     assert path == "      + spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env:"
-    assert "    istio: " not in result.stdout, "kubectl apply leaves what a mapping has beside the file"
+    assert "    istio: " not in result.stdout, "kubectl apply keeps fields of mappings that the file does not have"
 
 
-def test_json_has_exactly_the_promised_keys(check: Check) -> None:
+def test_json_has_the_documented_keys(check: Check) -> None:
     result = check("job.yaml", "-o", "json", job_yaml=changed({"Worker.replicas": 1}))
     assert result.exit_code == 1
     (verdict,) = as_json(result)
@@ -142,7 +142,7 @@ CONVERTS = "`mpijob-webhook convert FILE`, which also says what the image needs"
 
 
 @pytest.mark.parametrize("version", ["kubeflow.org/v2", "batch/v1", None, 3, "x" * 500])
-def test_other_api_versions_are_denied(check: Check, version: object) -> None:
+def test_other_api_versions_are_rejected(check: Check, version: object) -> None:
     result = check("a.yaml", "-o", "json", a_yaml={**GOOD, "apiVersion": version})
     assert result.exit_code == 1
     (verdict,) = as_json(result)
@@ -153,42 +153,42 @@ def test_other_api_versions_are_denied(check: Check, version: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "said"),
+    ("version", "message"),
     [
         *((version, f"Write kubeflow.org/v2beta1, or run {CONVERTS}.") for version in OLDER_VERSIONS[:-1]),
         (OLDER_VERSIONS[-1], f"Run {CONVERTS}."),
         ("kubeflow.org/v2", "Write kubeflow.org/v2beta1."),
     ],
 )
-def test_other_versions(check: Check, version: str, said: str) -> None:
+def test_message_for_other_api_versions(check: Check, version: str, message: str) -> None:
     (verdict,) = as_json(check("a.yaml", "-o", "json", a_yaml={**GOOD, "apiVersion": version}))
     (cause,) = verdict["causes"]
-    assert cause["message"].endswith(f"knows only kubeflow.org/v2beta1. {said}")
+    assert cause["message"].endswith(f"knows only kubeflow.org/v2beta1. {message}")
 
 
 @pytest.mark.parametrize("version", [*OLDER_VERSIONS[:-1], "batch/v1"])
-def test_another_version_hides_no_other_fault(check: Check, version: str) -> None:
+def test_other_faults_are_reported_with_a_wrong_api_version(check: Check, version: str) -> None:
     job = changed({"spec.slotsPerWorker": "8"}) | {"apiVersion": version}
     (verdict,) = as_json(check("a.yaml", "-o", "json", a_yaml=job))
     assert [cause["field"] for cause in verdict["causes"]] == ["apiVersion", "spec.slotsPerWorker"]
 
 
-def test_nulls_are_dropped_as_in_the_api_server(check: Check) -> None:
+def test_nulls_are_dropped_like_in_the_api_server(check: Check) -> None:
     nulls = {"spec.slotsPerWorker": None, "metadata.labels": {"app": None}, "Worker.template.metadata.labels": None}
     (verdict,) = as_json(check("a.yaml", "-o", "json", a_yaml=changed(nulls)))
-    assert verdict["allowed"] is True, "null is no label's value"
+    assert verdict["allowed"] is True, "a label with null is dropped"
     operations = [operation for entry in verdict["injected"] for operation in entry["patch"]]
     assert "/metadata/labels/training.kubeflow.org~1job-type" in [operation["path"] for operation in operations]
 
 
-def test_what_is_injected_is_there_when_the_rules_look(check: Check) -> None:
+def test_rules_check_the_job_after_injections(check: Check) -> None:
     job, rules = changed({"spec.runPolicy.cleanPodPolicy": REMOVE}), "rules: {clean-pod-policy: {allowed: [Running]}}\n"
     assert check("a.yaml", "--policy", "p.yaml", a_yaml=job, p_yaml=POLICY + rules).exit_code == 0
     off = "injections: {clean-pod-policy: {enabled: false}}\n"
     assert check("a.yaml", "--policy", "p.yaml", p_yaml=POLICY + rules + off).exit_code == 1
 
 
-def test_what_only_the_api_server_sets_is_cleared(check: Check) -> None:
+def test_fields_of_the_api_server_are_cleared(check: Check) -> None:
     dumped = {"deletionTimestamp": "2026-01-31T00:00:00Z", "uid": "1", "resourceVersion": "7"}
     job = changed({"Worker.replicas": 1, **{f"metadata.{k}": v for k, v in dumped.items()}})
     assert check("a.yaml", a_yaml=job).exit_code == 1
@@ -197,7 +197,7 @@ def test_what_only_the_api_server_sets_is_cleared(check: Check) -> None:
 RUNS = {"conditions": [{"type": "Running", "status": "True"}]}
 
 
-def test_a_job_that_the_cluster_has_is_checked_as_a_change(check: Check) -> None:
+def test_existing_job_is_checked_as_an_update(check: Check) -> None:
     mine = {"metadata.uid": "1", "spec.sshAuthMountPath": "/home/mpiuser/.ssh", "status": RUNS}
     stored = changed({"spec.slotsPerWorker": 1, **mine})
     files = {
@@ -215,7 +215,7 @@ def test_a_job_that_the_cluster_has_is_checked_as_a_change(check: Check) -> None
     )
 
 
-def test_a_change_is_made_as_kubectl_apply_makes_it(check: Check) -> None:
+def test_update_is_merged_like_kubectl_apply(check: Check) -> None:
     applied = changed({"spec.slotsPerWorker": 4})
     annotations = {LAST_APPLIED: json.dumps(applied)}
     stored = changed({"spec.slotsPerWorker": 4, "metadata.annotations": annotations, "status": RUNS})
@@ -225,10 +225,10 @@ def test_a_change_is_made_as_kubectl_apply_makes_it(check: Check) -> None:
     assert check("a.yaml", "--cluster", "c.yaml", c_yaml=stored).exit_code == 0
 
 
-def test_the_faults_of_a_job_that_stands_unchanged_are_shown(check: Check) -> None:
+def test_faults_of_an_unchanged_job_are_warnings(check: Check) -> None:
     faulty = changed({"Worker.replicas": 1})
     result = check("a.yaml", "--cluster", "c.yaml", a_yaml=faulty, c_yaml=faulty)
-    assert result.exit_code == 0, "the change would be admitted"
+    assert result.exit_code == 0, "the update is admitted"
     assert "team-a/train: admitted (as a change to the job that the cluster has)\n" in result.stdout
     assert (
         "  warning: spec.mpiReplicaSpecs[Worker].replicas: it would be rejected if it were new: "
@@ -238,7 +238,7 @@ def test_the_faults_of_a_job_that_stands_unchanged_are_shown(check: Check) -> No
     assert {cause["rule"] for cause in verdict["standing"]} == {"worker-count"}
 
 
-def test_what_a_job_takes_itself_is_no_fault_of_it(check: Check) -> None:
+def test_own_quota_use_of_an_existing_job_does_not_count(check: Check) -> None:
     used = {"requests.nvidia.com/gpu": "32"}
     status = {"hard": used, "used": used}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "team-a"}}
@@ -247,7 +247,7 @@ def test_what_a_job_takes_itself_is_no_fault_of_it(check: Check) -> None:
     assert "if it were new" not in result.stdout
 
 
-def test_quiet(check: Check) -> None:
+def test_quiet_shows_only_failing_jobs(check: Check) -> None:
     files = {"a_yaml": GOOD, "b_yaml": NAMESPACE, "c_yaml": changed({"Worker.replicas": 1, "metadata.name": "bad"})}
     result = check("a.yaml", "b.yaml", "--quiet", **files)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
@@ -260,7 +260,7 @@ def test_quiet(check: Check) -> None:
     assert check("b.yaml", "-q").exit_code == 2
 
 
-def test_who_submits_the_job_is_unknown_where_exemptions_ask(check: Check) -> None:
+def test_exemption_by_user_is_reported_as_not_judged(check: Check) -> None:
     exempt = "exemptions: [{rules: [images], users: [ann], reason: x}]"
     result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=POLICY + exempt)
     assert result.stderr == f"{NOT_JUDGED}\n"
@@ -268,19 +268,19 @@ def test_who_submits_the_job_is_unknown_where_exemptions_ask(check: Check) -> No
     assert "user" in " ".join(verdict["notJudged"])
 
 
-def test_a_job_of_another_namespace_is_another_job(check: Check) -> None:
+def test_job_of_the_same_name_in_another_namespace_is_not_updated(check: Check) -> None:
     stored = changed({"metadata.namespace": "team-b", "spec.slotsPerWorker": 1})
     assert check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=stored).exit_code == 0
 
 
-def test_expired_exemption_excuses_no_job(check: Check) -> None:
+def test_expired_exemption_is_ignored(check: Check) -> None:
     policy = POLICY + "exemptions: [{rules: [worker-count], namespaces: [team-a], reason: r, expires: %s}]"
     job = changed({"Worker.replicas": 1})
     assert check("a.yaml", "--policy", "p.yaml", a_yaml=job, p_yaml=policy % "2001-01-01").exit_code == 1
     assert check("a.yaml", "--policy", "p.yaml", a_yaml=job, p_yaml=policy % "2999-01-01").exit_code == 0
 
 
-def test_several_documents_lists_and_lists_of_lists(check: Check) -> None:
+def test_documents_lists_and_nested_lists_are_read(check: Check) -> None:
     job_list = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJobList", "items": [GOOD]}
     bare = {key: value for key, value in GOOD.items() if key not in {"apiVersion", "kind"}}
     lists = {"apiVersion": "v1", "kind": "List", "items": [GOOD, NAMESPACE, {**job_list, "items": [bare]}]}
@@ -292,7 +292,7 @@ def test_several_documents_lists_and_lists_of_lists(check: Check) -> None:
     assert len(as_json(check("jobs.yaml", "-o", "json", jobs_yaml={**empty, "items": [GOOD, empty]}))) == 1
 
 
-def test_other_kinds_are_passed_over_with_a_note(check: Check) -> None:
+def test_other_kinds_are_skipped_with_a_note(check: Check) -> None:
     result = check("a.yaml", "b.yaml", a_yaml=GOOD, b_yaml=NAMESPACE)
     assert result.exit_code == 0
     assert result.stderr.startswith("b.yaml: passed over Namespace team-a\nnot judged: ")
@@ -300,7 +300,7 @@ def test_other_kinds_are_passed_over_with_a_note(check: Check) -> None:
     assert check("a.yaml", "b.yaml", "-o", "json").stderr == ""
 
 
-def test_a_directory_means_its_files(check: Check) -> None:
+def test_files_of_a_directory_are_read(check: Check) -> None:
     files = {"jobs__a_yaml": GOOD, "jobs__b_yml": GOOD, "jobs__c_json": GOOD, "jobs__d_txt": "]"}
     result = check("jobs", "-o", "json", **files)
     assert result.exit_code == 0
@@ -381,7 +381,7 @@ def test_unusable_input(check: Check, files: dict[str, Any], arguments: list[str
     assert result.exit_code == 2
 
 
-def test_an_unreadable_file(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_file_is_an_error(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -391,19 +391,19 @@ def test_an_unreadable_file(check: Check, monkeypatch: pytest.MonkeyPatch) -> No
     assert (result.exit_code, result.stderr) == (2, "error: a.yaml: permission denied\n")
 
 
-def test_a_file_without_end(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_file_is_an_error(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "MAX_FILE_BYTES", 2**20)
     result = check("/dev/zero")
     assert (result.exit_code, result.stderr) == (2, "error: /dev/zero: is larger than 1 MiB\n")
 
 
-def test_usable_files_are_checked_next_to_unusable_ones(check: Check) -> None:
+def test_usable_files_are_checked_despite_unusable_files(check: Check) -> None:
     result = check("none.yaml", "a.yaml", "-o", "json", a_yaml=changed({"Worker.replicas": 1}))
     assert result.exit_code == 2
     assert [verdict["allowed"] for verdict in as_json(result)] == [False]
 
 
-def test_a_pipe_is_a_file(check: Check) -> None:
+def test_pipe_is_read_like_a_file(check: Check) -> None:
     reader, writer = os.pipe()
     os.write(writer, json.dumps(GOOD).encode())
     os.close(writer)
@@ -413,7 +413,7 @@ def test_a_pipe_is_a_file(check: Check) -> None:
 
 @pytest.mark.parametrize("form", ["text", "json", "yaml", "sarif", "junit", "github"])
 def test_control_characters_do_not_reach_the_terminal(form: str, check: Check) -> None:
-    """ESC, BEL, a carriage return and the single character CSI, in names, keys and values."""
+    """The characters are ESC, BEL, carriage return and CSI, in names, keys and values."""
     job = changed(
         {
             "metadata.name": "\x1b]0;owned\x07",
@@ -437,7 +437,7 @@ def test_metadata_of_any_shape(check: Check, metadata: object) -> None:
 
 @PROPERTY
 @given(st.lists(mangled_jobs() | json_values(), max_size=3), st.lists(mangled_jobs(), max_size=2))
-def test_no_input_ends_in_a_traceback(
+def test_no_input_causes_a_traceback(
     tmp_path_factory: pytest.TempPathFactory, jobs: list[Any], stored: list[Any]
 ) -> None:
     folder = tmp_path_factory.mktemp("jobs")
@@ -450,7 +450,7 @@ def test_no_input_ends_in_a_traceback(
         assert result.exit_code == 2 or (result.exit_code == 0) == all(v["allowed"] for v in as_json(result))
 
 
-def test_yaml_written_by_hand(check: Check) -> None:
+def test_wrong_type_is_a_schema_fault(check: Check) -> None:
     text = yaml.dump(GOOD).replace("replicas: 4", "replicas: four")
     result = check("a.yaml", a_yaml=text)
     assert "spec.mpiReplicaSpecs[Worker].replicas: must be a whole number, not text [schema]" in result.stdout
@@ -469,19 +469,19 @@ CONFIG = "kind: ConfigMap\nmetadata: {name: a}\n"
 
 
 def line(text: str, piece: str) -> int:
-    """The number of the last line that contains the text."""
+    """The number of the last line that contains `piece`."""
     return text[: text.rindex(piece)].count("\n") + 1
 
 
 class TestGithub:
-    def test_an_annotation_stands_at_the_field(self, check: Check) -> None:
+    def test_annotation_has_the_line_of_the_field(self, check: Check) -> None:
         text = f"# first\n{CONFIG}---\n\n{ONE_WORKER}"
         result = check("jobs/a.yaml", "-o", "github", files={"jobs/a.yaml": text})
         assert result.exit_code == 1
         at = line(text, ONE)
         assert result.stdout == f"::error file=jobs/a.yaml,line={at},title=team-a/train::{TOLD}\n"
 
-    def test_in_a_list(self, check: Check) -> None:
+    def test_annotation_has_the_line_of_the_field_in_a_list(self, check: Check) -> None:
         text = yaml.dump({"apiVersion": "v1", "kind": "List", "items": [GOOD, changed({"Worker.replicas": 1})]})
         result = check("a.yaml", "-o", "github", files={"a.yaml": text})
         assert f"line={line(text, ONE)}," in result.stdout
@@ -501,11 +501,11 @@ class TestGithub:
         at = line(text, "ttlSecondsAfterFinished")
         assert result.stdout == f"::warning file=a.yaml,line={at},title=team-a/train::{TTL}\n"
 
-    def test_standard_input_is_no_file(self, check: Check) -> None:
+    def test_annotation_for_standard_input_has_no_file(self, check: Check) -> None:
         result = check("-", "-o", "github", stdin=ONE_WORKER)
         assert result.stdout == f"::error title=team-a/train::{TOLD}\n"
 
-    def test_a_file_that_cannot_be_read(self, check: Check) -> None:
+    def test_annotation_for_an_unreadable_file(self, check: Check) -> None:
         result = check("a.yaml", "-o", "github", files={"a.yaml": "a: 1\na: 2"})
         assert result.exit_code == 2
         assert result.stdout == ('::error file=a.yaml,title=the file::line 2, column 1: the key "a" is there twice\n')
@@ -513,9 +513,9 @@ class TestGithub:
 
 class TestSarif:
     def log(self, result: Result) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(result.stdout)
-        assert published_schemas.faults(published_schemas.SARIF, found) == []
-        return found
+        log: dict[str, Any] = json.loads(result.stdout)
+        assert published_schemas.faults(published_schemas.SARIF, log) == []
+        return log
 
     def test_results_and_their_rules(self, check: Check) -> None:
         files = {"a.yaml": ONE_WORKER, "b.yaml": yaml.dump(SHORT_LIVED), "c.yaml": JOB}
@@ -539,7 +539,7 @@ class TestSarif:
         }
         assert (warned["ruleId"], warned["level"]) == ("retention", "warning")
 
-    def test_a_problem_is_known_again_when_it_moves(self, check: Check) -> None:
+    def test_fingerprint_does_not_depend_on_the_line(self, check: Check) -> None:
         def fingerprint(text: str) -> dict[str, str]:
             result = check("a.yaml", "-o", "sarif", files={"a.yaml": text})
             (found,) = self.log(result)["runs"][0]["results"]
@@ -551,14 +551,14 @@ class TestSarif:
         assert fingerprint(yaml.dump(changed({"Worker.replicas": 1, "metadata.name": "other"}))) != before
 
     @pytest.mark.parametrize("text", [JOB, "]", yaml.dump({**GOOD, "spec": {}}), yaml.dump({**GOOD, "spec": 3})])
-    def test_whatever_comes_is_sarif(self, check: Check, text: str) -> None:
+    def test_output_for_any_file_fits_the_schema(self, check: Check, text: str) -> None:
         self.log(check("a.yaml", "-o", "sarif", files={"a.yaml": text}))
 
-    def test_a_file_whose_name_is_no_text(self, check: Check) -> None:
+    def test_file_name_that_is_not_utf8(self, check: Check) -> None:
         (run,) = self.log(check("\udcff #.yaml", "-o", "sarif", files={"\udcff #.yaml": ONE_WORKER}))["runs"]
         assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "%FF%20%23.yaml"}
 
-    def test_pod_security_levels_too(self, check: Check) -> None:
+    def test_results_of_pod_security_levels(self, check: Check) -> None:
         result = check("a.yaml", "--level", "restricted", "-o", "sarif", files={"a.yaml": JOB})
         assert result.exit_code == 1
         (run,) = self.log(result)["runs"]
@@ -595,7 +595,7 @@ class TestJunit:
         assert [child.tag for child in case] == ["failure"]
 
 
-def test_yaml_is_what_json_is(check: Check) -> None:
+def test_yaml_output_equals_json_output(check: Check) -> None:
     as_yaml = check("a.yaml", "-o", "yaml", files={"a.yaml": ONE_WORKER})
     assert as_yaml.exit_code == 1
     assert yaml.load_all(as_yaml.stdout) == [json.loads(check("a.yaml", "-o", "json").stdout)]
@@ -606,17 +606,17 @@ def test_yaml_is_what_json_is(check: Check) -> None:
     [(GOOD, 0), (SHORT_LIVED, 1), (changed({"Worker.replicas": 1}), 1)],
 )
 def test_fail_on_warn(check: Check, job: dict[str, Any], code: int) -> None:
-    """An injection is not a warning, although kubectl shows it as one."""
+    """An injection does not fail, although kubectl shows it as a warning."""
     assert check("a.yaml", "--fail-on", "warn", files={"a.yaml": job}).exit_code == code
 
 
-def test_what_could_not_be_injected_fails_on_warn(check: Check) -> None:
+def test_warning_of_an_injection_fails_on_warn(check: Check) -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "nothing"}})
     assert check("a.yaml", "--fail-on", "warn", files={"a.yaml": job}).exit_code == 1
 
 
 @pytest.mark.parametrize("form", ["text", "github", "junit"])
-def test_what_fails_for_a_warning_is_reported_in_quiet_too(form: str, check: Check) -> None:
+def test_quiet_shows_warnings_that_fail(form: str, check: Check) -> None:
     files = {"good.yaml": GOOD, "a.yaml": SHORT_LIVED}
     result = check("good.yaml", "a.yaml", "-q", "-o", form, files=files)
     assert (result.exit_code, "retention" in result.stdout) == (0, False)
@@ -626,7 +626,7 @@ def test_what_fails_for_a_warning_is_reported_in_quiet_too(form: str, check: Che
 
 
 @pytest.mark.parametrize("command", ["check a.yaml", "why", "diff", "snapshot", "policy audit", "policy effective"])
-def test_a_namespace_as_kubectl_takes_it_is_not_another_one(command: str) -> None:
+def test_namespace_with_equals_sign_is_rejected(command: str) -> None:
     result = CliRunner().invoke(main, [*command.split(), "-n=team-a"], catch_exceptions=False)
     assert (result.exit_code, '"=team-a" contains "="' in result.stderr) == (2, True)
 
@@ -651,10 +651,10 @@ class TestFiles:
             "a/b/five.txt", "a/b/three.yml", "a/b/two.yaml",
         ]  # fmt: skip
 
-    def test_a_file_may_be_called_as_a_pattern(self, check: Check) -> None:
+    def test_file_with_a_name_like_a_pattern_is_read(self, check: Check) -> None:
         assert self.sources(check("a[1].yaml", "-o", "json", files={"a[1].yaml": JOB, "a1.yaml": "]"})) == ["a[1].yaml"]
 
-    def test_a_pattern_that_fits_nothing(self, check: Check) -> None:
+    def test_pattern_without_matches_is_an_error(self, check: Check) -> None:
         result = check("none/*.yaml")
         assert (result.exit_code, result.stderr) == (2, "error: none/*.yaml: fits no file\n")
 
@@ -663,21 +663,21 @@ class TestIgnoreOthers:
     OTHERS: ClassVar = {
         "package.json": {"name": "x"}, "values.yaml": "- MPIJob\n", "workflow.yaml": "name: an MPIJob\n",
         "broken.yaml": "]", "configmap.yaml": CONFIG, "list.json": "[1]",
-        # YAML of others, and what is none, in which a job is just spoken of.
+        # Files that are not Kubernetes objects and only mention MPIJob.
         "mkdocs.yml": "nav: [MPIJob.md]\nindex: !!python/name:material.emoji\n",
         ".gitlab-ci.yml": "MPIJob:\n  script: [!reference [.all, script]]\n",
         "settings.json": '// MPIJob\n{"a": 1}', "lines.json": '{"a": "MPIJob"}\n{"b": 2}\n',
     }  # fmt: skip
 
-    def test_files_without_a_job_pass(self, check: Check) -> None:
+    def test_files_without_a_job_are_skipped(self, check: Check) -> None:
         result = check(*self.OTHERS, "--ignore-others", "-q", files=self.OTHERS)
         assert (result.exit_code, result.output) == (0, "")
         assert check(*self.OTHERS).exit_code == 2
 
-    def test_a_folder_without_any_file_passes(self, check: Check) -> None:
+    def test_folder_without_yaml_files_is_skipped(self, check: Check) -> None:
         assert check("d", "--ignore-others", files={"d/a.txt": "x"}).exit_code == 0
 
-    def test_a_job_among_them_counts(self, check: Check) -> None:
+    def test_job_among_other_files_is_checked(self, check: Check) -> None:
         result = check(*self.OTHERS, "a.yaml", "--ignore-others", files={**self.OTHERS, "a.yaml": ONE_WORKER})
         assert result.exit_code == 1
         assert "1 job: 0 admitted, 1 rejected" in result.stdout
@@ -692,11 +692,11 @@ class TestIgnoreOthers:
             "kind: MPJob\nspec:\n  mpiReplicaSpecs: [",
         ],
     )
-    def test_a_broken_file_with_a_job_does_not_pass(self, text: str, check: Check) -> None:
+    def test_broken_file_with_a_job_is_an_error(self, text: str, check: Check) -> None:
         result = check("a.yaml", "--ignore-others", files={"a.yaml": text})
         assert result.exit_code == 2
 
-    def test_of_many_jobs_the_good_ones_are_only_counted(self, check: Check) -> None:
+    def test_with_many_jobs_valid_jobs_are_only_counted(self, check: Check) -> None:
         jobs = {f"{number}.yaml": JOB for number in range(20)}
         result = check(*jobs, files=jobs)
         assert (result.exit_code, result.stdout) == (0, "20 jobs: 20 admitted, 0 rejected\n")
@@ -706,11 +706,11 @@ class TestIgnoreOthers:
 
     @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
     @pytest.mark.parametrize("kind", ["MpiJob", "mpijob", "MPIJobs", "MPI-Job", "MPJob", "MPIJbo", "PyTorchJob"])
-    def test_a_kind_in_another_spelling_is_rejected(self, kind: str, flags: tuple[str, ...], check: Check) -> None:
+    def test_misspelt_kind_is_rejected(self, kind: str, flags: tuple[str, ...], check: Check) -> None:
         result = check("a.yaml", *flags, files={"a.yaml": ONE_WORKER.replace("kind: MPIJob", f"kind: {kind}")})
         assert result.exit_code == 1
         assert f'kind: "{kind}" is not supported [schema] (line 2)\n     Write MPIJob.\n' in result.stdout
-        assert "1 worker, at least 2 required" in result.stdout, "in the same round"
+        assert "1 worker, at least 2 required" in result.stdout, "rules are checked too"
 
     @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
     @pytest.mark.parametrize(
@@ -723,7 +723,7 @@ class TestIgnoreOthers:
             ("kind: MPIJob", "Kind: mpijob", "Write kind: MPIJob."),
         ],
     )
-    def test_a_misspelt_key_of_the_head_is_one_problem(
+    def test_misspelt_kind_or_api_version_field_is_one_problem(
         self, line: str, written: str, fix: str, flags: tuple[str, ...], check: Check
     ) -> None:
         result = check("a.yaml", *flags, files={"a.yaml": ONE_WORKER.replace(line, written)})
@@ -731,17 +731,17 @@ class TestIgnoreOthers:
         assert f"  1. {written.split(':', maxsplit=1)[0]}: is not a field of an MPIJob [schema]" in result.stdout
         assert result.stdout.count("[schema]") == 1
         assert f"     {fix}\n" in result.stdout
-        assert "1 worker, at least 2 required" in result.stdout, "in the same round"
+        assert "1 worker, at least 2 required" in result.stdout, "rules are checked too"
 
     @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
     @pytest.mark.parametrize("head", ["kind: MPIJob\n", "kind: MPIJob\napiVersion: kubeflow.org/v2beta1\n"])
-    def test_a_job_without_a_kind_is_rejected(self, head: str, flags: tuple[str, ...], check: Check) -> None:
+    def test_job_without_kind_is_rejected(self, head: str, flags: tuple[str, ...], check: Check) -> None:
         text = f"kind: MPIJob\n{yaml.dump({key: each for key, each in GOOD.items() if key != 'kind'})}"
         result = check("a.yaml", *flags, files={"a.yaml": text.replace(head, "")})
         assert result.exit_code == 1
         assert "kind: is missing [schema] (line 1)\n     Write MPIJob.\n" in result.stdout
 
-    def test_a_field_that_is_moved_or_renamed_is_on_its_own_line(self, check: Check) -> None:
+    def test_moved_or_renamed_field_is_reported_with_its_own_line(self, check: Check) -> None:
         text = (
             "apiVersion: kubeflow.org/v2beta1\n"
             "kind: MPIJob\n"
@@ -768,27 +768,27 @@ class TestIgnoreOthers:
     @pytest.mark.parametrize(
         "head", ["kubeflow.org/v1, kind: MXJob", "kubeflow.org/v1, kind: PyTorchJob", "v1, kind: Job"]
     )
-    def test_kinds_of_others_are_passed_over(self, head: str, check: Check) -> None:
+    def test_other_kinds_of_jobs_are_skipped(self, head: str, check: Check) -> None:
         text = f"{{apiVersion: {head}, metadata: {{name: MPIJob}}}}"
         assert check("a.yaml", "--ignore-others", files={"a.yaml": text}).exit_code == 0
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
-    def test_a_job_in_another_encoding_does_not_pass(self, encoding: str, tmp_path: Path, check: Check) -> None:
+    def test_job_in_utf16_or_utf32_is_an_error(self, encoding: str, tmp_path: Path, check: Check) -> None:
         (tmp_path / "a.yaml").write_bytes(yaml.dump(GOOD).encode(encoding))
         result = check(str(tmp_path / "a.yaml"), "--ignore-others")
         assert (result.exit_code, "is not text" in result.stderr) == (2, True), result.output
 
     @pytest.mark.parametrize("kind", ["TrainJob", "ClusterTrainingRuntime"])
-    def test_with_trainer_its_kinds_count_too(self, kind: str, check: Check) -> None:
+    def test_with_trainer_trainjobs_and_runtimes_are_checked(self, kind: str, check: Check) -> None:
         spec = {"mlPolicy": {"mpi": {"numProcPerNode": 1}}}
         written = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": kind, "spec": spec}
         result = check("a.yaml", "--ignore-others", "--trainer", "-o", "json", files={"a.yaml": written})
         assert [verdict["kind"] for verdict in json.loads(result.stdout)] == [kind]
 
-    def test_a_file_that_is_not_there_does_not_pass(self, check: Check) -> None:
+    def test_missing_file_is_an_error(self, check: Check) -> None:
         assert check("none.yaml", "--ignore-others").exit_code == 2
 
-    def test_a_level_is_about_all_kinds(self, check: Check) -> None:
+    def test_level_cannot_be_combined_with_ignore_others(self, check: Check) -> None:
         result = check("a.yaml", "--ignore-others", "--level", "restricted", files={"a.yaml": JOB})
         assert result.exit_code == 2
         assert (
@@ -808,7 +808,7 @@ KUSTOMIZE = f"{CONFIG}---\n{ONE_WORKER}"
 
 
 @pytest.mark.parametrize("text", [HELM, KUSTOMIZE])
-def test_what_helm_and_kustomize_print(check: Check, text: str) -> None:
+def test_output_of_helm_and_kustomize_is_checked(check: Check, text: str) -> None:
     result = check("-", stdin=text)
     assert result.exit_code == 1
     assert "standard input: team-a/train: rejected" in result.stdout

@@ -1,4 +1,4 @@
-"""`mpijob-webhook check`: namespaces, policies and the snapshot of a cluster."""
+"""`mpijob-webhook check` with namespaces, policies and a file of a cluster."""
 
 import json
 from hashlib import sha256
@@ -23,7 +23,7 @@ def test_namespaces(check: Check) -> None:
     assert as_json(check("a.yaml", "-o", "json", "-n", "team-b", a_yaml=GOOD))[0]["namespace"] == "team-a"
 
 
-def test_the_namespace_is_that_of_the_context(check: Check, tmp_path: Path) -> None:
+def test_default_namespace_comes_from_the_context(check: Check, tmp_path: Path) -> None:
     job = {**GOOD, "metadata": {"name": "train"}}
     with fake_api() as api:
         contexts = [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "team-z"}}]
@@ -40,15 +40,15 @@ def test_the_namespace_is_that_of_the_context(check: Check, tmp_path: Path) -> N
         assert given.stdout.startswith("a.yaml: team-a/train: ")
 
 
-def test_a_namespace_that_is_not_there(check: Check) -> None:
+def test_missing_namespace_is_a_warning(check: Check) -> None:
     job = {**GOOD, "metadata": {"name": "train"}}
     result = check("a.yaml", "--cluster", "c.yaml", "-n", "taem-a", a_yaml=job, c_yaml=NAMESPACE)
     assert result.exit_code == 0
-    said = '"taem-a" does not exist; did you mean team-a?'
-    assert f"  warning: namespace: {said}\n" in result.stdout
+    warning = '"taem-a" does not exist; did you mean team-a?'
+    assert f"  warning: namespace: {warning}\n" in result.stdout
     result = check("a.yaml", "--cluster", "c.yaml", "-n", "other", a_yaml=job, c_yaml=NAMESPACE)
-    said = '"other" does not exist. The API server rejects jobs in it until it is created'
-    assert f"  warning: namespace: {said}\n" in result.stdout
+    warning = '"other" does not exist. The API server rejects jobs in it until it is created'
+    assert f"  warning: namespace: {warning}\n" in result.stdout
     assert "namespace:" not in check("a.yaml", "--cluster", "c.yaml", "-n", "team-a").stdout
     assert "namespace:" not in check("a.yaml", "-n", "other").stdout
 
@@ -84,11 +84,11 @@ def test_reason_for_missing_objects_comes_from_the_snapshot(check: Check) -> Non
     result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=head)
     assert "not judged: what depends on nodes (no permission to read them)\n" in result.stderr
     assert "not judged: what depends on policies (gone)\n" in result.stderr
-    assert "localqueues" not in result.stderr, "the service knows no more of them"
+    assert "localqueues" not in result.stderr, "the service does not have this information either"
 
 
 def in_configmap(document: str) -> str:
-    """As the ready-made policies are shipped."""
+    """The policy in a ConfigMap, like the ready-made policies."""
     head = "# For all.\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: few}\ndata:\n  policy.yaml: |\n"
     return head + indent(document, "    ")
 
@@ -100,14 +100,14 @@ def in_configmap(document: str) -> str:
         json.dumps(configmap("few", f"{POLICY}rules: {{worker-count: {{max: 3}}}}")),
     ],
 )
-def test_a_policy_in_its_configmap(check: Check, text: str) -> None:
+def test_policy_in_a_configmap_is_read(check: Check, text: str) -> None:
     result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=text)
     assert result.exit_code == 1
     assert "4 workers, at most 3 allowed" in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (in_configmap(f"{POLICY}mode: x\n"), "p.yaml: line 9: mode: must be enforce, warn or audit"),
         (json.dumps(configmap("few", f"{POLICY}mode: x\n")), "p.yaml: mode: must be enforce, warn or audit"),
@@ -122,13 +122,13 @@ def test_a_policy_in_its_configmap(check: Check, text: str) -> None:
         (b"kind: ConfigMap\ndata: {policy.yaml: \xff}", "p.yaml: the document: "),
     ],
 )
-def test_a_broken_policy_in_its_configmap(check: Check, text: str | bytes, said: str) -> None:
+def test_broken_policy_in_a_configmap_is_an_error(check: Check, text: str | bytes, message: str) -> None:
     result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=text)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
-def test_several_policies_in_one_file_layer_in_every_namespace(check: Check) -> None:
+def test_several_policies_in_one_file_apply_to_every_namespace(check: Check) -> None:
     low = in_configmap(f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
     high = f"{POLICY}priority: 5\nnamespaces: {{matchLabels: {{a: b}}}}\nrules: {{gpus: {{max: 1}}}}"
     result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=f"{high}\n---\n{low}")
@@ -143,7 +143,7 @@ def test_policy(check: Check) -> None:
     assert "4 workers, at most 3 allowed" in result.stdout
 
 
-def test_which_policies_decided_is_said(check: Check) -> None:
+def test_policies_of_the_verdict_are_listed(check: Check) -> None:
     text = f"{HEADER}rules: {{worker-count: {{max: 3}}}}\n"
     result = check("job.yaml", "--policy", "policy.yaml", job_yaml=GOOD, policy_yaml=text)
     digest = sha256(text.encode()).hexdigest()
@@ -162,12 +162,12 @@ KUEUE_LABEL = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
     [
         ([local_queue("train", "gpus")], False),
         ([local_queue("train", "gpus"), cluster_queue("gpus"), config(), NAMESPACE], False),
-        ([], False),  # a file of other objects does not show whether there is a Kueue
+        ([], False),  # a file without Kueue's objects does not show whether Kueue is installed
         ([local_queue("train", "gpus"), config(text=CONFIG.replace(", kubeflow.org/mpijob", ""))], True),
     ],
 )
 def test_kueue_suspends_a_job_in_a_queue(check: Check, more: list[Json], denied: bool) -> None:
-    """As on the server, which sees the job after Kueue's own webhook."""
+    """The server gets the job after Kueue's webhook has suspended it."""
     busy = quota({"requests.nvidia.com/gpu": 8}, {"requests.nvidia.com/gpu": 8})
     files = {"a_yaml": changed({KUEUE_LABEL: "train"}), "c_yaml": {"kind": "List", "items": [busy, *more]}}
     (verdict,) = as_json(check("a.yaml", "--cluster", "c.yaml", "-o", "json", **files))

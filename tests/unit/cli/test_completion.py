@@ -1,4 +1,4 @@
-"""Completion: by the shells, and by kubectl for its plug-in."""
+"""Completion in shells, and in kubectl for its plug-in."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         (["mpijob-webhook", "explain", "worker-c"], ["worker-count"]),
     ],
 )
-def test_bash(words: list[str], offered: list[str]) -> None:
+def test_bash_completes_commands_and_options(words: list[str], offered: list[str]) -> None:
     script = BASH.format(bin=BIN, words=" ".join(f"'{word}'" for word in words), last=len(words) - 1)
     env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60, env=env)
@@ -43,7 +43,7 @@ def test_bash(words: list[str], offered: list[str]) -> None:
 @pytest.mark.parametrize(
     ("shell", "start"), [("zsh", "#compdef mpijob-webhook\n"), ("fish", "function _mpijob_webhook")]
 )
-def test_other_shells(shell: str, start: str) -> None:
+def test_scripts_for_other_shells(shell: str, start: str) -> None:
     result = CliRunner().invoke(main, ["completion", shell], catch_exceptions=False)
     assert result.exit_code == 0
     assert result.stdout.startswith(start)
@@ -56,8 +56,8 @@ def completed(*words: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_kubectl() -> None:
-    """In the format of cobra: https://github.com/kubernetes/kubernetes/pull/105867."""
+def test_kubectl_completes_commands_and_options() -> None:
+    """The output has the format of cobra: https://github.com/kubernetes/kubernetes/pull/105867."""
     *offered, directive = completed("w")
     assert offered == ["why\tSay why a job does not run."]
     assert directive == ":4"
@@ -80,30 +80,30 @@ def test_kubectl() -> None:
         ("", ""),
     ],
 )
-def test_options_of_kubectl_before_the_command(typed: str, meant: str) -> None:
+def test_options_before_the_command_are_moved_behind_it(typed: str, meant: str) -> None:
     assert kubectl_plugin.ordered(typed.split()) == meant.split()
 
 
-def test_kubectl_completes_behind_its_options() -> None:
-    assert completed("--context", "c", "policy", "au") == ["audit\tList the jobs that exist and break the...", ":4"]
+def test_kubectl_completes_after_its_options() -> None:
+    assert completed("--context", "c", "policy", "au") == ["audit\tList the existing jobs that break the...", ":4"]
     assert completed("-n", "a", "w") == ["why\tSay why a job does not run.", ":4"]
 
 
-def test_the_plug_in_takes_options_of_kubectl_before_the_command() -> None:
+def test_plug_in_accepts_options_before_the_command() -> None:
     command = [str(BIN / "kubectl-mpijob"), "-n", "team-a", "check", str(GOOD_ONE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, "team-a/" in done.stdout) == (0, True), done.stderr
 
 
-def test_help_is_that_of_a_plug_in(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_has_the_name_of_the_plug_in(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("click.Context.formatter_class", kubectl_plugin.Formatter)
     monkeypatch.setattr(sys, "argv", ["kubectl-mpijob", "check", "--help"])
     with pytest.raises(SystemExit):
         kubectl_plugin.main()
-    told = capsys.readouterr().out
-    assert told.startswith("Usage: kubectl mpijob check [OPTIONS] FILE...")
-    assert "\n    kubectl mpijob check job.yaml\n" in told
-    assert "mpijob-webhook check" not in told
+    output = capsys.readouterr().out
+    assert output.startswith("Usage: kubectl mpijob check [OPTIONS] FILE...")
+    assert "\n    kubectl mpijob check job.yaml\n" in output
+    assert "mpijob-webhook check" not in output
 
 
 def test_the_plug_in_is_installed() -> None:

@@ -1,4 +1,4 @@
-"""The demo, run as a user runs it."""
+"""The command `demo`."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
     return CliRunner().invoke(main, ["demo", *arguments], input=stdin, catch_exceptions=False)
 
 
-def test_the_examples_do_what_they_say() -> None:
+def test_examples_have_the_expected_verdicts() -> None:
     result = run()
     assert result.exit_code == 0
     assert result.stderr == ""
@@ -39,7 +39,7 @@ def test_the_examples_do_what_they_say() -> None:
     assert "What to try next:\n" in result.stdout
 
 
-def test_an_admitted_job_is_shown_as_kubectl_would() -> None:
+def test_admitted_job_is_shown_like_in_kubectl() -> None:
     result = run(str(EXAMPLES / "openmpi-pi.yaml"))
     assert result.exit_code == 0
     before, _, after = result.stdout.partition("mpijob.kubeflow.org/openmpi-pi created\n")
@@ -52,7 +52,7 @@ def test_an_admitted_job_is_shown_as_kubectl_would() -> None:
     assert "\n1 job: 1 admitted, 0 rejected\n" in after
 
 
-def test_a_refused_job_is_shown_as_kubectl_would() -> None:
+def test_rejected_job_is_shown_like_in_kubectl() -> None:
     result = run(str(EXAMPLES / "bad-one-worker.yaml"))
     assert result.exit_code == 0
     assert (
@@ -68,7 +68,7 @@ def test_a_refused_job_is_shown_as_kubectl_would() -> None:
     assert "what was injected" not in result.stdout
 
 
-def test_one_problem_is_on_one_line_as_kubectl_writes_it() -> None:
+def test_single_problem_is_on_one_line_like_in_kubectl() -> None:
     job = changed({"metadata.name": "a.b"})
     result = run("-", stdin=json.dumps(job))
     assert result.exit_code == 0
@@ -76,7 +76,7 @@ def test_one_problem_is_on_one_line_as_kubectl_writes_it() -> None:
     assert '\nThe MPIJob "a.b" is invalid: metadata.name: the last worker' in result.stdout
 
 
-def test_an_example_that_does_something_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_example_with_an_unexpected_verdict_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(walkthrough, "EXAMPLES", (tmp_path / "none", tmp_path))
     (tmp_path / "bad-job.yaml").write_text(json.dumps(GOOD))
     (tmp_path / "job.yaml").write_text(json.dumps(changed({"Worker.replicas": 1})))
@@ -87,7 +87,7 @@ def test_an_example_that_does_something_else(monkeypatch: pytest.MonkeyPatch, tm
 
 
 @pytest.mark.parametrize("job", [{**GOOD, "apiVersion": "kubeflow.org/v1"}, changed({"Worker.replicas": "4"})])
-def test_jobs_that_cannot_be_read(job: dict[str, Any]) -> None:
+def test_unreadable_job_is_an_error(job: dict[str, Any]) -> None:
     result = run("-", stdin=json.dumps(job))
     assert result.exit_code == 0
     assert "[schema]" in result.stdout
@@ -109,7 +109,7 @@ def test_unusable_input(arguments: list[str], stdin: str | None, error: str) -> 
     assert result.stderr.count("\n") == 1
 
 
-def test_a_service_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_service_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walkthrough, "LOOPBACK", ("192.0.2.1", 0))
     result = run(str(EXAMPLES / "openmpi-pi.yaml"))
     assert result.exit_code == 2
@@ -117,7 +117,7 @@ def test_a_service_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_example_says_what_it_shows(path: Path) -> None:
+def test_every_example_starts_with_a_comment(path: Path) -> None:
     first, *_ = path.read_text().splitlines()
     assert first.startswith("# Wrong" if path.name.startswith("bad-") else "# ")
     assert [manifest.kind for manifest in files.load([str(path)])[0]] == ["MPIJob"]
@@ -125,7 +125,7 @@ def test_every_example_says_what_it_shows(path: Path) -> None:
 
 @PROPERTY
 @given(jobs())
-def test_the_patch_is_applied_as_any_json_patch_would_be(job: dict[str, Any]) -> None:
+def test_patch_is_applied_like_a_json_patch(job: dict[str, Any]) -> None:
     decision = pipelines.mutate(request(job), policy=pipelines.load_policy(None), view=NothingKnown())
     assert walkthrough.apply(job, decision.patch) == jsonpatch.apply_patch(job, decision.patch)
 

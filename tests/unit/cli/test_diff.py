@@ -1,4 +1,4 @@
-"""The command `diff`: the injections that jobs of a cluster lack."""
+"""The command `diff` shows injections that existing jobs do not have."""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def admitted(cluster: Cluster) -> dict[str, Any]:
-    """The job with everything that `diff` reports."""
+    """The job with all injections."""
     (found,) = json.loads(cluster.diff("team-a/train", "-o", "json").stdout)
     job: dict[str, Any] = deepcopy(GOOD)
     for each in found["injected"]:
@@ -50,19 +50,19 @@ def admitted(cluster: Cluster) -> dict[str, Any]:
     return job
 
 
-def test_what_a_job_from_before_lacks(cluster: Cluster) -> None:
-    found = cluster.diff("team-a/train")
-    assert found.exit_code == 1
-    head, new, *lines = found.stdout.splitlines()
+def test_missing_injections_of_an_older_job_are_shown(cluster: Cluster) -> None:
+    result = cluster.diff("team-a/train")
+    assert result.exit_code == 1
+    head, new, *lines = result.stdout.splitlines()
     assert (head, new) == ("--- live/team-a/train", "+++ admitted/team-a/train")
     assert "+    sidecar.istio.io/inject: 'false'" in lines
-    assert not [line for line in lines if line.startswith("-")], "nothing is ever taken away"
-    assert "uid" not in found.stdout
-    assert "training.openshift.io/injected" not in found.stdout
-    assert "managedFields" not in found.stdout
+    assert not [line for line in lines if line.startswith("-")], "no field is removed"
+    assert "uid" not in result.stdout
+    assert "training.openshift.io/injected" not in result.stdout
+    assert "managedFields" not in result.stdout
 
 
-def test_bookkeeping_is_no_difference(cluster: Cluster) -> None:
+def test_annotations_of_the_webhook_are_not_compared(cluster: Cluster) -> None:
     noted = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "training.openshift.io/injected": "istio"}
     job = admitted(cluster)
     job["metadata"]["annotations"] |= noted
@@ -71,13 +71,13 @@ def test_bookkeeping_is_no_difference(cluster: Cluster) -> None:
     assert "last-applied" not in cluster.diff("team-a/train").stdout
 
 
-def test_a_job_that_has_it_all(cluster: Cluster) -> None:
+def test_job_with_all_injections_has_no_difference(cluster: Cluster) -> None:
     cluster.has(admitted(cluster))
     found = cluster.diff("train", "-n", "team-a")
     assert (found.exit_code, found.stdout) == (0, "")
 
 
-def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
+def test_all_jobs_of_a_namespace_are_compared(cluster: Cluster) -> None:
     other = admitted(cluster)
     other["metadata"]["name"] = "other"
     cluster.has(GOOD, other)
@@ -90,9 +90,9 @@ def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
     assert "istio" in [each["id"] for each in two["injected"]]
 
 
-def test_no_such_job(cluster: Cluster) -> None:
-    found = cluster.diff("team-a/trian")
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr == "error: there is no MPIJob team-a/trian; did you mean train?\n"
-    found = cluster.diff("team-a/train", "-n", "team-b")
-    assert found.stderr == "error: team-a/train is not in namespace team-b: name one of the two\n"
+def test_missing_job_is_an_error(cluster: Cluster) -> None:
+    result = cluster.diff("team-a/trian")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "error: there is no MPIJob team-a/trian; did you mean train?\n"
+    result = cluster.diff("team-a/train", "-n", "team-b")
+    assert result.stderr == "error: team-a/train is not in namespace team-b: name one of the two\n"

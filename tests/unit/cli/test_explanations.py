@@ -1,4 +1,4 @@
-"""The output of `explain` and `rules`, which comes from the code."""
+"""The output of `explain` and `rules`."""
 
 import json
 from typing import Annotated, Literal
@@ -18,14 +18,14 @@ from webhook.kit.settings import Action, Settings
 
 
 class Inner(Settings):
-    """Something nested."""
+    """Nested settings."""
 
     depth: float = Field(0.5, le=1, description="How deep.")
     reason: str = Field(description="Why.")
 
 
 class Example(Settings):
-    """Every kind of setting there is."""
+    """A setting of every type."""
 
     action: Action = Field(Action.OFF, description="An enum.")
     choice: Literal["one", "two", 3] = Field("one", description="A choice.")
@@ -41,7 +41,7 @@ class Example(Settings):
     several: tuple[Inner, ...] = Field((), description="Nested many times.")
 
 
-def test_settings_in_words() -> None:
+def test_types_of_settings_in_words() -> None:
     assert explanations.settings(Example) == (
         Setting("action", "deny, warn, audit or off", "'off'", "An enum."),
         Setting("choice", "one, two or 3", "one", "A choice."),
@@ -75,12 +75,12 @@ def test_every_rule_and_injection_is_explained() -> None:
 
 
 @pytest.mark.parametrize("entry", explanations.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
-def test_the_policy_that_is_shown_is_the_default_policy(entry: explanations.Explanation) -> None:
+def test_shown_policy_equals_the_defaults(entry: explanations.Explanation) -> None:
     if entry.policy:
         assert pipelines.load_policy(entry.policy).document == pipelines.load_policy(None).document
 
 
-def test_settings_in_text() -> None:
+def test_text_of_settings() -> None:
     entry = explanations.Explanation("x", "rule", "Summary.", "", "deny", "0.1", explanations.settings(Example))
     lines = list(entry.as_text())
     assert "  optional: text or null, default null" in lines
@@ -88,7 +88,7 @@ def test_settings_in_text() -> None:
     assert "  inner.reason: text, required" in lines
 
 
-def test_a_rule_in_text() -> None:
+def test_text_of_a_rule() -> None:
     (entry,) = explanations.find("worker-count")
     assert list(entry.as_text()) == [
         "\x1b[1mworker-count\x1b[0m (rule, action: deny, since 0.1)",
@@ -119,14 +119,14 @@ def test_a_rule_in_text() -> None:
     ]
 
 
-def test_an_injection_in_text() -> None:
+def test_text_of_an_injection() -> None:
     (entry,) = explanations.find("labels")
     lines = list(entry.as_text())
     assert lines[0] == "\x1b[1mlabels\x1b[0m (injection, default: on, since 0.1)"
     assert "  injections:" in lines
 
 
-def test_a_name_that_is_both() -> None:
+def test_name_of_a_rule_and_an_injection_shows_both() -> None:
     assert [entry.kind for entry in explanations.find("clean-pod-policy")] == ["rule", "injection"]
 
 
@@ -134,12 +134,12 @@ def test_a_name_that_is_both() -> None:
     ("asked", "meant"),
     [("WORKER_COUNT", "worker-count"), ("Workercount", "worker-count"), ("isto", "istio"), ("image", "images")],
 )
-def test_similar(asked: str, meant: str) -> None:
+def test_similar_names_are_suggested(asked: str, meant: str) -> None:
     assert not explanations.find(asked)
     assert explanations.similar(asked)[0] == meant
 
 
-def test_nothing_similar() -> None:
+def test_unsimilar_name_has_no_suggestion() -> None:
     assert explanations.similar("qqqqqqqq") == []
 
 
@@ -156,16 +156,16 @@ def test_rules() -> None:
     assert lines[-1] == "`mpijob-webhook explain NAME` says more."
 
 
-def test_rules_for_programs() -> None:
-    found = json.loads(run("rules", "-o", "json").stdout)
-    assert list(found) == ["rules", "injections"]
+def test_rules_as_json() -> None:
+    data = json.loads(run("rules", "-o", "json").stdout)
+    assert list(data) == ["rules", "injections"]
     assert {
         "id": "worker-count",
         "default": "deny",
         "summary": "The number of workers is within the limits of the policy.",
         "since": "0.1",
-    } in found["rules"]
-    assert {entry["id"] for entry in found["injections"]} == {
+    } in data["rules"]
+    assert {entry["id"] for entry in data["injections"]} == {
         e.id for e in explanations.entries() if e.kind == "injection"
     }
 
@@ -177,7 +177,7 @@ def test_explain() -> None:
     assert "\n\nclean-pod-policy (injection, default: on, since 0.1)\n\n" in result.stdout
 
 
-def test_explain_something_unknown() -> None:
+def test_unknown_name_is_an_error_with_suggestions() -> None:
     result = run("explain", "worker_counts")
     assert result.exit_code == 2
     assert result.stdout == ""

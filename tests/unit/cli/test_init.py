@@ -1,4 +1,4 @@
-"""The command `init`: its jobs are admitted, and it generates the examples of frameworks."""
+"""The command `init` writes admitted jobs, and generates the examples of frameworks."""
 
 from functools import partial
 from typing import Any
@@ -30,19 +30,19 @@ def job(result: Result) -> dict[str, Any]:
 
 
 def containers(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those of the launcher and of a worker."""
+    """The containers of the launcher and of a worker."""
     specs = document["spec"]["mpiReplicaSpecs"]
     launcher, worker = (specs[role]["template"]["spec"]["containers"][0] for role in ("Launcher", "Worker"))
     return launcher, worker
 
 
-def test_the_examples_of_frameworks_are_what_it_writes() -> None:
-    """`make examples` writes them."""
+def test_examples_of_frameworks_equal_its_output() -> None:
+    """`make examples` regenerates the files."""
     written = {path: path.read_text(encoding="utf-8") for path in first_jobs.FOLDER.iterdir()}
     assert written == first_jobs.jobs()
 
 
-def test_every_framework_can_be_named() -> None:
+def test_framework_option_accepts_every_framework() -> None:
     assert tuple(FRAMEWORKS) == command.FRAMEWORKS
 
 
@@ -52,9 +52,11 @@ def test_every_framework_can_be_named() -> None:
 def test_every_job_is_admitted_with_a_rank_for_each_gpu(
     framework: str, workers: int, gpus: int, rdma: bool, mpiuser: bool
 ) -> None:
-    wanted = {"workers": workers, "gpus": gpus, "rdma": rdma, "queue": "research", "namespace": "team-a"}
+    options = {"workers": workers, "gpus": gpus, "rdma": rdma, "queue": "research", "namespace": "team-a"}
     image = {"image": IMAGE, "mpiuser": True} if mpiuser else {}
-    (document,) = yaml.load_all(first_jobs.text(framework=framework, program=("python", "train.py"), **wanted, **image))
+    (document,) = yaml.load_all(
+        first_jobs.text(framework=framework, program=("python", "train.py"), **options, **image)
+    )
     verdict = job_check.check(Manifest("job.yaml", document), job_world.of_nothing())
     assert verdict.allowed, verdict.validation.message
     assert not verdict.validation.warned
@@ -69,7 +71,7 @@ def test_every_job_is_admitted_with_a_rank_for_each_gpu(
     assert call.ranks * each == workers * max(gpus, 1)
 
 
-def test_flags(init: Check) -> None:
+def test_options_are_written_into_the_job(init: Check) -> None:
     result = init(
         "--framework", "pytorch", "--workers", "3", "--gpus", "4", "--image", IMAGE, "--rdma", "--queue", "research",
         "--name", "sft", "-n", "team-a", "--", "train.py", "--epochs", "3",
@@ -110,7 +112,7 @@ def test_flags(init: Check) -> None:
         ("openmpi", "./pi", "./pi"),
     ],
 )
-def test_a_program_is_started_as_its_launcher_takes_it(init: Check, framework: str, typed: str, words: str) -> None:
+def test_program_is_written_as_arguments_of_its_launcher(init: Check, framework: str, typed: str, words: str) -> None:
     result = init("--framework", framework, "--image", IMAGE, "--", *typed.split())
     args = " ".join(containers(job(result))[0]["args"])
     started = args.partition(":29500 ")[2] if framework == "pytorch" else args
@@ -133,13 +135,13 @@ def test_a_misspelt_framework_gets_a_suggestion(init: Check) -> None:
     assert '"pytroch" is not supported. Write pytorch.' in init("--framework", "pytroch").stderr
 
 
-def test_texts_that_yaml_would_take_for_something_else(init: Check) -> None:
+def test_arguments_that_look_like_other_yaml_types_are_quoted(init: Check) -> None:
     result = init("--framework", "horovod", "--image", "a:1", "--", "python", "-c", "print(1)\nprint(2)", "yes", "# 7")
     assert containers(job(result))[0]["args"][-4:] == ["-c", "print(1)\nprint(2)", "yes", "# 7"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "Missing option '--framework'"),
         (("--framework", "pytorch"), "error: --image: no published image with PyTorch, Open MPI, sshd"),
@@ -153,13 +155,13 @@ def test_texts_that_yaml_would_take_for_something_else(init: Check) -> None:
         (("--framework", "openmpi", "--cluster", "a", "--context", "b"), "error: --cluster and --kubeconfig"),
     ],
 )
-def test_what_cannot_be_written(init: Check, arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_option_is_rejected(init: Check, arguments: tuple[str, ...], message: str) -> None:
     result = init(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
-def test_a_refused_job_is_written_and_reported(init: Check) -> None:
+def test_rejected_job_is_written_and_reported(init: Check) -> None:
     result = init("--framework", "horovod", "--workers", "1", "--name", "First")
     assert result.exit_code == 1
     assert job(result)["metadata"]["name"] == "First"
@@ -167,7 +169,7 @@ def test_a_refused_job_is_written_and_reported(init: Check) -> None:
     assert "1 worker, at least 2 required" in result.stderr
 
 
-def test_by_the_policy_that_is_named(init: Check) -> None:
+def test_job_is_checked_by_the_given_policy(init: Check) -> None:
     policy = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nrules: {worker-count: {max: 2}}\n"
     result = init("--framework", "openmpi", "--workers", "3", "--policy", "policy.yaml", policy_yaml=policy)
     assert result.exit_code == 1
@@ -211,7 +213,7 @@ items:
 """
 
 
-def test_the_gpus_are_those_of_the_cluster(init: Check) -> None:
+def test_job_requests_the_gpus_of_the_cluster(init: Check) -> None:
     result = init("--framework", "horovod", "--gpus", "2", "--cluster", "cluster.yaml", cluster_yaml=NODE)
     assert containers(job(result))[1]["resources"]["limits"]["amd.com/gpu"] == "2"
     assert result.exit_code == 0, result.stderr

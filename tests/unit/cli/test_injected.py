@@ -1,4 +1,4 @@
-"""Injected values as `check` shows them: for each injection, its reason and the added fields."""
+"""The text about injections: for each injection, its reason and the added fields."""
 
 from typing import Any
 
@@ -64,11 +64,11 @@ def added(*operations: tuple[str, Any]) -> list[str]:
         ([("/metadata/labels/a", "\x1b[2J")], ['metadata.labels.a: "\\e[2J"']),
     ],
 )
-def test_what_was_added(operations: list[tuple[str, Any]], shown: list[str]) -> None:
+def test_added_fields_are_shown_with_their_values(operations: list[tuple[str, Any]], shown: list[str]) -> None:
     assert added(*operations) == shown
 
 
-def test_notes_stand_below_the_reason_and_cautions_elsewhere() -> None:
+def test_notes_follow_the_reason_and_cautions_are_left_out() -> None:
     found = decision(("/a", 1), notes=("added a\x1b", Caution("not b")))
     assert lines(found)[2:] == ["    added a\N{REPLACEMENT CHARACTER}", "    + a: 1"]
     assert found.cautions == ["labels: not b"]
@@ -81,7 +81,7 @@ def test_notes_stand_below_the_reason_and_cautions_elsewhere() -> None:
     }
 
 
-def test_what_an_update_restores() -> None:
+def test_restored_fields_of_an_update_have_their_own_title() -> None:
     assert lines(decision(("/a", 1), author="retired"), updates=True) == [
         "put back from the stored job:",
         "  retired",
@@ -93,7 +93,7 @@ def test_job_without_injections_has_no_note() -> None:
     assert lines(Decision()) == []
 
 
-def test_the_list_of_injections_is_left_out_and_nothing_else() -> None:
+def test_only_the_list_of_injections_is_left_out() -> None:
     found = mutate(mpijob(), policy_of({}))
     *operations, listed = found.patch
     assert "injected" in str(listed["path"])

@@ -1,4 +1,4 @@
-"""Metadata of jobs in files that the API server rejects independently of the schema and the rules."""
+"""Checks of the metadata of jobs in files. They do not depend on the schema or the rules."""
 
 from typing import Any
 
@@ -27,12 +27,12 @@ def told(changes: dict[str, Any]) -> list[str]:
         {"name": 1, "labels": [1], "annotations": {"a": 1}, "finalizers": {"a": 1}, "ownerReferences": ["x"]},
     ],
 )
-def test_good(metadata: dict[str, Any]) -> None:
+def test_valid_metadata_has_no_faults(metadata: dict[str, Any]) -> None:
     assert told({"metadata": metadata}) == []
 
 
 @pytest.mark.parametrize("metadata", [None, "x", [1]])
-def test_no_metadata_is_for_others_to_say(metadata: Any) -> None:
+def test_missing_metadata_has_no_faults(metadata: Any) -> None:
     assert judge(metadata) == []
 
 
@@ -72,5 +72,5 @@ def test_no_metadata_is_for_others_to_say(metadata: Any) -> None:
         ),
     ],
 )
-def test_refused(changes: dict[str, Any], said: str) -> None:
+def test_invalid_metadata_is_rejected(changes: dict[str, Any], said: str) -> None:
     assert told(changes) == [said]

@@ -1,4 +1,4 @@
-"""Jobs in files against the schema of MPIJobs, which the API server checks before the rules."""
+"""Checks of jobs in files against the schema of MPIJobs."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def told(changes: Json) -> list[tuple[str, str, str]]:
         {"status": {"startTime": "2026-01-01T00:00:00Z"}},
     ],
 )
-def test_good(changes: Json) -> None:
+def test_valid_job_has_no_faults(changes: Json) -> None:
     assert told(changes) == []
 
 
@@ -204,7 +204,7 @@ def test_good(changes: Json) -> None:
         ),
     ],
 )
-def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> None:
+def test_unknown_field_is_rejected_with_a_fix(changes: Json, path: str, fix: str) -> None:
     assert told(changes) == [(path, UNKNOWN, fix)]
 
 
@@ -335,35 +335,35 @@ def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> No
         ),
     ],
 )
-def test_a_value_that_is_wrong(changes: Json, path: str, fault: str, fix: str) -> None:
+def test_wrong_value_is_rejected_with_a_fix(changes: Json, path: str, fault: str, fix: str) -> None:
     assert told(changes) == [(path, fault, fix)]
 
 
-def test_misplaced_annotations_are_there_for_the_rules() -> None:
+def test_rules_see_misplaced_annotations_in_the_right_place() -> None:
     verdict = SchemaVerdict(changed({"Worker.annotations": {"networks.example.com": "sriov"}}), SCHEMA)
-    template = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+    template = verdict.fixed["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
     assert template["metadata"]["annotations"] == {"networks.example.com": "sriov"}
 
 
-def test_what_belongs_around_is_there_for_the_rules() -> None:
+def test_rules_see_a_field_moved_to_an_enclosing_object() -> None:
     volumes = [{"name": "d", "emptyDir": {}}]
     verdict = SchemaVerdict(changed({f"{OF_CONTAINER}.volumes": volumes, f"{SPEC}.volumes": REMOVE}), SCHEMA)
-    pod = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod = verdict.fixed["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     assert pod["volumes"] == volumes
     assert "volumes" not in pod["containers"][0]
 
 
-def test_roles_next_to_their_mapping_are_there_for_the_rules() -> None:
+def test_rules_see_misplaced_roles() -> None:
     job = changed({})
     roles = job["spec"].pop("mpiReplicaSpecs")
     verdict = SchemaVerdict({**job, "spec": {**job["spec"], **roles}}, SCHEMA)
     assert [each.fix for each in verdict.violations] == [
         f"Move it to spec.mpiReplicaSpecs[{role}]." for role in ("Launcher", "Worker")
     ]
-    assert verdict.mended == changed({})
+    assert verdict.fixed == changed({})
 
 
-def test_what_belongs_inside_is_there_for_the_rules() -> None:
+def test_rules_see_a_field_moved_to_an_inner_object() -> None:
     container = {"name": "a", "image": "a:1", "resources": {"nvidia.com/gpu": 2, "limits": {"memory": "1Gi"}}}
     verdict = SchemaVerdict(
         changed({"Worker.template": {"containers": [container], "spec": {"hostNetwork": True}}}), SCHEMA
@@ -372,12 +372,12 @@ def test_what_belongs_inside_is_there_for_the_rules() -> None:
         f"Move it to {POD}.containers.",
         f"Move it to {CONTAINER}.resources.limits[nvidia.com/gpu].",
     ]
-    pod = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod = verdict.fixed["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     assert pod["hostNetwork"]
     assert pod["containers"][0]["resources"] == {"limits": {"memory": "1Gi", "nvidia.com/gpu": 2}}
 
 
-def test_what_is_fixed_is_good() -> None:
+def test_fixed_job_has_no_faults() -> None:
     changes = {
         "spec.slotsPerWorker": "8",
         "spec.runPolicy": {"backofLimit": "3"},
@@ -385,10 +385,10 @@ def test_what_is_fixed_is_good() -> None:
         "zzz": 1,
     }
     verdict = SchemaVerdict(changed(changes), SCHEMA)
-    assert verdict.unread == []
-    assert verdict.mended["spec"]["runPolicy"] == {"backoffLimit": 3, "cleanPodPolicy": "All"}
-    assert verdict.mended["spec"]["slotsPerWorker"] == 8
-    assert SchemaVerdict(verdict.mended, SCHEMA).violations == []
+    assert verdict.unconvertible == []
+    assert verdict.fixed["spec"]["runPolicy"] == {"backoffLimit": 3, "cleanPodPolicy": "All"}
+    assert verdict.fixed["spec"]["slotsPerWorker"] == 8
+    assert SchemaVerdict(verdict.fixed, SCHEMA).violations == []
 
 
 def test_number_of_schema_faults_is_limited() -> None:
@@ -397,10 +397,10 @@ def test_number_of_schema_faults_is_limited() -> None:
 
 @PROPERTY
 @given(any_job())
-def test_any_job(job: Json) -> None:
+def test_fixed_form_of_any_job_has_no_faults(job: Json) -> None:
     verdict = SchemaVerdict(job, SCHEMA)
-    if not verdict.unread and len(verdict.violations) < MAX_SCHEMA_FAULTS:
-        again = SchemaVerdict(verdict.mended, SCHEMA).violations
+    if not verdict.unconvertible and len(verdict.violations) < MAX_SCHEMA_FAULTS:
+        again = SchemaVerdict(verdict.fixed, SCHEMA).violations
         assert [each.path for each in again if each.fix.startswith(("Write", "Rename", "Move"))] == []
 
 
@@ -412,7 +412,7 @@ def check(tmp_path: Path, job: Json) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("text", ["3.10", "1.0", "010", "0x1F", "yes", "1"])
-def test_a_number_in_place_of_text_is_quoted_as_it_is_written(tmp_path: Path, text: str) -> None:
+def test_fix_for_a_number_in_place_of_text_keeps_its_spelling(tmp_path: Path, text: str) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(
         json.dumps(changed({f"{OF_CONTAINER}.env": [{"name": "A", "value": "@"}]}), indent=1).replace('"@"', text)
@@ -421,19 +421,19 @@ def test_a_number_in_place_of_text_is_quoted_as_it_is_written(tmp_path: Path, te
     assert f'Write "{text}"' in result.stdout
 
 
-def test_the_rules_are_asked_in_the_same_round(tmp_path: Path) -> None:
-    """They check the job with the suggested fixes, so that no violation appears only in a second round."""
+def test_violations_of_rules_are_reported_together_with_schema_faults(tmp_path: Path) -> None:
+    """The rules check the job with the suggested fixes, so that users see all problems at once."""
     wrong = {"Worker.replicas": REMOVE, "Worker.replica": 1, "spec.slotPerWorker": 8}
-    code, said = check(tmp_path, changed(wrong))
+    code, problems = check(tmp_path, changed(wrong))
     assert code == 1
-    assert "2 problems" not in said
-    assert "replica: is not a field" in said
-    assert "slotPerWorker: is not a field" in said
-    assert "1 worker, at least 2 required [worker-count]" in said
+    assert "2 problems" not in problems
+    assert "replica: is not a field" in problems
+    assert "slotPerWorker: is not a field" in problems
+    assert "1 worker, at least 2 required [worker-count]" in problems
     assert check(tmp_path, changed({"Worker.replicas": 2}))[0] == 0
 
 
-def test_what_a_rule_says_of_a_field_is_not_said_twice(tmp_path: Path) -> None:
+def test_field_is_reported_by_a_rule_or_the_schema_but_not_both(tmp_path: Path) -> None:
     _, said = check(tmp_path, changed({"spec.mpiImplementation": "openmpi"}))
     assert said.count("spec.mpiImplementation:") == 1
     assert "Write OpenMPI." in said
@@ -460,15 +460,15 @@ def test_duplicate_is_reported_once(tmp_path: Path, changes: Json, path: str) ->
 
 
 def test_rules_do_not_report_a_field_of_an_unusable_type(tmp_path: Path) -> None:
-    code, said = check(tmp_path, changed({"spec.mpiReplicaSpecs.Worker": [], "spec.slotPerWorker": 1}))
+    code, problems = check(tmp_path, changed({"spec.mpiReplicaSpecs.Worker": [], "spec.slotPerWorker": 1}))
     assert code == 1
-    assert "spec.mpiReplicaSpecs[Worker]: must be a mapping, not a list" in said
-    assert "spec.slotPerWorker: is not a field" in said
-    assert "worker-count" not in said
+    assert "spec.mpiReplicaSpecs[Worker]: must be a mapping, not a list" in problems
+    assert "spec.slotPerWorker: is not a field" in problems
+    assert "worker-count" not in problems
 
 
-def test_published_schemas_name_their_parts() -> None:
-    """As in the OpenAPI document of an API server."""
+def test_schema_with_references_is_read() -> None:
+    """The OpenAPI document of an API server uses references."""
     definitions = {"Meta": {"type": "object", "properties": {"a": {"type": "string"}}}}
     openapi = {
         "type": "object",
@@ -483,7 +483,7 @@ def test_published_schemas_name_their_parts() -> None:
     assert {"fields": {"a": "string"}} in short_form(openapi, definitions)
 
 
-def test_the_packaged_schema() -> None:
+def test_packaged_schema_is_that_of_mpi_operator_0_8_0() -> None:
     assert SCHEMA.origin == "mpi-operator v0.8.0"
     assert set(SCHEMA.root.fields) == {"apiVersion", "kind", "metadata", "spec", "status"}
     assert SCHEMA.root.fields["spec"].fields["slotsPerWorker"] == Shape("integer")
@@ -535,11 +535,11 @@ def test_the_packaged_schema() -> None:
         ({"metadata.labels": ["a"]}, "metadata.labels", 'a mapping, such as {team: nlp}, in place of ["a"]'),
     ],
 )
-def test_what_is_written_alone(changes: Json, path: str, fix: str) -> None:
+def test_value_without_its_object_or_list_is_converted(changes: Json, path: str, fix: str) -> None:
     assert [(found[0], found[2]) for found in told(changes)] == [(path, f"Write {fix}.")]
 
 
-def test_a_container_in_no_list_keeps_what_it_is_to_run() -> None:
+def test_container_without_a_list_keeps_its_command() -> None:
     container = {"name": "a", "image": "a:1", "cmd": "sleep 1"}
     assert [each[1:] for each in told({f"{SPEC}.containers": REMOVE, f"{SPEC}.container": container})] == [
         (UNKNOWN, "Rename it to containers."),
@@ -549,7 +549,7 @@ def test_a_container_in_no_list_keeps_what_it_is_to_run() -> None:
     ]
 
 
-def test_what_is_long_is_not_cut() -> None:
+def test_long_value_is_fixed_without_being_quoted() -> None:
     roles = changed({f"{OF_CONTAINER}.args": ["x" * 300]})["spec"]["mpiReplicaSpecs"]
     assert [each[2] for each in told({"spec.mpiReplicaSpecs": [{role: each} for role, each in roles.items()]})] == [
         "Remove the dashes before its fields."
@@ -558,20 +558,20 @@ def test_what_is_long_is_not_cut() -> None:
     assert [each[2] for each in told({f"{SPEC}.containers": container})] == ['Put "- " before its first field.']
 
 
-def test_what_belongs_in_a_misspelt_role_is_there_for_the_rules() -> None:
+def test_rules_see_a_field_moved_into_a_misspelt_role() -> None:
     job = changed({})
     roles = job["spec"]["mpiReplicaSpecs"]
     spec = roles["Worker"].pop("template")["spec"]
     renamed = {"Launcher": roles["Launcher"], "workers": {**roles["Worker"], "spec": spec}}
     verdict = SchemaVerdict({**job, "spec": {**job["spec"], "mpiReplicaSpecs": renamed}}, SCHEMA)
-    assert verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"] == {"spec": spec}
-    assert verdict.mended["spec"]["mpiReplicaSpecs"].keys() == {"Launcher", "Worker"}
+    assert verdict.fixed["spec"]["mpiReplicaSpecs"]["Worker"]["template"] == {"spec": spec}
+    assert verdict.fixed["spec"]["mpiReplicaSpecs"].keys() == {"Launcher", "Worker"}
 
 
-def test_misspelt_roles_are_those_that_were_meant() -> None:
+def test_misspelt_roles_are_renamed() -> None:
     job = changed({})
     roles = job["spec"]["mpiReplicaSpecs"]
     renamed = {"Master": roles["Launcher"], "workers": roles["Worker"], "Launchers": {}}
     verdict = SchemaVerdict({**job, "spec": {**job["spec"], "mpiReplicaSpecs": renamed}}, SCHEMA)
     assert [each.fix for each in verdict.violations] == ["Rename it to Launcher.", "Rename it to Worker."]
-    assert verdict.mended["spec"]["mpiReplicaSpecs"] == {**roles, "Launchers": {}}
+    assert verdict.fixed["spec"]["mpiReplicaSpecs"] == {**roles, "Launchers": {}}

@@ -1,4 +1,4 @@
-"""`mpijob-webhook check --level`: the verdict of a Pod Security level on any workload, without a cluster."""
+"""`mpijob-webhook check --level` checks any workload against a Pod Security level, without a cluster."""
 
 import json
 from pathlib import Path
@@ -23,14 +23,14 @@ RESTRICTED = LevelVersion(Level.RESTRICTED, LATEST)
 
 
 def run(tmp_path: Path, *documents: Any, level: str = "restricted", flags: tuple[str, ...] = ()) -> Result:
-    """The command on a file with these objects."""
+    """Run the command on a file with these objects."""
     file = tmp_path / "objects.yaml"
     file.write_text("\n---\n".join(map(json.dumps, documents)))
     return CliRunner().invoke(main, ["check", "--level", level, *flags, str(file)], catch_exceptions=False)
 
 
 def workload(api_version: str, kind: str, steps: tuple[str, ...], spec: Any, **metadata: str) -> dict[str, Any]:
-    """An object with a pod template at the end of the steps."""
+    """An object with a pod template at the path `steps`."""
     value: Any = {"spec": spec}
     for step in reversed(steps):
         value = {step: value}
@@ -54,7 +54,7 @@ def workload(api_version: str, kind: str, steps: tuple[str, ...], spec: Any, **m
         ("kubeflow.org/v1", "MPIJob", "spec.mpiReplicaSpecs.Worker.template"),
     ],
 )
-def test_every_kind(tmp_path: Path, api_version: str, kind: str, path: str) -> None:
+def test_pods_of_every_kind_are_checked(tmp_path: Path, api_version: str, kind: str, path: str) -> None:
     steps = tuple(filter(None, path.split(".")))
     shown = path.replace(".Launcher", "[Launcher]").replace(".Worker", "[Worker]")
     (verdict,) = json.loads(
@@ -75,7 +75,7 @@ def test_there_is_a_test_for_every_kind() -> None:
     assert len(TEMPLATES) == 10
 
 
-def test_for_people(tmp_path: Path) -> None:
+def test_text_output(tmp_path: Path) -> None:
     documents = (
         workload("apps/v1", "Deployment", ("spec", "template"), HOST, namespace="team"),
         workload("v1", "Pod", (), {"containers": HOST["containers"]}),
@@ -98,7 +98,7 @@ def test_for_people(tmp_path: Path) -> None:
     assert result.stderr == f"{source}: passed over ConfigMap c\n{source}: passed over Job v\n"
 
 
-def test_both_roles_of_a_job_as_they_are_written(tmp_path: Path) -> None:
+def test_both_roles_of_a_job_are_checked_without_injections(tmp_path: Path) -> None:
     (verdict,) = json.loads(run(tmp_path, GOOD, flags=("-o", "json", "-n", "other")).stdout)
     assert verdict["namespace"] == "team-a"
     fields = [cause["field"] for cause in verdict["causes"]]
@@ -122,7 +122,7 @@ def test_both_roles_of_a_job_as_they_are_written(tmp_path: Path) -> None:
         ("privileged@v1.0", LevelVersion(Level.PRIVILEGED, Version(0))),
     ],
 )
-def test_levels(text: str, expected: LevelVersion) -> None:
+def test_valid_level_is_parsed(text: str, expected: LevelVersion) -> None:
     assert parse(text) == expected
 
 
@@ -136,21 +136,21 @@ def test_levels(text: str, expected: LevelVersion) -> None:
         ("restricted:v1.30", "the level must be one of privileged, baseline, restricted"),
     ],
 )
-def test_what_is_no_level(tmp_path: Path, text: str, problem: str) -> None:
+def test_invalid_level_is_rejected(tmp_path: Path, text: str, problem: str) -> None:
     result = run(tmp_path, workload("v1", "Pod", (), HOST), level=text)
     assert result.exit_code == 2
-    assert result.stderr == f'error: --level: "{text}" is not as restricted@v1.30: {problem}\n'
+    assert result.stderr == f'error: --level: "{text}" is not a level such as restricted@v1.30: {problem}\n'
     assert result.stdout == ""
 
 
-def test_nothing_to_check(tmp_path: Path) -> None:
+def test_file_without_pods_is_an_error(tmp_path: Path) -> None:
     result = run(tmp_path, {"apiVersion": "v1", "kind": "ConfigMap"}, flags=("-o", "json"))
     assert (result.exit_code, result.stdout) == (2, "[]\n")
     assert result.stderr == f"error: no pods in {tmp_path / 'objects.yaml'}\n"
 
 
 @pytest.mark.parametrize("flag", ["--policy", "--cluster"])
-def test_rules_are_another_matter(tmp_path: Path, flag: str) -> None:
+def test_level_cannot_be_combined_with_a_policy(tmp_path: Path, flag: str) -> None:
     result = run(tmp_path, workload("v1", "Pod", (), HOST), flags=(flag, str(tmp_path / "objects.yaml")))
     assert result.exit_code == 2
     assert "--level checks only the pods" in result.stderr
@@ -168,14 +168,14 @@ def test_rules_are_another_matter(tmp_path: Path, flag: str) -> None:
         ),
     ],
 )
-def test_wrong_shapes(tmp_path: Path, document: Any, field: str, fault: str) -> None:
+def test_wrong_type_is_a_violation(tmp_path: Path, document: Any, field: str, fault: str) -> None:
     result = run(tmp_path, {"apiVersion": "apps/v1", "kind": "Deployment", **document})
     assert result.exit_code == 1
     assert f"\n  1. {field}: {fault}" in result.stdout
     assert "     Correct the type.\n" in result.stdout
 
 
-def test_an_object_without_a_template_has_no_pods_to_judge(tmp_path: Path) -> None:
+def test_object_without_a_template_is_valid(tmp_path: Path) -> None:
     assert run(tmp_path, {"apiVersion": "apps/v1", "kind": "Deployment"}).exit_code == 0
 
 

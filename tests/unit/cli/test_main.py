@@ -61,8 +61,8 @@ def test_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 NETWORK = ["asyncio", "ssl", "aiohttp", "kubernetes", "cryptography", "prometheus_client", "structlog"]
 DECISIONS = ["pydantic", "msgspec", "yaml", "webhook.rules"]
-# pydantic looks for plugins with the first of these, once it makes a validator.
 OTHERS = ["webhook.cli.doctor", "webhook.cli.serve", "webhook.installation"]
+# pydantic imports importlib.metadata when it makes a validator, to find plugins.
 SLOW = ["importlib.metadata", "importlib.resources", "tempfile", "zipfile", "webhook.converters", "webhook.controllers"]
 SLOW += ["webhook.parts.older_versions.older_jobs", "webhook.parts.sagemaker.job"]
 JOB = str(EXAMPLES / "openmpi-pi.yaml")
@@ -79,7 +79,7 @@ JOB = str(EXAMPLES / "openmpi-pi.yaml")
         (["policy", "init"], NETWORK),
     ],
 )
-def test_a_command_imports_no_more_than_it_needs(arguments: list[str], not_needed: list[str]) -> None:
+def test_command_imports_only_needed_modules(arguments: list[str], not_needed: list[str]) -> None:
     code = (
         "import sys; from webhook.cli.main import main\n"
         f"try: main({arguments})\n"
@@ -89,20 +89,20 @@ def test_a_command_imports_no_more_than_it_needs(arguments: list[str], not_neede
     assert quick.stdout.endswith("[]\n")
 
 
-def test_as_a_module() -> None:
+def test_program_runs_as_a_module() -> None:
     command = [sys.executable, "-m", "webhook", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.startswith(f"mpijob-webhook {__version__}\n")
 
 
-def test_the_name_of_the_program_is_written_once() -> None:
-    """Except in docstrings, some of which are the help of commands."""
+def test_name_of_the_program_is_a_constant() -> None:
+    """Docstrings are an exception: some of them are help texts."""
     written = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if PROGRAM in "\n".join(texts(path))}
     assert written == {"__init__.py"}
 
 
 def texts(path: Path) -> Iterator[str]:
-    """The text in a module's code, without docstrings."""
+    """The string literals of a module, without docstrings."""
     for node in ast.walk(ast.parse(path.read_text())):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Constant) and isinstance(child.value, str) and not isinstance(node, ast.Expr):
@@ -110,12 +110,12 @@ def texts(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"NO_COLOR": ""}, {"NO_COLOR": None}])
-def test_colours_on_a_terminal_only_and_never_with_no_color(env: dict[str, str | None]) -> None:
+def test_colours_are_used_only_on_a_terminal_without_no_color(env: dict[str, str | None]) -> None:
     assert "\x1b" not in run("explain", "istio", env=env).stdout
     assert ("\x1b" in run("explain", "istio", color=True, env=env).stdout) is not bool(env["NO_COLOR"])
 
 
-def test_output_that_the_terminal_cannot_show(tmp_path: Path) -> None:
+def test_unencodable_output_is_escaped(tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text('{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: "\u4e00"}}', encoding="utf-8")
     env: dict[str, Any] = {**os.environ, "PYTHONIOENCODING": "latin-1"}
@@ -126,7 +126,7 @@ def test_output_that_the_terminal_cannot_show(tmp_path: Path) -> None:
     assert result.stderr.startswith("not judged: ")
 
 
-def test_what_a_command_imports_is_hardly_looked_through_for_garbage() -> None:
+def test_imports_of_a_command_are_not_garbage_collected() -> None:
     code = (
         "import atexit, gc; from webhook.cli.main import main\n"
         "atexit.register(lambda: print(gc.get_freeze_count() > 0, gc.get_stats()[0]['collections'] < 100))\n"
@@ -146,7 +146,7 @@ NOT_AT_FIRST = (
 )  # fmt: skip
 
 
-def test_what_serve_loads_is_never_looked_through_for_garbage_and_what_it_makes_later_is() -> None:
+def test_garbage_collector_of_serve_ignores_imports_and_runs_later() -> None:
     code = (
         "import gc; from webhook.cli.main import main\n"
         "try: main(['serve', '--policy', '/no/such/file', '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'])\n"
@@ -159,7 +159,7 @@ def test_what_serve_loads_is_never_looked_through_for_garbage_and_what_it_makes_
 ONLY_WHERE_ON = {"webhook.parts.older_versions.reviews", "webhook.parts.trainer.pipeline"}
 
 
-def test_what_reviews_need_where_an_option_is_set_is_there_before_they_come() -> None:
+def test_modules_of_set_options_are_imported_before_reviews() -> None:
     code = (
         "import sys; from webhook.cli.main import main\n"
         "addresses = ['--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0']\n"
@@ -170,7 +170,7 @@ def test_what_reviews_need_where_an_option_is_set_is_there_before_they_come() ->
     assert done.stdout == "True\n"
 
 
-def test_serve_without_a_cluster_loads_nothing_that_it_does_not_use() -> None:
+def test_serve_without_a_cluster_imports_only_needed_modules() -> None:
     code = (
         "import sys; from webhook.cli.main import main\n"
         "try: main(['serve', '--policy', '/no/such/file', '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'])\n"

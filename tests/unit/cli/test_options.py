@@ -18,7 +18,7 @@ from webhook.cli.options import host_and_port
         ("example.com:443", ("example.com", 443)),
     ],
 )
-def test_addresses(text: str, expected: tuple[str, int]) -> None:
+def test_valid_address_is_parsed(text: str, expected: tuple[str, int]) -> None:
     assert host_and_port(text) == expected
 
 
@@ -38,7 +38,7 @@ def test_addresses(text: str, expected: tuple[str, int]) -> None:
         ("[]:80", '"[]:80" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443'),
     ],
 )
-def test_what_is_no_address(text: str, message: str | None) -> None:
+def test_invalid_address_is_rejected(text: str, message: str | None) -> None:
     with pytest.raises(click.BadParameter) as caught:
         host_and_port(text)
     assert message is None or caught.value.message == message

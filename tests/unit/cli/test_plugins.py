@@ -20,7 +20,7 @@ def write(folder: Path) -> None:
 FAULT = "rule acme-bad: cannot be imported: ZeroDivisionError: division by zero"
 
 
-def test_one_that_is_broken(tmp_path: Path) -> None:
+def test_broken_plugin_is_listed_with_its_faults(tmp_path: Path) -> None:
     write(tmp_path)
     with taken_in(tmp_path):
         done = CliRunner().invoke(main, ["--plugins", "acme", "plugins"])
@@ -31,7 +31,7 @@ def test_one_that_is_broken(tmp_path: Path) -> None:
         assert listed[0]["faults"] == [FAULT]
 
 
-def test_one_that_is_not_named(tmp_path: Path) -> None:
+def test_unused_plugin_is_listed(tmp_path: Path) -> None:
     write(tmp_path)
     with taken_in(tmp_path):
         done = CliRunner().invoke(main, ["plugins"])
@@ -39,7 +39,7 @@ def test_one_that_is_not_named(tmp_path: Path) -> None:
         assert "acme 1.0: not named\n  rules: acme-bad, acme-no\n" in done.stdout
 
 
-def test_other_commands_warn_of_a_broken_one_and_do_their_work(tmp_path: Path) -> None:
+def test_other_commands_warn_about_a_broken_plugin(tmp_path: Path) -> None:
     write(tmp_path)
     with taken_in(tmp_path):
         done = CliRunner().invoke(main, ["rules"], env={"MPIJOB_WEBHOOK_PLUGINS": "acme"})
@@ -49,7 +49,7 @@ def test_other_commands_warn_of_a_broken_one_and_do_their_work(tmp_path: Path) -
         assert "(plug-in acme)" in done.stdout
 
 
-def test_check_reports_a_failing_job(tmp_path: Path) -> None:
+def test_check_warns_about_a_rule_that_raises(tmp_path: Path) -> None:
     install_rule(tmp_path, "yield 1 / 0")
     with taken_in(tmp_path):
         done = CliRunner().invoke(main, ["--plugins", "acme", "check", str(EXAMPLE)])

@@ -1,4 +1,4 @@
-"""`mpijob-webhook schema`: the JSON Schema of jobs agrees with `check` about the fields that it restricts."""
+"""`mpijob-webhook schema`: the JSON Schema of jobs agrees with `check`."""
 
 import json
 from pathlib import Path
@@ -34,26 +34,26 @@ def schema_of(policy: str = "") -> tuple[Draft202012Validator, JobWorld]:
 SCHEMA, WORLD = schema_of()
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_schema_of_the_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["schema", "job"], catch_exceptions=False)
     assert result.exit_code == 0
     schema = json.loads(result.stdout)
     assert schema == SCHEMA.schema
     assert (schema["title"], schema["additionalProperties"]) == ("MPIJob", False)
-    assert len(result.stdout) < 150_000, "an editor reads it at each start"
+    assert len(result.stdout) < 150_000, "the schema is small, because an editor reads it at each start"
     (tmp_path / "policy.yaml").write_text(f"{HEADER}rules: {{worker-count: {{max: 4}}}}\n")
     result = CliRunner().invoke(main, ["schema", "job", "--policy", str(tmp_path / "policy.yaml")])
     workers = json.loads(result.stdout)["properties"]["spec"]["properties"]["mpiReplicaSpecs"]["properties"]["Worker"]
     assert workers["properties"]["replicas"] == {
         "type": "integer",
-        "description": "How many workers. 2 to 4, with the launcher where runLauncherAsWorker is true.",
+        "description": "Number of workers. 2 to 4, including the launcher if runLauncherAsWorker is true.",
         "minimum": 1,
         "maximum": 4,
     }
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_good_examples_fit(path: Path) -> None:
+def test_valid_examples_fit_the_schema(path: Path) -> None:
     for document in yaml.load_all(path.read_text(encoding="utf-8")):
         if document["kind"] == "MPIJob" and not path.name.startswith("bad-"):
             assert [*SCHEMA.iter_errors(document)] == []
@@ -99,7 +99,7 @@ def test_good_examples_fit(path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_it_agrees_with_check(changes: dict[str, Any]) -> None:
+def test_schema_agrees_with_check(changes: dict[str, Any]) -> None:
     job = changed(changes)
     agrees(job, SCHEMA, WORLD)
 
@@ -127,19 +127,19 @@ def test_it_agrees_with_check(changes: dict[str, Any]) -> None:
     ],
     ids=" ".join,
 )
-def test_it_has_the_bounds_of_the_policy(policy: str, changes: dict[str, Any]) -> None:
+def test_schema_has_the_limits_of_the_policy(policy: str, changes: dict[str, Any]) -> None:
     schema, world = schema_of(policy)
     agrees(changed(changes), schema, world)
 
 
 def agrees(job: dict[str, Any], schema: Draft202012Validator, world: JobWorld) -> None:
-    """The schema finds an error in a job if and only if `check` rejects the job."""
+    """Assert that the schema rejects a job if and only if `check` rejects it."""
     found = [error.message for error in schema.iter_errors(job)]
     verdict = check(Manifest("a.yaml", job), world)
     assert bool(found) == (not verdict.allowed), (found, verdict.validation.message)
 
 
-def test_what_is_written_for_people() -> None:
+def test_fields_have_descriptions() -> None:
     workers = json_schema(WORLD.policy("default"))["properties"]["spec"]["properties"]["mpiReplicaSpecs"]
     assert workers["description"].startswith("The pods: one Launcher")
     assert [*SCHEMA.iter_errors({**GOOD, "status": {}})] == []

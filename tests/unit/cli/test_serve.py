@@ -1,4 +1,4 @@
-"""The command `serve`: its options become the settings of the process."""
+"""The options of the command `serve` become the settings of the process."""
 
 import gc
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ def run(*arguments: str) -> Result:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[process.ServeSettings]]:
-    """The settings that `serve` was run with."""
-    seen: list[process.ServeSettings] = []
+    """Runs `serve`, and returns the settings of the process."""
+    settings_of_runs: list[process.ServeSettings] = []
 
     def run(settings: process.ServeSettings) -> int:
-        seen.append(settings)
+        settings_of_runs.append(settings)
         return 3
 
     monkeypatch.setattr(process, "run", run)
-    yield seen
-    gc.enable()  # as the true one does
+    yield settings_of_runs
+    gc.enable()  # like the real function
 
 
 def test_serve_by_default(served: list[process.ServeSettings]) -> None:
@@ -34,7 +34,7 @@ def test_serve_by_default(served: list[process.ServeSettings]) -> None:
     assert served == [process.ServeSettings(listen=("0.0.0.0", 8443), ops_listen=("0.0.0.0", 8081))]
 
 
-def test_serve_register_stays_on_this_machine(served: list[process.ServeSettings]) -> None:
+def test_serve_register_listens_on_loopback_only(served: list[process.ServeSettings]) -> None:
     run("serve", "--register")
     assert served == [process.ServeSettings(register=True, listen=("127.0.0.1", 0), ops_listen=("127.0.0.1", 0))]
 
@@ -100,6 +100,6 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
 @pytest.mark.parametrize(
     "option", ["--drain-seconds=-1", "--max-in-flight=0", "--timeout=x", "--log-level=loud", "--ssh-keys-rate=0"]
 )
-def test_serve_refuses_other_values(option: str, served: list[process.ServeSettings]) -> None:
+def test_serve_rejects_invalid_options(option: str, served: list[process.ServeSettings]) -> None:
     assert run("serve", option).exit_code == 2
     assert served == []

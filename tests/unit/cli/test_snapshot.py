@@ -1,4 +1,4 @@
-"""`mpijob-webhook snapshot`, from a fake API server to the file and back."""
+"""`mpijob-webhook snapshot` writes the objects of a fake API server to a file, which is read again."""
 
 import json
 from collections.abc import Iterator
@@ -60,12 +60,12 @@ def taken(api: FakeApi, folder: Path, *arguments: str, code: int = 0) -> Snapsho
     """The cluster view from the file."""
     result = run(api, folder, "-o", str(folder / "c.yaml"), "--force", *arguments)
     assert result.exit_code == code, result.stderr
-    found, errors = files.load([str(folder / "c.yaml")])
+    manifests, errors = files.load([str(folder / "c.yaml")])
     assert not errors
-    return Snapshot(manifest.document for manifest in found)
+    return Snapshot(manifest.document for manifest in manifests)
 
 
-def test_what_was_read_is_known_and_an_empty_kind_is_known_to_be_empty(api: FakeApi, tmp_path: Path) -> None:
+def test_read_kinds_are_complete_even_if_empty(api: FakeApi, tmp_path: Path) -> None:
     api.objects["/api/v1/namespaces"] = listed(namespace("team-a", tier="x"))
     view = taken(api, tmp_path)
     assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
@@ -77,7 +77,7 @@ def test_what_was_read_is_known_and_an_empty_kind_is_known_to_be_empty(api: Fake
     assert view.within(LIMIT_RANGES, "team-a") == {}
 
 
-def test_what_is_refused_or_not_installed_is_unknown(api: FakeApi, tmp_path: Path) -> None:
+def test_denied_or_missing_kinds_are_unknown(api: FakeApi, tmp_path: Path) -> None:
     api.refusals["GET", CLAIMS] = 403, "persistentvolumeclaims is forbidden"
     del api.objects[LIMITS]
     view = taken(api, tmp_path, code=1)
@@ -92,10 +92,10 @@ def test_what_is_refused_or_not_installed_is_unknown(api: FakeApi, tmp_path: Pat
     assert "namespaces: 0\n" in result.stderr
     assert "  persistentvolumeclaims: 'forbidden: " in result.stdout
     del api.refusals["GET", CLAIMS]
-    assert run(api, tmp_path).exit_code == 0, "what is not installed is no fault"
+    assert run(api, tmp_path).exit_code == 0, "kinds that are not installed are no problem"
 
 
-def test_no_more_is_kept_than_counts(api: FakeApi, tmp_path: Path) -> None:
+def test_only_fields_for_rules_are_written(api: FakeApi, tmp_path: Path) -> None:
     api.objects[CLAIMS] = listed(CLAIM)
     api.objects["/api/v1/configmaps"] = listed(configmap("team", "password", label="", namespace="team-a"))
     job = changed({"metadata.managedFields": [{}], "metadata.uid": "u", "status": {"startTime": "x"}})
@@ -120,7 +120,7 @@ def test_the_same_cluster_gives_the_same_file(api: FakeApi, tmp_path: Path) -> N
     assert run(api, tmp_path).stdout == first
 
 
-def test_policies_and_jobs_are_those_of_the_other_commands(api: FakeApi, tmp_path: Path) -> None:
+def test_other_commands_read_policies_and_jobs_of_the_file(api: FakeApi, tmp_path: Path) -> None:
     policy = configmap("base", HEADER + "mode: warn")
     policy["data"]["notes"] = "not a policy"
     remembered = configmap("mpijob-webhook-last-good", "", label="")
@@ -135,7 +135,7 @@ def test_policies_and_jobs_are_those_of_the_other_commands(api: FakeApi, tmp_pat
     assert sorted(json.loads(job)["metadata"]["name"] for job in cluster.jobs) == ["other", "train"]
 
 
-def test_policies_that_cannot_be_read_are_reported(api: FakeApi, tmp_path: Path) -> None:
+def test_unreadable_policies_are_reported(api: FakeApi, tmp_path: Path) -> None:
     api.refusals["GET", CONFIGMAPS] = 403, "no"
     result = run(api, tmp_path)
     assert result.exit_code == 1
@@ -148,7 +148,7 @@ def test_policies_that_cannot_be_read_are_reported(api: FakeApi, tmp_path: Path)
 
 class TestNamespaces:
     def view(self, api: FakeApi, folder: Path) -> Snapshot:
-        """team-a and team-b, for a user who may not list namespaces or read other namespaces."""
+        """The view on team-a and team-b of a user without rights in other namespaces."""
         api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
         for resource in watched_resources():
             if resource.is_namespaced and resource.place is None:
@@ -160,7 +160,7 @@ class TestNamespaces:
         api.objects["/api/v1/namespaces/team-a/persistentvolumeclaims"] = listed(CLAIM)
         return taken(api, folder, "-n", "team-a", "-n", "team-b")
 
-    def test_what_is_in_others_is_unknown(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_objects_of_other_namespaces_are_unknown(self, api: FakeApi, tmp_path: Path) -> None:
         view = self.view(api, tmp_path)
         keys = [("team-a", "data"), ("team-a", "x"), ("team-b", "x"), ("team-c", "x")]
         known = [view.get(PERSISTENT_VOLUME_CLAIMS, key) for key in keys]
@@ -171,19 +171,19 @@ class TestNamespaces:
         assert view.within(PERSISTENT_VOLUME_CLAIMS, "team-c") is UNKNOWN
         assert (view.all(PERSISTENT_VOLUME_CLAIMS), view.groups(PERSISTENT_VOLUME_CLAIMS)) == (UNKNOWN, UNKNOWN)
 
-    def test_each_namespace_is_read_alone(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_each_namespace_is_read_separately(self, api: FakeApi, tmp_path: Path) -> None:
         view = self.view(api, tmp_path)
         found = [view.get(NAMESPACES, name) for name in ("team-a", "team-b", "team-c")]
         assert found == [Namespace("team-a", {"tier": "x"}), ABSENT, UNKNOWN]
         assert view.all(NAMESPACES) is UNKNOWN
 
-    def test_what_is_in_a_place_is_read_there(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_policies_and_kueue_configuration_are_read_in_their_namespaces(self, api: FakeApi, tmp_path: Path) -> None:
         view = self.view(api, tmp_path)
         placed = [resource for resource in watched_resources() if resource.place]
         assert placed
         assert all(view.all(resource) == {} for resource in placed)
 
-    def test_one_that_is_closed_does_not_hide_the_others(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_denied_namespace_does_not_hide_other_namespaces(self, api: FakeApi, tmp_path: Path) -> None:
         self.view(api, tmp_path)
         closed = "/api/v1/namespaces/team-b/persistentvolumeclaims"
         api.refusals["GET", closed] = 403, "no"
@@ -192,7 +192,7 @@ class TestNamespaces:
         assert view.get(PERSISTENT_VOLUME_CLAIMS, ("team-b", "x")) is UNKNOWN
 
 
-def test_an_object_that_cannot_be_read_is_unknown_and_no_other(api: FakeApi, tmp_path: Path) -> None:
+def test_only_the_unreadable_object_is_unknown(api: FakeApi, tmp_path: Path) -> None:
     broken = {"metadata": {"name": "broken", "namespace": "team-a"}, "spec": {"storageClassName": 3}}
     api.objects[CLAIMS] = listed(CLAIM, broken)
     result = run(api, tmp_path)
@@ -206,27 +206,27 @@ def test_an_object_that_cannot_be_read_is_unknown_and_no_other(api: FakeApi, tmp
     assert view.all(PERSISTENT_VOLUME_CLAIMS) is UNKNOWN
 
 
-def test_a_job_that_cannot_be_read_does_not_spoil_the_file(api: FakeApi, tmp_path: Path) -> None:
+def test_unreadable_job_is_left_out(api: FakeApi, tmp_path: Path) -> None:
     api.objects[MPIJOBS] = listed(changed({"Worker.replicas": "4"}), changed({"metadata.name": "other"}))
     view = taken(api, tmp_path, code=1)
     assert view.jobs.get(("team-a", "train")) is None
     assert view.jobs.get(("team-a", "other")) is not None
 
 
-def test_the_file_is_for_its_owner_and_is_not_replaced_by_accident(api: FakeApi, tmp_path: Path) -> None:
+def test_file_is_readable_by_its_owner_only_and_is_not_overwritten(api: FakeApi, tmp_path: Path) -> None:
     target = tmp_path / "c.yaml"
     assert run(api, tmp_path, "-o", str(target)).exit_code == 0
     assert target.stat().st_mode & 0o777 == 0o600
     target.write_text("mine")
     again = run(api, tmp_path, "-o", str(target))
-    assert (again.exit_code, again.stderr) == (2, f"error: {target} is there already, --force replaces it\n")
+    assert (again.exit_code, again.stderr) == (2, f"error: {target} exists already, --force replaces it\n")
     assert target.read_text() == "mine"
     assert run(api, tmp_path, "-o", str(target), "--force").exit_code == 0
     assert target.read_text().startswith("# ")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.yaml", "config"], "nothing is left over"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.yaml", "config"], "no temporary file is left"
 
 
-def test_what_makes_a_snapshot_impossible(api: FakeApi, tmp_path: Path) -> None:
+def test_failed_snapshot_is_an_error(api: FakeApi, tmp_path: Path) -> None:
     elsewhere = run(api, tmp_path, "-o", str(tmp_path / "no" / "c.yaml"))
     assert (elsewhere.exit_code, elsewhere.stderr.splitlines()[-1]) == (
         2,
@@ -242,7 +242,7 @@ def test_what_makes_a_snapshot_impossible(api: FakeApi, tmp_path: Path) -> None:
     assert gone.stderr.count("\n") == 1
 
 
-def test_a_context_of_the_kubeconfig(api: FakeApi, tmp_path: Path) -> None:
+def test_context_of_the_kubeconfig_is_used(api: FakeApi, tmp_path: Path) -> None:
     contexts = [
         {"name": "x", "context": {"cluster": "gone", "user": "u"}},
         {"name": "y", "context": {"cluster": "c", "user": "u"}},
@@ -263,15 +263,15 @@ def test_a_context_of_the_kubeconfig(api: FakeApi, tmp_path: Path) -> None:
         ({"known": {"namespaces": {"namespaces": "x"}}}, "the ClusterSnapshot: known[...].namespaces: must be a list"),
     ],
 )
-def test_a_broken_head(head: dict[str, Any], message: str) -> None:
+def test_broken_first_object_is_an_error(head: dict[str, Any], message: str) -> None:
     document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", **head}
     with pytest.raises(SnapshotError) as caught:
         Snapshot([document])
     assert str(caught.value).startswith(message)
 
 
-def test_with_a_head_other_objects_are_known_by_themselves() -> None:
-    """So a snapshot stays incomplete when kubectl's output is added to it."""
+def test_kind_that_is_not_in_the_head_stays_incomplete() -> None:
+    """Adding kubectl's output to a snapshot does not make its kinds complete."""
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {"limitranges": {}}}
     view = Snapshot([head, namespace("team-a")])
     assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {})
@@ -280,5 +280,5 @@ def test_with_a_head_other_objects_are_known_by_themselves() -> None:
     assert view.all(LIMIT_RANGES) == {}
 
 
-def test_no_resource_is_secret() -> None:
+def test_secrets_are_not_read() -> None:
     assert not [resource for resource in watched_resources() if "secret" in resource.plural.lower()]

@@ -1,4 +1,4 @@
-"""A watch on a fake API server, for each test."""
+"""A fixture with a fake API server for watches."""
 
 import asyncio
 from collections.abc import AsyncIterator

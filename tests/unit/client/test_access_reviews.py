@@ -1,4 +1,4 @@
-"""Access reviews at the API server, and the answers that mean yes."""
+"""Access reviews: requests and answers."""
 
 import asyncio
 from typing import Any
@@ -24,7 +24,7 @@ class Api:
         return {"status": self.status}
 
 
-async def test_the_question() -> None:
+async def test_request_has_subject_and_right() -> None:
     api: Any = Api({"allowed": True})
     assert await has_right(api, RIGHT, {"user": "alice", "groups": ["staff"]})
     attributes = {"verb": "get", "group": "apps", "resource": "deployments", "namespace": "team-a", "name": "web"}
@@ -32,12 +32,12 @@ async def test_the_question() -> None:
 
 
 @pytest.mark.parametrize("status", [{"allowed": False}, {"allowed": "yes"}, {}, None, "allowed"])
-async def test_only_a_clear_yes_is_one(status: Any) -> None:
+async def test_only_allowed_true_grants_a_right(status: Any) -> None:
     api: Any = Api(status)
     assert not await has_right(api, RIGHT, {"user": "alice"})
 
 
-async def test_right_to_exempt_is_queried_rule_by_rule() -> None:
+async def test_right_to_exempt_is_queried_for_each_rule() -> None:
     api: Any = Api({"allowed": True})
     user = UserInfo(username="alice", uid="7", groups=["staff"], extra={"scope": ["a"]})
     request = AdmissionRequest(uid="1", operation="CREATE", namespace="team-a", user_info=user)
@@ -50,18 +50,18 @@ async def test_right_to_exempt_is_queried_rule_by_rule() -> None:
     ]
 
 
-async def test_all_rules_are_queried_at_once() -> None:
-    """In sequence, each took 8 s: 16 s for a review that must be answered within 5 s."""
-    asked: list[str] = []
+async def test_rules_are_queried_in_parallel() -> None:
+    """Two slow queries in sequence took 16 s, but a review must be answered within 5 s."""
+    queries: list[str] = []
     together = asyncio.Event()
 
     class Slow(Api):
         async def request(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
-            asked.append(body["spec"]["resourceAttributes"]["name"])
-            if len(asked) == 3:
+            queries.append(body["spec"]["resourceAttributes"]["name"])
+            if len(queries) == 3:
                 together.set()
             await together.wait()
-            return {"status": {"allowed": asked[-1] == "three"}}
+            return {"status": {"allowed": queries[-1] == "three"}}
 
     api: Any = Slow(None)
     request = AdmissionRequest(uid="1", operation="CREATE", namespace="team-a", user_info=UserInfo(username="alice"))
@@ -69,7 +69,7 @@ async def test_all_rules_are_queried_at_once() -> None:
         assert await may_exempt(api, request, ["one", "two", "three"]) == dict.fromkeys(["one", "two", "three"], True)
 
 
-async def test_one_question_without_an_answer_is_enough() -> None:
+async def test_failed_query_raises() -> None:
     class Broken(Api):
         async def request(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
             if body["spec"]["resourceAttributes"]["name"] == "two":
@@ -94,6 +94,6 @@ async def test_own_right_is_queried() -> None:
     assert not await has_right(api, Right("list", "", "configmaps"))
 
 
-def test_a_right_in_words() -> None:
+def test_text_of_a_right() -> None:
     assert str(RIGHT) == "get deployments.apps/web in team-a"
     assert str(Right("list", "", "pods")) == "list pods"

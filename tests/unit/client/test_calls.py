@@ -1,4 +1,4 @@
-"""The API server's clock, estimated from its answers."""
+"""The time of the API server, which is computed from the dates of its answers."""
 
 import time
 from datetime import UTC, datetime
@@ -10,35 +10,35 @@ from webhook.client.calls import Client
 
 
 @pytest.mark.parametrize("skew", [-31, 0, 31, 86_400])
-def test_the_time_is_the_api_servers(monkeypatch: pytest.MonkeyPatch, skew: float) -> None:
+def test_time_comes_from_the_api_server(monkeypatch: pytest.MonkeyPatch, skew: float) -> None:
     ours = 1_700_000_000.25
     monkeypatch.setattr(time, "time", lambda: ours)
     monkeypatch.setattr(time, "monotonic", lambda: 1024.0)
     anything: Any = None
     client = Client(anything, "https://api", anything)
-    assert client.now() == ours  # no answer has arrived
-    client._hear(datetime.fromtimestamp(int(ours + skew), UTC), sent=1023.9)
+    assert client.now() == ours  # before the first answer
+    client._adjust_clock(datetime.fromtimestamp(int(ours + skew), UTC), sent=1023.9)
     assert abs(client.now() - (ours + skew)) <= 1
     before = client.now()
-    # dates have whole seconds, so this is not a step
-    client._hear(datetime.fromtimestamp(int(before), UTC), sent=1023.9)
+    # dates have whole seconds, so the time must not change
+    client._adjust_clock(datetime.fromtimestamp(int(before), UTC), sent=1023.9)
     assert client.now() == before
 
 
-def test_an_answer_that_was_long_on_its_way_does_not_set_the_clock_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replicas under load would disagree on the time."""
+def test_slow_answer_does_not_set_the_clock_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise replicas under load would have different times."""
     monkeypatch.setattr(time, "monotonic", lambda: 1024.0)
     anything: Any = None
     client = Client(anything, "https://api", anything)
-    client._hear(datetime.fromtimestamp(1_700_000_000, UTC), sent=1024.0)
+    client._adjust_clock(datetime.fromtimestamp(1_700_000_000, UTC), sent=1024.0)
     before = client.now()
-    client._hear(datetime.fromtimestamp(1_699_999_996, UTC), sent=1019.0)
+    client._adjust_clock(datetime.fromtimestamp(1_699_999_996, UTC), sent=1019.0)
     assert client.now() == before
-    client._hear(datetime.fromtimestamp(1_699_999_990, UTC), sent=1019.0)
-    assert client.now() == 1_699_999_996, "it was set back at least so far"
+    client._adjust_clock(datetime.fromtimestamp(1_699_999_990, UTC), sent=1019.0)
+    assert client.now() == 1_699_999_996, "the clock is set back to the latest possible time"
 
 
-def test_adjusted_clock_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_wall_clock_does_not_change_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     anything: Any = None
     client = Client(anything, "https://api", anything)
     before = client.now()

@@ -1,4 +1,4 @@
-"""The connection itself: sockets, time limits, TLS and invalid HTTP."""
+"""Connections: sockets, time limits, TLS and invalid HTTP."""
 
 import asyncio
 import gc
@@ -24,24 +24,24 @@ from webhook.client.connection import KEEP_ALIVE, Connection
 from webhook.client.wire import FaultReason, WatchFault
 
 
-async def test_the_kernel_looks_after_an_idle_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[socket.socket] = []
+async def test_idle_watch_has_tcp_keep_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    sockets: list[socket.socket] = []
 
     def factory(address: Any) -> socket.socket:
-        made.append(socket.socket(family=address[0], type=address[1], proto=address[2]))
-        return made[-1]
+        sockets.append(socket.socket(family=address[0], type=address[1], proto=address[2]))
+        return sockets[-1]
 
     async with serving() as (_, link):
         link._api.configuration.client_session_kwargs = {"connector": TCPConnector(socket_factory=factory)}
         async with link.watch("/things?watch=true", 250):
-            assert len(made) == 1
-            assert made[0].getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            assert len(sockets) == 1
+            assert sockets[0].getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
             for name, value in KEEP_ALIVE.items():
-                assert made[0].getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) == value
+                assert sockets[0].getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) == value
         await link._api.configuration.client_session_kwargs["connector"].close()
 
 
-async def test_a_watch_that_outlives_its_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_watch_beyond_its_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "OVERDUE", 0.2 - 1)
 
     async def drip(request: web.BaseRequest) -> web.StreamResponse:
@@ -59,8 +59,8 @@ async def test_a_watch_that_outlives_its_time_is_given_up(monkeypatch: pytest.Mo
     assert caught.value.reason is FaultReason.STALLED
 
 
-async def test_answers_that_are_not_http_are_garbage() -> None:
-    over = asyncio.Event()  # a connection that still closes when the event loop ends causes a warning in another test
+async def test_answer_that_is_not_http_is_garbage() -> None:
+    over = asyncio.Event()  # a connection that is still open when the event loop ends causes a warning in the next test
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -79,7 +79,7 @@ async def test_answers_that_are_not_http_are_garbage() -> None:
     assert caught.value.reason is FaultReason.GARBAGE
 
 
-async def test_a_watch_that_is_left_gives_its_connection_up() -> None:
+async def test_connection_of_a_closed_watch_is_closed() -> None:
     async with serving() as (api, link):
         async with link.watch("/things?watch=true", 250):
             (request,) = api.requests
@@ -88,8 +88,8 @@ async def test_a_watch_that_is_left_gives_its_connection_up() -> None:
         await until(lambda: request.transport is None or request.transport.is_closing())
 
 
-def strangers(folder: Path) -> ssl.SSLContext:
-    """For a server with an untrusted certificate."""
+def untrusted(folder: Path) -> ssl.SSLContext:
+    """The TLS context of a server with an untrusted certificate."""
     pair = Authority("stranger", lifetime=timedelta(days=1)).issue(["127.0.0.1"], lifetime=timedelta(days=1))
     (folder / "tls.pem").write_bytes(pair.key_pem + pair.certificate_pem)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -97,8 +97,8 @@ def strangers(folder: Path) -> ssl.SSLContext:
     return context
 
 
-def test_a_watch_that_is_left_waits_for_no_goodbye(tmp_path: Path) -> None:
-    """Otherwise the transport of a TLS connection is still open when the event loop ends: a ResourceWarning."""
+def test_closed_watch_does_not_wait_for_the_tls_shutdown(tmp_path: Path) -> None:
+    """Otherwise the TLS connection is still open when the event loop ends, which causes a ResourceWarning."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     async def leave(port: int) -> None:
@@ -108,27 +108,27 @@ def test_a_watch_that_is_left_waits_for_no_goodbye(tmp_path: Path) -> None:
             pass
 
     def answer(listener: socket.socket, over: threading.Event) -> None:
-        with strangers(tmp_path).wrap_socket(listener.accept()[0], server_side=True) as peer:
+        with untrusted(tmp_path).wrap_socket(listener.accept()[0], server_side=True) as peer:
             peer.recv(4096)
             peer.sendall(head)
             over.wait()
 
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
         answering = pool.submit(answer, listener, over := threading.Event())
-        with warnings.catch_warnings(record=True) as seen:
+        with warnings.catch_warnings(record=True) as recorded:
             warnings.simplefilter("always")
             asyncio.run(leave(listener.getsockname()[1]))
             gc.collect()
         over.set()
         answering.result()
-    assert [str(warning.message) for warning in seen if warning.category is ResourceWarning] == []
+    assert [str(warning.message) for warning in recorded if warning.category is ResourceWarning] == []
 
 
-async def test_a_server_with_a_foreign_certificate_is_unreachable(tmp_path: Path) -> None:
-    context = strangers(tmp_path)
+async def test_server_with_an_untrusted_certificate_is_unreachable(tmp_path: Path) -> None:
+    context = untrusted(tmp_path)
 
     async def never(_: web.BaseRequest) -> web.StreamResponse:
-        raise AssertionError("no request may get through")
+        raise AssertionError("the server must not get a request")
 
     server = RawTestServer(never)
     await server.start_server(ssl=context)
@@ -145,17 +145,15 @@ async def test_a_server_with_a_foreign_certificate_is_unreachable(tmp_path: Path
 
 
 @pytest.mark.parametrize("talks", ["page", "watch"])
-async def test_server_that_rejects_every_login_is_unreachable(monkeypatch: pytest.MonkeyPatch, talks: str) -> None:
-    """Packets are dropped, or the kernel of a frozen server still accepts: neither means that an answer is too
-    large.
-    """
+async def test_server_that_does_not_answer_is_unreachable(monkeypatch: pytest.MonkeyPatch, talks: str) -> None:
+    """The kernel of a frozen server still accepts connections."""
     monkeypatch.setattr(connection, "MAX_CONNECT_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as frozen:
         async with client(f"https://127.0.0.1:{frozen.getsockname()[1]}") as api:
             link = Connection(api)
-            asked = link.page("/things") if talks == "page" else link.watch("/things?watch=true", 250).__aenter__()
+            request = link.page("/things") if talks == "page" else link.watch("/things?watch=true", 250).__aenter__()
             with pytest.raises(WatchFault) as caught:
-                await asked
+                await request
     assert (caught.value.reason, str(caught.value)) == (FaultReason.UNREACHABLE, "unreachable: no connection in time")
 
 

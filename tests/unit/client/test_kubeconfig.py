@@ -1,4 +1,4 @@
-"""Each field of a kubeconfig is supported or rejected, never ignored."""
+"""Fields of a kubeconfig are supported or rejected, but not ignored."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ async def ask(access: Access | Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "given", "sent"),
+    ("user", "impersonation", "sent"),
     [
         ({}, Impersonation(), []),
         (ALICE, Impersonation(), HEADERS),
@@ -54,15 +54,15 @@ async def ask(access: Access | Path) -> None:
         ({"as": "alice"}, Impersonation(groups=("ml",)), HEADERS[:2]),
     ],
 )
-async def test_whom_to_impersonate_is_in_every_call(
-    user: dict[str, Any], given: Impersonation, sent: list[tuple[str, str]], tmp_path: Path
+async def test_impersonation_is_sent_with_every_request(
+    user: dict[str, Any], impersonation: Impersonation, sent: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     with fake_api() as api:
-        await ask(Access(with_user(tmp_path / "config", api.url, **user), impersonation=given))
+        await ask(Access(with_user(tmp_path / "config", api.url, **user), impersonation=impersonation))
         assert api.impersonated == [sent]
 
 
-async def test_the_context_counts(tmp_path: Path) -> None:
+async def test_user_of_the_context_is_used(tmp_path: Path) -> None:
     users = [{"name": "u", "user": {"token": "t0ken"}}, {"name": "v", "user": {"token": "t0ken", "as": "alice"}}]
     contexts = [{"name": user, "context": {"cluster": "c", "user": user}} for user in "uv"]
     with fake_api() as api:
@@ -72,27 +72,27 @@ async def test_the_context_counts(tmp_path: Path) -> None:
         assert api.impersonated == [[], HEADERS[:1]]
 
 
-async def test_of_several_files_the_first_says_which_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both, as in kubectl: the current context of the later file is ignored, its contexts are not."""
+async def test_current_context_of_the_first_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Like in kubectl, only the current context of the later file is ignored, and its contexts are merged."""
     with fake_api() as api:
-        one = kubeconfig(tmp_path / "one", api.url)
+        first = kubeconfig(tmp_path / "one", api.url)
         clusters = [{"name": "d", "cluster": {"server": "https://127.0.0.1:1"}}]
         contexts = [{"name": "y", "context": {"cluster": "d", "user": "u"}}]
-        two = kubeconfig(tmp_path / "two", "", clusters=clusters, contexts=contexts, **{"current-context": "y"})
-        monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'none'}:{one}:{two}")
+        second = kubeconfig(tmp_path / "two", "", clusters=clusters, contexts=contexts, **{"current-context": "y"})
+        monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'none'}:{first}:{second}")
         await ask(Access())
         assert len(api.calls) == 1
         with pytest.raises(ClusterError, match="https://127"):
             await ask(Access(context="y"))
 
 
-async def test_files_that_are_not_there_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_files_are_named_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'a'}:{tmp_path / 'b'}")
     with pytest.raises(ClusterError, match="none of these files exists"):
         await ask(Access())
 
 
-async def test_a_token_comes_from_a_file_with_an_end_of_line(tmp_path: Path) -> None:
+async def test_line_break_after_a_token_is_removed(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t0ken\n")
     with fake_api() as api:
         await ask(kubeconfig(tmp_path / "config", api.url, users=[{"name": "u", "user": {"tokenFile": "token"}}]))
@@ -104,7 +104,7 @@ async def test_a_token_comes_from_a_file_with_an_end_of_line(tmp_path: Path) -> 
     [
         ({"as-groups": ["ml"]}, "it names groups, a uid or extra to impersonate, but no user: add --as or `as`"),
         ({"as-uid": "7"}, "it names groups, a uid or extra to impersonate, but no user: add --as or `as`"),
-        ({"as": "a\nb"}, "whom to impersonate is not text that can be sent"),
+        ({"as": "a\nb"}, "the user, group, uid or extra to impersonate contains control characters"),
         ({"as": 7}, "as and as-uid of its user must be text"),
         ({"as": "a", "as-uid": 7}, "as and as-uid of its user must be text"),
         ({"as": "a", "as-groups": "ml"}, "as-groups of its user must be a list of texts"),
@@ -112,11 +112,10 @@ async def test_a_token_comes_from_a_file_with_an_end_of_line(tmp_path: Path) -> 
         ({"as-user": "a", "x": 1}, "as-user, x of its user is not supported"),
         ({"tokenFile": "f"}, "its user has a token and a tokenFile, keep one of them"),
         ({"exec": {"command": "login"}}, "its user has a token and a plugin under exec, keep one of them"),
-        ({"token": "a\nb"}, "its token is not text that can be sent"),
+        ({"token": "a\nb"}, "its token contains control characters"),
         (
             {"auth-provider": {"name": "gcp"}},
-            "the auth-provider gcp is not supported: kubectl has none but oidc since 1.26 either, a plugin under exec"
-            " takes its place",
+            "the auth-provider gcp is not supported: since 1.26 kubectl supports only oidc; use a plugin under exec",
         ),
         ({"token": "", "exec": {"args": []}}, "exec of its user has no command"),
         (
@@ -125,7 +124,7 @@ async def test_a_token_comes_from_a_file_with_an_end_of_line(tmp_path: Path) -> 
         ),
         (
             {"token": "", "exec": {"command": "bin/login"}},
-            "the plugin bin/login under exec is not supported by a relative path: write it in full",
+            "the plugin bin/login under exec has a relative path: write the full path",
         ),
         (
             {"token": "", "exec": {"command": "/bin/false", "apiVersion": "client.authentication.k8s.io/v1"}},
@@ -133,7 +132,7 @@ async def test_a_token_comes_from_a_file_with_an_end_of_line(tmp_path: Path) -> 
         ),
     ],
 )
-async def test_what_is_not_supported_of_a_user_is_refused(user: dict[str, Any], reason: str, tmp_path: Path) -> None:
+async def test_unsupported_user_is_rejected(user: dict[str, Any], reason: str, tmp_path: Path) -> None:
     config = with_user(tmp_path / "config", "https://127.0.0.1:1", **user)
     with pytest.raises(ClusterError) as caught:
         await calls.connect(config)
@@ -150,7 +149,7 @@ async def test_what_is_not_supported_of_a_user_is_refused(user: dict[str, Any], 
         ),
         (
             {"clusters": [{"name": "c", "cluster": {"server": "https://c", "proxy-url": "socks5://p"}}]},
-            "the proxy-url socks5://p is not supported, only those of http and https are",
+            "the proxy-url socks5://p is not supported, only http and https",
         ),
         (
             {
@@ -178,16 +177,14 @@ async def test_what_is_not_supported_of_a_user_is_refused(user: dict[str, Any], 
         ({"users": [{"name": "u", "user": ["token"]}]}, "its user is not a mapping"),
     ],
 )
-async def test_what_is_not_supported_of_a_cluster_is_refused(
-    changes: dict[str, Any], reason: str, tmp_path: Path
-) -> None:
+async def test_unsupported_cluster_is_rejected(changes: dict[str, Any], reason: str, tmp_path: Path) -> None:
     config = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", **changes)
     with pytest.raises(ClusterError) as caught:
         await calls.connect(config)
     assert str(caught.value) == f"cannot use {config}: {reason}"
 
 
-async def test_a_plugin_and_a_proxy_are_used(tmp_path: Path) -> None:
+async def test_plugin_and_proxy_are_used(tmp_path: Path) -> None:
     version = "client.authentication.k8s.io/v1"
     said = json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": {"token": "t0ken"}})
     plugin = {"command": sys.executable, "args": ["-c", f"print({said!r})"], "apiVersion": version}
@@ -211,14 +208,14 @@ async def test_the_proxy_of_the_environment_is_used(
         assert bool(api.calls) is reached
 
 
-async def test_a_call_takes_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not read ~/.netrc either, which is not for API servers."""
-    taken: list[object] = []
-    monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *what: taken.append(what))
+async def test_request_uses_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It also does not read ~/.netrc, which is not for API servers."""
+    threads: list[object] = []
+    monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *what: threads.append(what))
     with fake_api() as api:
         await ask(kubeconfig(tmp_path / "config", api.url))
         assert api.calls == [("GET", "/api/v1/namespaces/x")]
-    assert not taken
+    assert not threads
 
 
 def test_impersonation_by_groups_needs_a_user() -> None:

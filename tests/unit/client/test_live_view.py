@@ -22,7 +22,7 @@ from webhook.cluster.resources.topologies import TOPOLOGIES
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
 
 
-async def test_namespaces_follow_the_cluster() -> None:
+async def test_namespaces_are_kept_up_to_date() -> None:
     async with serving() as (api, link):
         api.lists = [page(thing("plain"))]
         team = event("ADDED", "team", 8)
@@ -63,7 +63,7 @@ async def test_forbidden_kind_delays_no_review() -> None:
 
 
 def answers_by_plural(**answers: Handler) -> Handler:
-    """Answers by the listed plural; any other kind is not installed."""
+    """Answers by the plural of the list. Other kinds are not installed."""
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         return await answers.get(request.path.rsplit("/", 1)[-1], refused(404))(request)
@@ -93,24 +93,24 @@ async def test_pods_without_owner_are_cached_without_delaying_reviews() -> None:
     assert {each["labelSelector"] for each in pods} == {"!training.kubeflow.org/job-name"}
 
 
-async def test_unlistable_kind_does_not_delay_reviews_for_ever() -> None:
-    """For example Kueue's conversion webhook is down: every list of its kinds is an error 500."""
+async def test_kind_that_cannot_be_listed_does_not_delay_reviews_forever() -> None:
+    """For example, each list of Kueue's kinds fails with 500 while Kueue's conversion webhook is down."""
     broken = refused(500, "conversion webhook failed")
     async with serving() as (api, link):
         api.lists = [answers_by_plural(namespaces=page(thing("plain")), localqueues=broken, nodes=refused(403))]
         live = LiveView(link, log=Log(), resources=[LOCAL_QUEUES, NAMESPACES, NODES, TOPOLOGIES], patience=0.3)
         running = asyncio.create_task(live.run())
         await live.settled()
-        # On a busy machine `patience` may be over for all of them.
+        # On a busy machine, `patience` may end for all kinds.
         await until(lambda: live.get(NAMESPACES, "plain") == Namespace("plain", {}))
-        # A missing right is a fault; a kind that is not installed is not.
+        # A missing right is a fault. A kind that is not installed is no fault.
         faults = {"localqueues": "server-error: conversion webhook failed", "nodes": "forbidden: HTTP 403"}
         await until(lambda: live.faults() == faults)
         assert live.within(LOCAL_QUEUES, "plain") is UNKNOWN
         await until(lambda: live.not_installed() == ["topologies"])
         assert live.not_served(TOPOLOGIES)
         assert not any(map(live.not_served, (LOCAL_QUEUES, NAMESPACES, NODES, RESOURCE_FLAVORS)))
-        # Later versions are tried too.
+        # Every version is requested.
         await until(lambda: len({request.path for request in api.requests if "localqueues" in request.path}) > 1)
         api.lists = [answers_by_plural(namespaces=page(thing("plain")), localqueues=page())]
         for watch in live.watches:
@@ -140,7 +140,7 @@ CUT = {"kubectl.kubernetes.io/last-applied-configuration": "x" * 257}
         ({"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "x" * 9_999}}, {}, CUT),
     ],
 )
-def test_a_namespace_is_its_name_its_labels_and_the_start_of_its_annotations(
+def test_record_of_a_namespace_has_name_labels_and_shortened_annotations(
     metadata: dict[str, Any], labels: dict[str, str], annotations: dict[str, str]
 ) -> None:
     manifest = {"metadata": {"name": "team", **metadata}, "spec": {"finalizers": ["kubernetes"]}, "status": {}}

@@ -1,4 +1,4 @@
-"""Whole lists and single objects from a fake API server."""
+"""Reading lists and single objects from a fake API server."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from webhook.client.wire import Page, PageMetadata, WatchFault
 
 
 async def listed_names(folder: Path, *answers: Any) -> tuple[list[str], list[dict[str, str]]]:
-    """The listed names, and the queries."""
+    """(the names in the list, the queries)."""
     lists = FakeApi()
     lists.lists = list(answers)
     async with RawTestServer(lists.handle) as server:
@@ -39,19 +39,19 @@ async def test_lists_are_read_in_pages(tmp_path: Path) -> None:
     ]
 
 
-async def test_an_empty_list_may_be_null(tmp_path: Path) -> None:
+async def test_list_with_null_items_is_empty(tmp_path: Path) -> None:
     assert await listed_names(tmp_path, answer('{"kind": "ThingList", "metadata": null, "items": null}')) == (
         [],
         [{"labelSelector": "a=b", "limit": "200"}],
     )
 
 
-async def test_a_list_that_breaks_off_is_no_list(tmp_path: Path) -> None:
+async def test_incomplete_list_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="too old"):
         await listed_names(tmp_path, page(thing("a"), token="t"), refused(410, "the continue parameter is too old"))
 
 
-async def test_a_list_without_end(tmp_path: Path) -> None:
+async def test_endless_list_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="a list without end"):
         await listed_names(tmp_path, page(thing("a"), token="t"))
 
@@ -65,12 +65,12 @@ async def test_a_list_without_end(tmp_path: Path) -> None:
         "hello",
     ],
 )
-async def test_what_is_no_list(tmp_path: Path, body: str) -> None:
+async def test_answer_that_is_not_a_list_is_an_error(tmp_path: Path, body: str) -> None:
     with pytest.raises(ClusterError, match=r"what answers at http://127\.0\.0\.1:\d+ is not an API server"):
         await listed_names(tmp_path, answer(body))
 
 
-async def test_a_single_object(tmp_path: Path) -> None:
+async def test_single_object_is_read(tmp_path: Path) -> None:
     with fake_api() as server:
         server.put("/api/v1/namespaces/team-a")
         server.refusals["GET", "/api/v1/namespaces/team-c"] = (403, "no")
@@ -90,7 +90,7 @@ NO_OBJECTS = ["", "hello", "<html>", "null", "[]", '"a"', b'{"a": "\xff"}', '{"a
 
 
 async def answered(folder: Path, body: str | bytes, ask: Any, **options: Any) -> Any:
-    """The result of `ask` with a client whose API server always gives this answer."""
+    """The result of `ask` with a client of an API server that always gives this answer."""
     api = FakeApi()
     api.lists = [answer(body, **options)]
     async with RawTestServer(api.handle) as server:
@@ -103,27 +103,27 @@ async def answered(folder: Path, body: str | bytes, ask: Any, **options: Any) ->
 
 @pytest.mark.parametrize("body", NO_OBJECTS)
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-async def test_an_answer_that_is_no_object_is_a_failed_call(tmp_path: Path, body: str | bytes, method: str) -> None:
-    """Callers treated it as an object without fields, or got an unexpected exception."""
+async def test_answer_that_is_not_an_object_is_an_error(tmp_path: Path, body: str | bytes, method: str) -> None:
+    """It must not be an object without fields, and no unexpected exception."""
     with pytest.raises(ClusterError, match=r"^what answers at http://127\.0\.0\.1:\d+ is not an API server$"):
         await answered(tmp_path, body, lambda client: client.request(method, "/api/v1/namespaces/team-a"))
 
 
 @pytest.mark.parametrize("body", NO_OBJECTS)
-async def test_a_refusal_needs_no_object(tmp_path: Path, body: str | bytes) -> None:
+async def test_error_without_a_body_has_its_status(tmp_path: Path, body: str | bytes) -> None:
     with pytest.raises(ApiError, match=r"rejected the request: no reason given \(502\)") as caught:
         await answered(tmp_path, body, lambda client: client.request("GET", "/version"), status=502)
     assert caught.value.status == 502
 
 
 @pytest.mark.parametrize("body", ["{}", '{"metadata": null}', '{"metadata": []}', '{"kind": "Status"}'])
-async def test_what_has_no_metadata_is_no_object_of_a_cluster(tmp_path: Path, body: str) -> None:
+async def test_object_without_metadata_is_an_error(tmp_path: Path, body: str) -> None:
     with pytest.raises(ClusterError, match=r"^what answers for /api/v1/namespaces/team-a is not an API server$"):
         await answered(tmp_path, body, lambda client: get(client, "/api/v1/namespaces/team-a"))
 
 
-async def test_an_answer_without_metadata_may_be_requested(tmp_path: Path) -> None:
-    """Such as the version, or the answer to a deletion."""
+async def test_request_accepts_an_answer_without_metadata(tmp_path: Path) -> None:
+    """For example the version, or the answer to a deletion."""
     assert await answered(tmp_path, "{}", lambda client: client.request("GET", "/version")) == {}
 
 
@@ -131,7 +131,7 @@ PATH = "/api/v1/things"
 
 
 class Fetch:
-    """Answers with these pages, in turn: (items, token of the next one)."""
+    """Returns these pages in order: (items, token of the next page)."""
 
     def __init__(self, *answers: tuple[list[str], str]) -> None:
         self.answers = list(answers)
@@ -147,7 +147,7 @@ async def items(fetch: Fetch, **query: str) -> list[str]:
     return [item async for each in pages(fetch, PATH, limit=2, **query) for item in each.items or ()]
 
 
-async def test_each_page_is_asked_for_with_the_token_of_the_one_before() -> None:
+async def test_page_is_requested_with_the_token_of_the_previous_page() -> None:
     fetch = Fetch((["a", "b"], "t/1="), (["c"], "t/2="), ([], ""))
     assert await items(fetch, labelSelector="a=b", fieldSelector="") == ["a", "b", "c"]
     query = {"limit": "2", "labelSelector": "a=b"}
@@ -158,29 +158,29 @@ async def test_each_page_is_asked_for_with_the_token_of_the_one_before() -> None
     ]
 
 
-async def test_a_page_is_handed_on_before_the_next_is_requested() -> None:
+async def test_page_is_returned_before_the_next_page_is_requested() -> None:
     fetch = Fetch((["a"], "t"), (["b"], ""))
     found = pages(fetch, PATH, limit=1)
     assert (await anext(found)).items == ["a"]
     assert len(fetch.asked) == 1
 
 
-async def test_a_token_that_comes_again_is_a_list_without_end() -> None:
+async def test_repeated_token_is_an_endless_list() -> None:
     with pytest.raises(WatchFault, match="garbage: a list without version or end"):
         await items(Fetch((["a"], "t"), (["b"], "t")))
 
 
-async def test_tokens_that_take_turns_are_a_list_without_end() -> None:
-    """They were followed forever, as fast as answers arrived."""
+async def test_alternating_tokens_are_an_endless_list() -> None:
+    """They must not be followed forever."""
     fetch = Fetch(*[(["a"], "t1"), (["b"], "t2")] * 50)
     with pytest.raises(WatchFault, match="garbage: a list without version or end"):
         await items(fetch)
     assert len(fetch.asked) == 3
 
 
-async def test_no_list_has_more_pages_than_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if each token is new."""
-    assert MAX_PAGES >= 50_000, "with the smallest pages too every cluster can be read"
+async def test_list_with_too_many_pages_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit also applies if each token is new."""
+    assert MAX_PAGES >= 50_000, "the limit is high enough for every cluster, even with the smallest pages"
     monkeypatch.setattr(paging, "MAX_PAGES", 50)
     fetch = Fetch(*((["a"], f"t{number}") for number in range(51)))
     with pytest.raises(WatchFault, match="garbage: a list of more than 50 pages"):
@@ -189,7 +189,7 @@ async def test_no_list_has_more_pages_than_can_be_read(monkeypatch: pytest.Monke
     assert len(await items(Fetch(*((["a"], f"t{number}") for number in range(49)), (["b"], "")))) == 50
 
 
-async def test_a_page_without_version_is_none_of_an_api_server() -> None:
+async def test_page_without_version_is_an_error() -> None:
     async with serving() as (api, connection):
         api.lists = [page(thing("a"), version="")]
         with pytest.raises(WatchFault, match="garbage: a list without version or end"):

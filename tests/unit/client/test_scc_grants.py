@@ -1,4 +1,4 @@
-"""Which SCCs accounts may use: the queries, how long answers are cached, and unknown answers."""
+"""Reading the SCCs of accounts: the queries, the cache, and missing answers."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ GROUPS = ["system:serviceaccounts", "system:serviceaccounts:team-a", "system:aut
 
 
 class Api:
-    """An API server that allows these SCCs."""
+    """An API server that allows the use of these SCCs."""
 
     def __init__(self, *allowed: str, error: Exception | None = None) -> None:
         self.allowed, self.error = allowed, error
@@ -39,9 +39,9 @@ def reader(api: Any, clock: Clock | None = None) -> GrantsReader:
     return GrantsReader(api, view(), now=clock or Clock())
 
 
-def names(found: SccGrants | None) -> set[str]:
-    assert found is not None
-    return {*found.constraints}
+def names(grants: SccGrants | None) -> set[str]:
+    assert grants is not None
+    return {*grants.constraints}
 
 
 async def test_each_scc_is_queried_with_the_groups_of_the_service_account() -> None:
@@ -55,7 +55,7 @@ async def test_each_scc_is_queried_with_the_groups_of_the_service_account() -> N
     assert {"user": KEY[1], "groups": GROUPS, "resourceAttributes": {**attributes, **where}} in api.specs
 
 
-async def test_lists_of_an_scc_count_without_a_question() -> None:
+async def test_accounts_listed_in_an_scc_are_not_queried() -> None:
     api, clock = Api(), Clock()
     grants = reader(api, clock)
     recycler = ("openshift-infra", "system:serviceaccount:openshift-infra:pv-recycler-controller")
@@ -68,22 +68,22 @@ async def test_answers_are_cached_for_some_seconds() -> None:
     clock = Clock()
     grants = reader(Api("restricted-v2"), clock)
     missing: set[tuple[str, str]] = set()
-    known = grants.over(NothingKnown(), missing)
-    assert known.get(SCC_GRANTS, KEY) is UNKNOWN
+    grants_view = grants.over(NothingKnown(), missing)
+    assert grants_view.get(SCC_GRANTS, KEY) is UNKNOWN
     assert missing == {KEY}
     await grants.read(missing)
-    assert known.get(SCC_GRANTS, KEY) == grants.cached(KEY)
+    assert grants_view.get(SCC_GRANTS, KEY) == grants.cached(KEY)
     clock.time += SCC_GRANTS_SECONDS
     assert grants.cached(KEY) is None
 
 
-async def test_account_stays_unknown_where_the_api_server_does_not_say() -> None:
+async def test_account_stays_unknown_without_an_answer() -> None:
     grants = reader(Api(error=ClusterError("it is away")))
     await grants.read([KEY])
     assert grants.cached(KEY) is None
 
 
-async def test_no_access_review_without_a_known_scc() -> None:
+async def test_no_access_review_without_sccs() -> None:
     api: Any = Api()
     grants = GrantsReader(api, NothingKnown())
     await grants.read([KEY])

@@ -1,4 +1,4 @@
-"""The watch protocol without faults, and its effects on readers and listeners."""
+"""Watches without faults: requests, records and listeners."""
 
 import asyncio
 from dataclasses import replace
@@ -21,7 +21,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.server.background import at_work
 
 
-async def test_lists_page_by_page_and_watches_from_the_first_page(world: World) -> None:
+async def test_watch_starts_at_the_version_of_the_first_page(world: World) -> None:
     world.api.lists = [
         page(thing("a"), thing("b"), version="7", token="t/1="),
         page(thing("c"), version="9"),
@@ -84,7 +84,7 @@ async def test_events_change_the_records(world: World) -> None:
     assert lists == [3]
 
 
-async def test_a_new_list_reports_only_the_differences(world: World) -> None:
+async def test_second_list_reports_only_differences(world: World) -> None:
     world.api.lists = [
         page(thing("a", size=1), thing("b", size=1), thing("c", size=1)),
         page(thing("a", size=1), thing("b", size=2), thing("d", size=1)),
@@ -98,7 +98,7 @@ async def test_a_new_list_reports_only_the_differences(world: World) -> None:
     assert sorted(changes[3:]) == [("b", 1, 2), ("c", 1, None), ("d", None, 1)]
 
 
-async def test_the_agreed_end_is_followed_at_once_by_a_watch_from_the_last_version(world: World) -> None:
+async def test_regular_end_is_followed_by_a_watch_from_the_last_version(world: World) -> None:
     watch = world.watch()
     passing = world.passing(watch, 250)
     world.api.watches = [
@@ -114,21 +114,21 @@ async def test_the_agreed_end_is_followed_at_once_by_a_watch_from_the_last_versi
     assert watch.reason == ""
 
 
-async def test_the_length_of_a_watch_is_drawn(world: World) -> None:
-    drawn = []
+async def test_length_of_a_watch_is_random(world: World) -> None:
+    ranges = []
 
     def uniform(low: float, high: float) -> float:
-        drawn.append((low, high))
+        ranges.append((low, high))
         return 251.7
 
     world.uniform = uniform
     world.start(world.watch())
     await world.until(lambda: len(world.api.requests) == 2)
-    assert drawn == [WATCH_SECONDS]
+    assert ranges == [WATCH_SECONDS]
     assert world.api.queries(watch=True)[0]["timeoutSeconds"] == "252"
 
 
-async def test_nothing_is_known_before_the_first_list_is_complete(world: World) -> None:
+async def test_records_are_unknown_before_the_first_list_is_complete(world: World) -> None:
     entered, go = asyncio.Event(), asyncio.Event()
 
     async def late(request: web.BaseRequest) -> web.StreamResponse:
@@ -147,12 +147,12 @@ async def test_nothing_is_known_before_the_first_list_is_complete(world: World) 
     assert (watch.get("a"), watch.get("x")) == (Thing("a", 0), ABSENT)
 
 
-async def test_age_counts_from_when_the_records_were_complete_and_old_ones_are_no_answer(world: World) -> None:
-    written = asyncio.Event()
+async def test_records_become_unknown_when_they_are_too_old(world: World) -> None:
+    requested = asyncio.Event()
     more = asyncio.Event()
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
-        written.set()
+        requested.set()
         await more.wait()
         return await stream(bookmark(8))(request)
 
@@ -161,7 +161,7 @@ async def test_age_counts_from_when_the_records_were_complete_and_old_ones_are_n
     watch = world.watch()
     assert watch.age == float("inf")
     world.start(watch)
-    await written.wait()
+    await requested.wait()
     assert watch.age == 0
     world.time.now += 300
     assert (watch.age, watch.get("a"), watch.stale) == (300, Thing("a", 0), True)
@@ -173,7 +173,7 @@ async def test_age_counts_from_when_the_records_were_complete_and_old_ones_are_n
     assert watch.get("a") == Thing("a", 0)
 
 
-async def test_a_server_that_agrees_to_a_watch_is_there_even_if_it_has_nothing_to_say(world: World) -> None:
+async def test_open_watch_without_events_keeps_the_records_up_to_date(world: World) -> None:
     watch = world.watch()
     world.api.lists = [page(thing("a"))]
     world.api.watches = [stream(then="end", meanwhile=world.passing(watch, 301)), stream()]
@@ -182,17 +182,17 @@ async def test_a_server_that_agrees_to_a_watch_is_there_even_if_it_has_nothing_t
     assert (watch.age, watch.get("a")) == (0, Thing("a", 0))
 
 
-async def test_a_watch_that_tells_nothing_for_long_is_checked_with_a_list(world: World) -> None:
+async def test_silent_watch_is_followed_by_a_list(world: World) -> None:
     watch = world.watch()
     world.api.watches = [stream(then="end", meanwhile=world.passing(watch, RELIST_AFTER / 2))]
     world.start(watch)
     await world.until(lambda: len(world.api.queries(watch=False)) == 3)
     assert world.time.sleeps == []
-    # 0 s, 300 s and 600 s, then the list; twice. Another one may have started since.
+    # Watches at 0 s, 300 s and 600 s, then a list, two times. A further watch may have started.
     assert ["watch" in request.query for request in world.api.requests][:9] == [False, True, True, True] * 2 + [False]
 
 
-async def test_an_unreadable_object_is_unknown_and_the_others_count(world: World) -> None:
+async def test_only_the_unreadable_object_is_unknown(world: World) -> None:
     world.api.lists = [page(thing("a", size="many"), thing("b", size=2))]
     world.api.watches = [
         stream(
@@ -205,12 +205,12 @@ async def test_an_unreadable_object_is_unknown_and_the_others_count(world: World
         )
     ]
     watch = world.watch()
-    seen: list[object] = []
-    watch.store.on_change(lambda key, *_: seen.append((key, watch.get("a"), watch.get("b"), watch.get("c"))))
+    changes: list[object] = []
+    watch.store.on_change(lambda key, *_: changes.append((key, watch.get("a"), watch.get("b"), watch.get("c"))))
     world.start(watch)
     await world.until(lambda: watch.events == 6)
     two, five = Thing("b", 2), Thing("a", 5)
-    assert seen == [("b", UNKNOWN, two, ABSENT), ("b", UNKNOWN, UNKNOWN, ABSENT), ("a", five, UNKNOWN, UNKNOWN)]
+    assert changes == [("b", UNKNOWN, two, ABSENT), ("b", UNKNOWN, UNKNOWN, ABSENT), ("a", five, UNKNOWN, UNKNOWN)]
     assert [watch.get(name) for name in "abc"] == [five, ABSENT, ABSENT]
     assert watch.reason == ""
     skipped = [(fields["name"], fields["error"]) for fields in world.log.events("object skipped")]
@@ -221,24 +221,24 @@ async def test_a_listener_that_raises_stops_neither_the_watch_nor_the_next_liste
     world.api.lists = [page(thing("a"))]
     world.api.watches = [stream(event("ADDED", "b", 8))]
     watch = world.watch()
-    told: list[str] = []
+    calls: list[str] = []
 
     def broken(*_: object) -> None:
         raise RuntimeError("secret")
 
     watch.store.on_change(broken)
-    watch.store.on_change(lambda key, *_: told.append(key))
+    watch.store.on_change(lambda key, *_: calls.append(key))
     watch.store.on_list(broken)
-    watch.store.on_list(lambda: told.append("list"))
+    watch.store.on_list(lambda: calls.append("list"))
     world.start(watch)
     await world.until(lambda: watch.events == 1)
-    assert told == ["a", "list", "b"]
+    assert calls == ["a", "list", "b"]
     errors = [fields["error"] for fields in world.log.events("listener failed")]
     assert len(errors) == 3
     assert all(error.startswith("RuntimeError at ") and "secret" not in error for error in errors)
 
 
-async def test_it_resumes_when_it_is_run_again(world: World) -> None:
+async def test_second_run_resumes_from_the_last_version(world: World) -> None:
     world.api.watches = [stream(bookmark(20)), stream()]
     watch = world.watch()
     first = world.start(watch)
@@ -253,7 +253,7 @@ async def test_it_resumes_when_it_is_run_again(world: World) -> None:
     assert world.api.queries(watch=True)[-1]["resourceVersion"] == "20"
 
 
-async def test_a_page_that_is_too_large_is_requested_again_with_fewer_objects(
+async def test_too_large_page_is_requested_again_with_fewer_objects(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "MAX_PAGE_BYTES", 10_000)
@@ -268,14 +268,14 @@ async def test_a_page_that_is_too_large_is_requested_again_with_fewer_objects(
     watch = world.watch(replace(THINGS, page=16))
     world.start(watch)
     await world.until(lambda: watch.synced)
-    asked = [(query["limit"], query.get("continue")) for query in world.api.queries(watch=False)]
-    assert asked == [("16", None), ("4", None), ("4", "t1"), ("1", "t1"), ("1", "t3")]
+    requested = [(query["limit"], query.get("continue")) for query in world.api.queries(watch=False)]
+    assert requested == [("16", None), ("4", None), ("4", "t1"), ("1", "t1"), ("1", "t3")]
     assert set(watch.store.records) == set("abe")
     assert (watch.restarts, world.time.sleeps) == ({}, [])
 
 
 class Lists:
-    """A connection whose lists raise these faults in turn and then return one page each. Watches are denied."""
+    """A connection whose lists raise these faults in order, and then return one page. Watches fail."""
 
     def __init__(self, *faults: FaultReason | None) -> None:
         self.faults = list(faults)
@@ -295,7 +295,7 @@ class Lists:
 
 
 async def limits(world: World, page: int, *faults: FaultReason | None) -> list[int]:
-    """The limits of the first ten lists."""
+    """The parameter `limit` of the first ten lists."""
     lists = Lists(*faults)
     watch = world.watch(replace(THINGS, page=page), lists)
     async with at_work(watch.run):
@@ -303,16 +303,16 @@ async def limits(world: World, page: int, *faults: FaultReason | None) -> list[i
     return lists.limits[:10]
 
 
-async def test_after_pages_that_do_not_come_they_are_smaller_but_not_for_good(world: World) -> None:
-    """After an outage each list had one object per page, until a restart."""
+async def test_pages_get_smaller_after_timeouts_and_larger_after_success(world: World) -> None:
+    """Otherwise lists would have one object per page after an outage, until a restart."""
     assert LEAST_PAGE == 16
     stalled = [FaultReason.STALLED] * 5
     assert await limits(world, 250, *stalled) == [250, 62, 16, 16, 16, 16, 32, 64, 128, 250]
-    assert await limits(world, 8, *stalled) == [8] * 10, "where the usual is less, it is not more"
+    assert await limits(world, 8, *stalled) == [8] * 10, "a smaller default page size is not increased"
 
 
-async def test_a_list_that_takes_longer_than_its_token_gets_larger_pages(world: World) -> None:
-    """It would never be complete."""
+async def test_pages_get_larger_after_an_expired_token(world: World) -> None:
+    """Otherwise the list would never be complete."""
     stalled, expired = [FaultReason.STALLED] * 3, [FaultReason.EXPIRED] * 2
     assert (await limits(world, 250, *stalled, *expired))[:7] == [250, 62, 16, 16, 32, 64, 128]
 
@@ -322,7 +322,7 @@ async def test_no_other_fault_makes_pages_smaller(world: World, reason: FaultRea
     assert await limits(world, 250, *[reason] * 3) == [250] * 10
 
 
-async def test_a_page_that_does_not_come_is_one_that_stalls(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_page_that_times_out_counts_as_stalled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "MAX_PAGE_SECONDS", 0.5)
     world.api.lists = [stream(), stream(), page(thing("a"))]
     watch = world.watch(replace(THINGS, page=128))
@@ -332,11 +332,11 @@ async def test_a_page_that_does_not_come_is_one_that_stalls(world: World, monkey
     assert watch.restarts == {FaultReason.STALLED: 2}
 
 
-async def test_others_go_on_while_a_large_page_is_decoded(world: World) -> None:
+async def test_other_tasks_run_while_a_large_page_is_decoded(world: World) -> None:
     world.api.lists = [page(*(thing(f"thing-{number}") for number in range(500)))]
     turns = 0
 
-    async def others() -> None:
+    async def other_task() -> None:
         nonlocal turns
         while not watch.synced:
             turns += bool(decoded)
@@ -349,12 +349,12 @@ async def test_others_go_on_while_a_large_page_is_decoded(world: World) -> None:
 
     watch = world.watch(Kind("things", THINGS.path, key=by_name, project=count))
     world.start(watch)
-    await others()
+    await other_task()
     assert len(decoded) == 500
     assert turns >= 500 // MAX_OBJECTS_AT_STRETCH
 
 
-def test_a_slice_has_few_objects_and_few_bytes() -> None:
+def test_slices_are_limited_in_objects_and_bytes() -> None:
     small, large = Raw(b"{}"), Raw(b" " * MAX_BYTES_AT_STRETCH)
     items = [small] * (MAX_OBJECTS_AT_STRETCH + 1) + [large, large, small]
     assert [len(some) for some in slices(items)] == [MAX_OBJECTS_AT_STRETCH, 2, 1, 1]

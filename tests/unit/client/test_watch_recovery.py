@@ -1,4 +1,4 @@
-"""The consequences of each fault of a watch: pauses, lists, and answers to readers in the meantime."""
+"""Faults of watches: the pauses and lists that follow, and the records in the meantime."""
 
 import asyncio
 from typing import Any
@@ -26,7 +26,7 @@ from webhook.client.wire import FaultReason
 from webhook.cluster.view import ABSENT, UNKNOWN
 
 
-async def test_waits_double_up_to_half_a_minute_and_begin_anew_after_a_steady_watch(world: World) -> None:
+async def test_waits_double_up_to_30_seconds_and_restart_after_a_steady_watch(world: World) -> None:
     watch = world.watch()
     world.api.watches = [
         *[refused(500)] * 7,
@@ -39,7 +39,7 @@ async def test_waits_double_up_to_half_a_minute_and_begin_anew_after_a_steady_wa
     assert world.time.sleeps[:11] == [1, 2, 4, 8, 16, 30, 30, 1, 2, 4, 8]
 
 
-async def test_waits_are_drawn_from_half_to_whole(world: World) -> None:
+async def test_wait_is_at_least_half_of_the_delay(world: World) -> None:
     world.uniform = lambda low, _: low
     world.api.lists = [refused(500)]
     await world.spend(world.watch(), 60)
@@ -47,7 +47,7 @@ async def test_waits_are_drawn_from_half_to_whole(world: World) -> None:
 
 
 @pytest.mark.parametrize("gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["HTTP", "event"])
-async def test_an_expired_version_is_replaced_by_a_list_and_the_old_records_serve_until_it_is_complete(
+async def test_old_records_are_used_until_the_list_after_an_expired_version_is_complete(
     world: World, gone: Any
 ) -> None:
     entered, go = asyncio.Event(), asyncio.Event()
@@ -72,14 +72,14 @@ async def test_an_expired_version_is_replaced_by_a_list_and_the_old_records_serv
 
 
 @pytest.mark.parametrize("gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["HTTP", "event"])
-async def test_after_an_outage_a_lost_version_is_listed_at_once(world: World, gone: Any) -> None:
-    """It waited for up to 30 s and admitted jobs by records from before the outage."""
+async def test_list_after_an_expired_version_does_not_wait(world: World, gone: Any) -> None:
+    """A pause of up to 30 s would mean that jobs are admitted by records from before the outage."""
     world.api.lists = [page(thing("a")), refused(500), page(thing("b")), page(thing("c"))]
     world.api.watches = [*[refused(503)] * 4, gone, *[gone] * 2, stream()]
     watch = world.watch()
     world.start(watch)
     await world.until(lambda: len(world.api.queries(watch=True)) == 8)
-    # Four failures; no pause before the list, but one after the list fails; a useless list is followed by a pause too.
+    # Four failures, no pause before the list, a pause after the failed list, and a pause after each useless list.
     assert world.time.sleeps == [1, 2, 4, 8, 30, 30, 30]
     assert ["watch" in request.query for request in world.api.requests] == [
         *[False, True, True, True, True, True],
@@ -90,16 +90,14 @@ async def test_after_an_outage_a_lost_version_is_listed_at_once(world: World, go
 @pytest.mark.parametrize(
     "failing",
     [
-        pytest.param(
-            (stream(error(410)), [page(thing("b"), token="2"), refused(500)]), id="lists of which a part comes"
-        ),
-        pytest.param((stream(error(500)), []), id="watches that begin with an error"),
-        pytest.param((stream(b"{\n"), []), id="watches that begin with nonsense"),
-        pytest.param((stream(then="abort"), []), id="watches that are cut at once"),
+        pytest.param((stream(error(410)), [page(thing("b"), token="2"), refused(500)]), id="incomplete lists"),
+        pytest.param((stream(error(500)), []), id="watches that start with an error"),
+        pytest.param((stream(b"{\n"), []), id="watches that start with invalid JSON"),
+        pytest.param((stream(then="abort"), []), id="watches that are cut immediately"),
     ],
 )
-async def test_an_answer_that_fails_does_not_make_the_records_younger(world: World, failing: Any) -> None:
-    """Each contact reset the age, so no alert on it could fire."""
+async def test_failed_answer_does_not_reset_the_age(world: World, failing: Any) -> None:
+    """Otherwise the alert on the age would never fire."""
     watches, lists = failing
     world.api.lists = [page(thing("a")), *lists * 50]
     world.api.watches = [watches]
@@ -110,7 +108,7 @@ async def test_an_answer_that_fails_does_not_make_the_records_younger(world: Wor
     assert watch.stale
 
 
-async def test_a_failed_list_leaves_the_records_and_their_unreadable_ones(world: World) -> None:
+async def test_failed_list_keeps_records_and_unreadable_objects(world: World) -> None:
     world.api.lists = [
         page(thing("a"), thing("b", size="x")),
         page(thing("c"), thing("b"), token="2"),
@@ -134,7 +132,7 @@ async def test_a_failed_list_leaves_the_records_and_their_unreadable_ones(world:
         stream(bookmark(8), b'{"type": ', then="end"),
     ],
 )
-async def test_after_other_faults_the_watch_goes_on_from_the_last_event(world: World, fault: Any) -> None:
+async def test_watch_resumes_from_the_last_event_after_other_faults(world: World, fault: Any) -> None:
     world.api.watches = [fault, stream(event("ADDED", "a", 9))]
     watch = world.watch()
     world.start(watch)
@@ -173,7 +171,7 @@ async def test_credentials_are_renewed_once_for_each_401() -> None:
         (answer("404 page not found\n", status=404, content_type="text/plain"), "not-found: HTTP 404"),
     ],
 )
-async def test_what_is_refused_is_unknown_and_found_when_it_is_allowed(world: World, fault: Any, reason: str) -> None:
+async def test_denied_kind_is_unknown_until_it_is_allowed(world: World, fault: Any, reason: str) -> None:
     world.api.lists = [*[fault] * 3, page(thing("a"))]
     watch = world.watch()
     states = []
@@ -199,7 +197,7 @@ async def test_what_is_refused_is_unknown_and_found_when_it_is_allowed(world: Wo
     assert len(world.log.events("watch recovered")) == 1
 
 
-async def test_a_kind_that_is_uninstalled_is_worth_a_warning(world: World) -> None:
+async def test_uninstalled_kind_is_logged_as_a_warning(world: World) -> None:
     world.api.lists = [page(thing("a")), refused(404, "gone")]
     world.api.watches = [refused(404, "gone")]
     watch = world.watch()
@@ -208,7 +206,7 @@ async def test_a_kind_that_is_uninstalled_is_worth_a_warning(world: World) -> No
     assert world.log.lines[0] == ("warning", "watch failed", {"kind": "things", "reason": "not-found: gone"})
 
 
-async def test_rights_that_are_taken_away_make_a_kind_unknown(world: World) -> None:
+async def test_kind_becomes_unknown_when_rights_are_removed(world: World) -> None:
     world.api.lists = [page(thing("a")), refused(403, "gone")]
     world.api.watches = [refused(403, "gone")]
     watch = world.watch()
@@ -223,11 +221,11 @@ async def test_rights_that_are_taken_away_make_a_kind_unknown(world: World) -> N
     a = Thing("a", 0)
     assert answers == [a, a, UNKNOWN, UNKNOWN]
     assert (watch.synced, watch.reason) == (False, "forbidden: gone")
-    assert len(world.api.queries(watch=True)) == 1  # from then on it lists first
+    assert len(world.api.queries(watch=True)) == 1  # after the denial, each attempt starts with a list
 
 
 @pytest.mark.parametrize("status", [403, 404])
-async def test_refusal_by_a_starting_server_is_retried(world: World, status: int) -> None:
+async def test_denial_by_a_starting_server_is_retried(world: World, status: int) -> None:
     watch = world.watch()
     moment = [refused(status)] * 2
     world.api.lists = [page(thing("a")), *moment[1:], page(thing("a")), *moment[1:], page(thing("a"))]
@@ -258,7 +256,7 @@ async def test_refusal_by_a_starting_server_is_retried(world: World, status: int
         (stream(error(429, "busy", details={"retryAfterSeconds": "x"})), 0),
     ],
 )
-async def test_the_server_says_when_to_come_again(world: World, fault: Any, least: float) -> None:
+async def test_retry_after_of_the_server_is_respected(world: World, fault: Any, least: float) -> None:
     world.uniform = lambda low, _: low
     world.api.watches = [fault]
     watch = world.watch()
@@ -267,7 +265,7 @@ async def test_the_server_says_when_to_come_again(world: World, fault: Any, leas
 
 
 @pytest.mark.parametrize("before", [[], [event("ADDED", "a", 9)], [b'{"type": "ADD']])
-async def test_a_watch_without_a_byte_is_given_up_and_resumed(before: list[Any]) -> None:
+async def test_stalled_watch_is_closed_and_resumed(before: list[Any]) -> None:
     async with serving(inactivity=0.1) as (api, link):
         world = World(api, link)
         api.watches = [stream(*before), stream(event("ADDED", "b", 10))]
@@ -280,7 +278,7 @@ async def test_a_watch_without_a_byte_is_given_up_and_resumed(before: list[Any])
     assert world.time.sleeps[0] == 1
 
 
-async def test_a_quiet_watch_is_resumed_at_once_and_is_no_fault() -> None:
+async def test_quiet_watch_is_resumed_without_a_fault() -> None:
     async with serving(inactivity=0.1) as (api, link):
         world = World(api, link)
         watch = world.watch()
@@ -293,7 +291,7 @@ async def test_a_quiet_watch_is_resumed_at_once_and_is_no_fault() -> None:
     assert world.log.lines == []
 
 
-async def test_a_list_without_an_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_list_without_an_answer_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "MAX_PAGE_SECONDS", 0.1)
     async with serving() as (api, link):
         world = World(api, link)
@@ -302,10 +300,10 @@ async def test_a_list_without_an_answer_is_given_up(monkeypatch: pytest.MonkeyPa
         task = world.start(watch)
         await world.until(lambda: watch.synced)
         task.cancel()
-    assert watch.restarts.keys() == {FaultReason.STALLED}  # on a busy machine there may be several
+    assert watch.restarts.keys() == {FaultReason.STALLED}  # on a busy machine the list may time out several times
 
 
-async def test_it_ends_when_it_is_cancelled(world: World) -> None:
+async def test_run_ends_when_it_is_cancelled(world: World) -> None:
     watch = world.watch()
     task = world.start(watch)
     await world.until(lambda: watch.synced)
@@ -314,7 +312,7 @@ async def test_it_ends_when_it_is_cancelled(world: World) -> None:
         await task
 
 
-async def test_a_fault_is_logged_when_it_begins_and_when_it_changes(world: World) -> None:
+async def test_fault_is_logged_when_it_starts_and_changes(world: World) -> None:
     world.api.lists = [refused(500, "a"), refused(500, "a"), refused(500, "b"), page(thing("a"))]
     watch = world.watch()
     world.start(watch)
@@ -327,7 +325,7 @@ async def test_a_fault_is_logged_when_it_begins_and_when_it_changes(world: World
 
 
 HTML = "<html>Bad gateway</html>"
-# In ten minutes: six quick attempts, then one in 15 to 30 s. A fault in a watch may cost a list with each attempt.
+# Attempts in ten minutes: six quick ones, then one every 15 to 30 s.
 SLOWEST, FASTEST = 24, 44
 
 
@@ -358,7 +356,9 @@ SLOWEST, FASTEST = 24, 44
     ids=lambda value: str(value) if isinstance(value, FaultReason) else "",
 )
 @pytest.mark.parametrize("only", ["watch", "list and watch"])
-async def test_no_fault_becomes_a_storm(world: World, fault: Any, reason: FaultReason, only: str, luck: float) -> None:
+async def test_faults_do_not_flood_the_server(
+    world: World, fault: Any, reason: FaultReason, only: str, luck: float
+) -> None:
     world.uniform = lambda low, high: low + luck * (high - low)
     world.api.watches = [fault]
     if only != "watch":
@@ -367,7 +367,7 @@ async def test_no_fault_becomes_a_storm(world: World, fault: Any, reason: FaultR
     await world.spend(watch, 600)
     attempts = len(world.time.sleeps)
     if reason is FaultReason.FORBIDDEN and only != "watch":
-        # Each is a line in the cluster's audit log, and rights rarely change.
+        # Each denial is a line in the cluster's audit log, and rights rarely change.
         assert attempts <= BELIEVED + 1 + 600 / (DENIED_DELAY / 2)
     else:
         assert SLOWEST <= attempts <= FASTEST
@@ -395,7 +395,9 @@ async def test_no_fault_becomes_a_storm(world: World, fault: Any, reason: FaultR
         ([b'{"type": "ADDED", "object": {"metadata'], FaultReason.CUT),
     ],
 )
-async def test_no_fault_in_an_open_watch_becomes_a_storm(world: World, lines: list[Any], reason: FaultReason) -> None:
+async def test_faults_in_an_open_watch_do_not_flood_the_server(
+    world: World, lines: list[Any], reason: FaultReason
+) -> None:
     world.api.watches = [stream(*lines, then="end")]
     watch = world.watch()
     await world.spend(watch, 600)
@@ -405,7 +407,7 @@ async def test_no_fault_in_an_open_watch_becomes_a_storm(world: World, lines: li
     assert watch.synced
 
 
-async def test_a_server_that_is_gone_is_not_besieged(world: World, unused_tcp_port: int) -> None:
+async def test_missing_server_is_not_flooded(world: World, unused_tcp_port: int) -> None:
     async with client(f"http://127.0.0.1:{unused_tcp_port}") as gone:
         watch = world.watch(connection=Connection(gone))
         await world.spend(watch, 600)
@@ -415,7 +417,7 @@ async def test_a_server_that_is_gone_is_not_besieged(world: World, unused_tcp_po
     assert not watch.synced
 
 
-async def test_watches_that_end_too_soon_are_slowed_down_even_with_events(world: World) -> None:
+async def test_watches_that_end_too_soon_are_slowed_down(world: World) -> None:
     world.api.watches = [stream(bookmark(8), then="end")]
     watch = world.watch()
     await world.spend(watch, 600)
@@ -426,7 +428,7 @@ async def test_watches_that_end_too_soon_are_slowed_down_even_with_events(world:
     assert world.log.lines == []
 
 
-async def test_a_list_that_never_ends_is_given_up(world: World) -> None:
+async def test_endless_list_is_aborted(world: World) -> None:
     world.api.lists = [page(thing("a"), token="again")]
     watch = world.watch()
     await world.spend(watch, 600)
@@ -436,7 +438,7 @@ async def test_a_list_that_never_ends_is_given_up(world: World) -> None:
 
 
 @pytest.mark.parametrize("listing", [page(version=""), page({"metadata": {"resourceVersion": "1"}})])
-async def test_a_list_that_cannot_be_used_is_none(world: World, listing: Any) -> None:
+async def test_list_without_version_or_items_is_garbage(world: World, listing: Any) -> None:
     world.api.lists = [listing]
     watch = world.watch()
     await world.spend(watch, 60)
@@ -453,7 +455,7 @@ async def test_items_may_be_null(world: World) -> None:
 
 
 @pytest.mark.parametrize(("limit", "watches"), [("MAX_LINE_BYTES", True), ("MAX_PAGE_BYTES", False)])
-async def test_what_has_no_bounds_is_cut_off(
+async def test_endless_answer_is_aborted(
     world: World, monkeypatch: pytest.MonkeyPatch, limit: str, watches: bool
 ) -> None:
     monkeypatch.setattr(connection, limit, 100_000)
@@ -467,7 +469,7 @@ async def test_what_has_no_bounds_is_cut_off(
     assert set(watch.restarts) == {FaultReason.GARBAGE if watches else FaultReason.TOO_LARGE}
 
 
-async def test_a_line_may_be_as_large_as_an_object_can_be(world: World) -> None:
+async def test_line_with_the_largest_object_is_read(world: World) -> None:
     world.api.watches = [stream(event("ADDED", "a", 8, data="\u0001" * 2**20))]
     watch = world.watch()
     world.start(watch)
@@ -475,7 +477,7 @@ async def test_a_line_may_be_as_large_as_an_object_can_be(world: World) -> None:
     assert watch.get("a") == Thing("a", 0)
 
 
-async def test_our_own_faults_do_not_end_it_either(world: World) -> None:
+async def test_internal_error_does_not_end_the_watch(world: World) -> None:
     def broken(_: object) -> str:
         raise LookupError("secret")
 
@@ -488,7 +490,7 @@ async def test_our_own_faults_do_not_end_it_either(world: World) -> None:
     assert not any("secret" in str(line) for line in world.log.lines)
 
 
-async def test_credentials_that_cannot_be_renewed_are_requested_again() -> None:
+async def test_failed_renewal_of_credentials_is_retried() -> None:
     async def renew() -> None:
         raise FileNotFoundError("/secret/token")
 

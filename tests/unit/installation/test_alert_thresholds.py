@@ -1,4 +1,4 @@
-"""The nearest values at which each alert fires and does not fire, computed by Prometheus' own promtool."""
+"""The thresholds of the alerts, tested with promtool of Prometheus."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ OF_CALLS = "apiserver_admission_webhook_admission_duration_seconds_bucket"
 
 
 class Case(NamedTuple):
-    """Series in the notation of promtool, a value for each minute."""
+    """Series in the notation of promtool, with a value per minute."""
 
     alert: str
     series: dict[str, str]
@@ -26,15 +26,13 @@ class Case(NamedTuple):
 
 
 def slow(each: str, soon: int, late: int) -> dict[str, str]:
-    """`each` calls a minute, of which `soon` take less than a second and `late` less than two."""
+    """Calls per minute: `each` in total, `soon` below a second, `late` below two seconds."""
     buckets = {"1": soon, "2": soon + late, "+Inf": soon + late}
     return {f'{OF_CALLS}{{{each},le="{bound}"}}': f"0+{count}x60" for bound, count in buckets.items()}
 
 
 def pairs(alert: str, series: str, *, above: str, below: str, minutes: int) -> list[Case]:
-    """The alert fires with the first values after `minutes`, not a minute earlier, and not with the second
-    values.
-    """
+    """Two cases of an alert. It fires with the values `above` after `minutes`, not earlier, and not with `below`."""
     return [
         Case(alert, {series: above}, minutes, fires=True),
         Case(alert, {series: above}, minutes - 2, fires=False),
@@ -172,9 +170,9 @@ CASES = [
             ("3700x60", 0, 31, True),
             ("3700x60", 0, 29, False),
             ("3500x60", 0, 50, False),
-            # Healthy if the audit takes that long.
+            # This is healthy if the audit takes so long.
             ("9000x60", 750, 50, False),
-            # No audit was ever complete.
+            # No audit has completed.
             ("Inf+0x60", 0, 31, True),
             ("Inf+0x10 20x50", 0, 50, False),
         )
@@ -183,7 +181,7 @@ CASES = [
     *(
         Case(alert, {f'{OURS}cert_expiry_timestamp_seconds{{cert="serving"}}': f"{end}x60"}, at, fires=fires)
         for alert, days in (("MPIJobWebhookCertificateExpires", 3), ("MPIJobWebhookCertificateExpired", 1))
-        # Time starts at 0 here.
+        # The time starts at 0.
         for end, at, fires in ((days * 86_400 + 60, 30, True), (days * 86_400 + 2 * 3600, 30, False))
     ),
     *pairs(
@@ -240,12 +238,12 @@ def groups() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("fires", [True, False])
-def test_each_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not(fires: bool) -> None:
+def test_each_alert_has_a_firing_and_a_silent_case(fires: bool) -> None:
     alerts = {rule["alert"] for group in groups() for rule in group["rules"]}
     assert {case.alert for case in CASES if case.fires is fires} == alerts
 
 
-def test_alerts_fire_when_they_should(tmp_path: Path) -> None:
+def test_alerts_fire_at_their_thresholds(tmp_path: Path) -> None:
     tests = [
         {
             "interval": "1m",

@@ -1,4 +1,4 @@
-"""Requests to the API server for the caBundles, and their rate."""
+"""Requests to the API server for the caBundles."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from webhook.installation.certificate_store import CRD, DENIED_PAUSE, Certificat
 
 
 class Api:
-    """Has no webhook configuration; requests for the CRD get `status`."""
+    """An API server without webhook configurations. Requests for the CRD fail with `status`."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -28,8 +28,8 @@ def test_ca_bundles_are_read_every_15_seconds() -> None:
     assert rotation(*lifetimes).interval == timedelta(seconds=15)
 
 
-@pytest.mark.parametrize(("status", "asked"), [(403, [1, 1, 2]), (404, [1, 2, 3])], ids=["no right", "not there"])
-async def test_missing_right_is_not_retried_in_every_pass(status: int, asked: list[int]) -> None:
+@pytest.mark.parametrize(("status", "requests"), [(403, [1, 1, 2]), (404, [1, 2, 3])], ids=["no right", "not there"])
+async def test_missing_right_is_not_retried_in_every_pass(status: int, requests: list[int]) -> None:
     now = 0.0
     api: Any = Api(status)
     store = CertificateStore(api, namespace="ns", secret="ca", service="web", clock=lambda: now)
@@ -37,4 +37,4 @@ async def test_missing_right_is_not_retried_in_every_pass(status: int, asked: li
     for now in (0.0, DENIED_PAUSE - 1, DENIED_PAUSE):  # noqa: B007 - the store's clock
         assert await store.read_bundles() == []
         counts.append(api.asked)
-    assert counts == asked
+    assert counts == requests

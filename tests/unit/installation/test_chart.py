@@ -6,17 +6,17 @@ from tools.chart import build
 from tools.chart.templating import Expression, Item, Key, template
 
 
-def test_no_file_is_missing_and_none_is_left_over() -> None:
+def test_chart_has_exactly_the_generated_files() -> None:
     there = {str(path.relative_to(build.CHART)) for path in build.CHART.rglob("*") if path.is_file()}
     assert there == build.files().keys()
 
 
 @pytest.mark.parametrize("name", sorted(build.files()))
-def test_each_file_is_as_the_manifests_are(name: str) -> None:
+def test_each_file_of_the_chart_matches_the_manifests(name: str) -> None:
     assert (build.CHART / name).read_text(encoding="utf-8") == build.files()[name], "run `make chart`"
 
 
-def test_conditions() -> None:
+def test_conditions_are_written_as_template_blocks() -> None:
     value = {
         "a": [1, Item({"b": "{{x}}"}, ".V")],
         Key("c", "not .V"): {},

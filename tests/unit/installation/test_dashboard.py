@@ -1,4 +1,4 @@
-"""The dashboards: their page names every panel, and every query is about metrics and labels that exist."""
+"""The dashboards: their page, their panels and their queries."""
 
 import re
 from itertools import pairwise
@@ -51,7 +51,7 @@ FOREIGN = {
 }
 METRIC = re.compile(r"\b(?:[a-z_]+:)?(?:mpijob|training_operator|apiserver|process|kube|container|DCGM)_[\w:]+")
 SCRAPED = {"pod", "instance"}
-"""Labels that everything has which is scraped by a ServiceMonitor."""
+"""Labels of all metrics that a ServiceMonitor scrapes."""
 
 
 def series(metric: Metric) -> dict[str, set[str]]:
@@ -89,30 +89,30 @@ def test_panels_have_their_own_ids_and_do_not_overlap(board: dict[str, Any]) -> 
         assert next_["y"] >= one["y"] + one["h"] or next_["x"] >= one["x"] + one["w"]
 
 
-def test_gpus_are_saved_by_the_rules_whose_jobs_would_not_have_run() -> None:
+def test_panel_of_saved_gpus_lists_the_right_rules() -> None:
     fails = "|".join(rule.id for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
     saved = [set(re.findall(r'rule([!=]~)"([^"]*)"', expr)) for expr in QUERIES if "rule=~" in expr or "rule!~" in expr]
     assert saved == [{("=~", fails)}, {("!~", fails)}], f"manifests/components/monitoring/dashboard.yaml: {fails}"
 
 
 @pytest.mark.parametrize("expr", [*QUERIES, *RULES])
-def test_queries_are_about_metrics_and_labels_that_exist(expr: str) -> None:
+def test_queries_use_existing_metrics_and_labels(expr: str) -> None:
     names = set(METRIC.findall(expr))
     assert names
     assert names <= KNOWN.keys()
     labels = {label for selector in re.findall(r"\{([^}]*)\}", expr) for label in re.findall(r"(\w+)[!=]", selector)}
-    made = set(re.findall(r'"(\w+)", "[^"]*", "\w*", "', expr))  # by label_replace
+    made = set(re.findall(r'"(\w+)", "[^"]*", "\w*", "', expr))  # labels that label_replace adds
     for label in (labels | grouped(expr)) - made:
         assert any(label in KNOWN[name] | SCRAPED for name in names), label
 
 
-def test_prometheus_can_read_every_query(tmp_path: Path) -> None:
+def test_every_query_is_valid_in_prometheus(tmp_path: Path) -> None:
     rules = [{"record": f"query_{number}", "expr": filled(expr, "5m")} for number, expr in enumerate(QUERIES)]
     promtool.check_rules([{"name": "dashboard", "rules": rules}], [], tmp_path)
 
 
-def test_bars_count_from_the_first_one_on_and_over_restarts(tmp_path: Path) -> None:
-    """For an existing series, a new one, one whose process restarted, and one that ended."""
+def test_bars_include_the_first_value_and_values_after_restarts(tmp_path: Path) -> None:
+    """The series are: an existing one, a new one, one whose process restarted, and one that ended."""
     series = {"stays": "5+0x30 5+1x10", "comes": "_x20 3+0x20", "again": "9+0x10 9+1x10 0+1x20", "goes": "7+0x20 8x5"}
     (expr,) = (query for query in QUERIES if "mpijob_webhook_deadline_events_total[" in query)
     counted = expr.replace("mpijob_webhook_deadline_events_total", "n_total").replace("outcome", "rule")
@@ -133,14 +133,14 @@ def test_bars_count_from_the_first_one_on_and_over_restarts(tmp_path: Path) -> N
     promtool.check_rules([], [test], tmp_path)
 
 
-def test_a_rate_looks_at_more_than_one_scrape() -> None:
+def test_range_of_a_rate_has_several_scrapes() -> None:
     """Grafana's `$__rate_interval` is four scrape intervals of the query, or of the data source by default."""
     (monitor,) = load_all((MANIFESTS / "components" / "monitoring" / "service-monitor.yaml").read_text())
     (interval,) = {endpoint["interval"] for endpoint in monitor["spec"]["endpoints"]}
     assert {target["interval"] for target in TARGETS} == {interval}
 
 
-def test_the_namespaces_to_choose_from_are_those_of_all_metrics_that_have_one() -> None:
+def test_namespace_variable_covers_all_metrics_with_a_namespace() -> None:
     (query,) = (each["query"] for each in boards()[0]["templating"]["list"] if each["name"] == "namespace")
     (names,) = re.findall(r'__name__=~"([^"]*)"', query)
     chosen = [metric for metric in (*JOB_METRICS, *AUDIT_METRICS) if re.fullmatch(names, metric.name)]
@@ -152,7 +152,7 @@ def test_the_namespaces_to_choose_from_are_those_of_all_metrics_that_have_one() 
     ]
 
 
-def test_legends_name_labels_that_the_answer_has() -> None:
+def test_legends_use_labels_of_their_query() -> None:
     for target in TARGETS:
         expr = target["expr"]
         named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
@@ -160,7 +160,7 @@ def test_legends_name_labels_that_the_answer_has() -> None:
         assert named <= (grouped(expr) or SCRAPED) | recorded, expr
 
 
-def test_a_panel_says_what_it_shows() -> None:
+def test_every_panel_has_a_description() -> None:
     titles = [panel["title"] for panel in panels()]
     assert len(titles) == len(set(titles))
     assert all(panel["description"].endswith(".") for panel in panels())

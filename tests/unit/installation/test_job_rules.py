@@ -1,4 +1,4 @@
-"""The recording rules that combine the replicas' job metrics, computed by Prometheus' own promtool."""
+"""The recording rules that combine the job metrics of replicas, tested with promtool of Prometheus."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from webhook.server.metrics import JOB_PREFIX
 
 CREATED = f"{JOB_PREFIX}created_total"
 RUNNING = f"{JOB_PREFIX}running"
-# Every replica counts all jobs, one each minute: after an hour the first is replaced by one that starts at 0.
+# Each replica counts all jobs, one per minute. After an hour the first replica is replaced by one that starts at 0.
 SERIES = {
     f'{CREATED}{{namespace="team-a",pod="first"}}': "100+1x60",
     f'{CREATED}{{namespace="team-a",pod="second"}}': "_x50 0+1x70",
@@ -28,7 +28,7 @@ def groups() -> list[dict[str, Any]]:
     return found
 
 
-def test_rules_are_about_metrics_that_exist() -> None:
+def test_recording_rules_use_existing_metrics() -> None:
     ours = {metric.name: set(metric.labels) for metric in JOB_METRICS}
     for rule in groups()[0]["rules"]:
         ((labels, name),) = re.findall(rf"^max by \((.+?)\) .*\b({JOB_PREFIX}\w+)", rule["expr"])
@@ -36,7 +36,7 @@ def test_rules_are_about_metrics_that_exist() -> None:
         assert rule["record"] not in ours
 
 
-def test_replicas_that_come_and_go_change_no_number(tmp_path: Path) -> None:
+def test_restarted_replicas_do_not_change_the_sums(tmp_path: Path) -> None:
     expected = [
         (f"{RUNNING}_total", f'{RUNNING}_total{{namespace="team-a"}}', 3),
         (f"round(avg_over_time({RATE}[90m]) * 5400)", '{namespace="team-a"}', 90),
@@ -53,7 +53,7 @@ def test_replicas_that_come_and_go_change_no_number(tmp_path: Path) -> None:
 
 
 def test_gpu_hours_are_the_sum_of_minutes(tmp_path: Path) -> None:
-    """Both replicas report all jobs, and one is replaced: 8 GPUs for an hour and 2 for half an hour are 9 hours."""
+    """Both replicas report all jobs, and one is replaced. 8 GPUs for an hour and 2 for half an hour are 9 hours."""
     of = f'{JOB_PREFIX}user_gpus_in_use{{namespace="team-a",user="alice",resource="nvidia.com/gpu"'
     series = {f'{of},pod="first"}}': "_x10 8x19 10x9 _x60", f'{of},pod="second"}}': "_x10 8x29 10x29 stale"}
     recorded = "namespace_user:training_operator_mpijob_gpus_in_use:max"
@@ -90,7 +90,7 @@ PODS = {
 ID = 'job_name="train",role="worker",worker_id="1"'
 
 
-def test_metrics_of_pods_are_found_by_owner(tmp_path: Path) -> None:
+def test_pod_metrics_are_joined_by_owner(tmp_path: Path) -> None:
     expected = {
         "mpijob_pod_info": {
             f"mpijob_pod_info{{{WORKER},{ID}}}": 1,

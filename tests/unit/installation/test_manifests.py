@@ -20,7 +20,7 @@ OVERLAYS = ("default", "cert-manager", "openshift")
 COMPONENTS = {path.name for path in (MANIFESTS / "components").iterdir()}
 # Metrics of the API server, https://kubernetes.io/docs/reference/instrumentation/metrics/
 FOREIGN = {
-    "mpijob_gpu_utilization",  # recorded
+    "mpijob_gpu_utilization",  # from recording rules
     "apiserver_admission_webhook_rejection_count",
     "apiserver_admission_webhook_fail_open_count",
     "apiserver_admission_webhook_admission_duration_seconds_bucket",
@@ -33,28 +33,28 @@ def documents(path: str) -> list[Any]:
 
 
 def deployment() -> Any:
-    (found,) = documents("base/deployment.yaml")
-    return found
+    (document,) = documents("base/deployment.yaml")
+    return document
 
 
 def arguments(component: str = "") -> list[str]:
-    """The container's arguments, with those that a component adds."""
-    found: list[str] = list(deployment()["spec"]["template"]["spec"]["containers"][0]["args"])
+    """The arguments of the container, with the arguments that a component adds."""
+    args: list[str] = list(deployment()["spec"]["template"]["spec"]["containers"][0]["args"])
     if component:
         patches = documents(f"components/{component}/kustomization.yaml")[0].get("patches", ())
         for patch in (each for each in patches if "patch" in each):
             operations = load_all(patch["patch"])[0]
-            found += [o["value"] for o in operations if o["path"].endswith("/args/-")]
-    return found
+            args += [o["value"] for o in operations if o["path"].endswith("/args/-")]
+    return args
 
 
 @pytest.mark.parametrize("name", sorted(manifests.files()))
-def test_the_generated_files_are_as_the_code_is(name: str) -> None:
+def test_generated_files_match_the_code(name: str) -> None:
     written = (MANIFESTS / name).read_text(encoding="utf-8")
     assert written == manifests.files()[name], "run `make manifests`"
 
 
-def test_everything_that_is_looked_at_may_be_read_and_nothing_else() -> None:
+def test_service_may_read_exactly_the_watched_resources() -> None:
     roles = [
         rule
         for role in documents("base/cluster-view.yaml")
@@ -65,7 +65,7 @@ def test_everything_that_is_looked_at_may_be_read_and_nothing_else() -> None:
             for plural in rule["resources"]
         ]
     ]
-    wanted = {
+    expected = {
         (
             resource.api_group,
             resource.plural,
@@ -74,13 +74,13 @@ def test_everything_that_is_looked_at_may_be_read_and_nothing_else() -> None:
         )
         for resource in watched_resources()
     }
-    assert set(roles) == wanted
-    assert len(roles) == len(wanted)
+    assert set(roles) == expected
+    assert len(roles) == len(expected)
     assert all("secrets" not in rule for rule in roles)
 
 
-def test_a_server_without_match_conditions_gets_the_form_that_fails_open() -> None:
-    """The component changes the installed configuration to the form that the code makes for such servers."""
+def test_legacy_component_matches_the_code_without_match_conditions() -> None:
+    """The component changes the configuration to what the code generates for servers without match conditions."""
     client_config = registration.by_service(PROGRAM, PROGRAM)
     legacy = registration.configurations(
         client_config, labels=manifests.PART_OF, policy_namespace=PROGRAM, match_conditions=False
@@ -103,7 +103,7 @@ def test_a_server_without_match_conditions_gets_the_form_that_fails_open() -> No
 
 
 @pytest.mark.parametrize("rights", components.COMPONENTS, ids=lambda rights: rights.component)
-def test_an_option_is_switched_on_by_the_component_that_brings_its_rights(rights: ComponentRights) -> None:
+def test_component_adds_an_option_and_its_rights(rights: ComponentRights) -> None:
     (kustomization,) = documents(f"components/{rights.component}/kustomization.yaml")
     assert rights.option in arguments(rights.component)
     assert rights.option not in arguments()
@@ -111,15 +111,15 @@ def test_an_option_is_switched_on_by_the_component_that_brings_its_rights(rights
 
 
 @pytest.mark.parametrize("component", ["", *sorted(COMPONENTS)])
-def test_the_command_line_is_one_that_the_command_takes(component: str) -> None:
-    """click itself parses it; only the work of `serve` is left out."""
+def test_command_line_is_valid(component: str) -> None:
+    """click parses the arguments, and `serve` is not run."""
     name, *flags = arguments(component)
     context = main.commands[name].make_context(name, list(flags))
     given = {parameter for parameter in context.params if context.get_parameter_source(parameter).name == "COMMANDLINE"}  # type: ignore[union-attr]
     assert len(given) == len(flags)
 
 
-def test_the_ports_are_the_ones_that_are_listened_on() -> None:
+def test_ports_match_the_command_line() -> None:
     command = main.commands["serve"]
     params = command.make_context("serve", arguments()[1:]).params
     container = deployment()["spec"]["template"]["spec"]["containers"][0]
@@ -133,7 +133,7 @@ def test_the_ports_are_the_ones_that_are_listened_on() -> None:
     assert called == {port["port"] for port in service["spec"]["ports"] if port["targetPort"] == "review"}
 
 
-def test_a_token_of_one_hour_and_ways_out_to_api_servers_only() -> None:
+def test_token_lasts_one_hour_and_egress_is_limited_to_api_servers() -> None:
     (volume,) = deployment()["spec"]["template"]["spec"]["volumes"]
     (token,) = [each["serviceAccountToken"] for each in volume["projected"]["sources"] if "serviceAccountToken" in each]
     assert token["expirationSeconds"] == 3600
@@ -143,7 +143,7 @@ def test_a_token_of_one_hour_and_ways_out_to_api_servers_only() -> None:
     assert {"Egress"} <= {*ours["spec"]["policyTypes"]} & {*others["spec"]["policyTypes"]}
 
 
-def test_a_drain_has_the_time_that_it_takes() -> None:
+def test_grace_period_is_longer_than_the_drain() -> None:
     params = main.commands["serve"].make_context("serve", arguments()[1:]).params
     pod = deployment()["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] >= params["drain_seconds"] + params["timeout"] + 10
@@ -159,7 +159,7 @@ def test_version_and_image_are_set_in_one_place() -> None:
         for path in MANIFESTS.rglob("*.yaml")
         if __version__ in re.findall(r"\d+\.\d+\.\d+", path.read_text(encoding="utf-8"))
     }
-    assert named - {"chart/Chart.yaml"} == {"base/kustomization.yaml"}, "that of the chart is written out of the code"
+    assert named - {"chart/Chart.yaml"} == {"base/kustomization.yaml"}, "the version of the chart is generated"
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -171,7 +171,7 @@ def test_every_optional_component_is_mentioned(overlay: str) -> None:
     assert optional <= named or "as in ../default" in text
 
 
-def test_no_overlay_registers_hooks_before_an_administrator_adds_them() -> None:
+def test_no_overlay_includes_the_hooks() -> None:
     registering = {
         path.relative_to(MANIFESTS).parts[:2]
         for path in (MANIFESTS / folder for folder in ("base", "overlays", "components"))
@@ -184,8 +184,8 @@ def test_no_overlay_registers_hooks_before_an_administrator_adds_them() -> None:
         assert not [each for each in chosen if "/hooks" in each]
 
 
-def test_filling_the_stock_of_keys_is_no_reason_for_more_replicas() -> None:
-    """Otherwise each new replica would fill its own stock and cause the next one."""
+def test_generating_spare_keys_does_not_trigger_autoscaling() -> None:
+    """Otherwise each new replica would generate spare keys too, and trigger the next replica."""
     (component,) = documents("components/hpa/kustomization.yaml")
     (rate,) = re.findall(r"--ssh-keys-rate=([\d.]+)", component["patches"][0]["patch"])
     (autoscaler,) = documents("components/hpa/autoscaler.yaml")
@@ -194,7 +194,7 @@ def test_filling_the_stock_of_keys_is_no_reason_for_more_replicas() -> None:
     assert float(rate) * half_a_core <= int(target.removesuffix("m")) / 4
 
 
-def test_alerts_are_on_metrics_that_exist() -> None:
+def test_alerts_use_existing_metrics() -> None:
     ours = {metric.name: set(metric.labels) for metric in (*METRICS, *AUDIT_METRICS)}
     (rule,) = documents("components/monitoring/alerts.yaml")
     alerts = [alert for group in rule["spec"]["groups"] for alert in group["rules"]]

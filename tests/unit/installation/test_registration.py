@@ -23,7 +23,7 @@ from webhook.server.service import StartError
 
 PREFIX = "/apis/admissionregistration.k8s.io/v1"
 MUTATING = f"{PREFIX}/mutatingwebhookconfigurations/{NAME}"
-# --register leaves it behind: it may contain policies.
+# --register does not remove the namespace, because it may contain policies.
 NAMESPACE = "/api/v1/namespaces/mpijob-webhook"
 VALIDATING = f"{PREFIX}/validatingwebhookconfigurations/{NAME}"
 OURS = {MADE_BY: BY_REGISTER}
@@ -36,7 +36,7 @@ WANTED = configurations(by_url("https://192.0.2.7:8443", b"CA"), labels=OURS, po
 # The complete objects are in manifests/components/hooks/webhooks.yaml and manifests/components/trainer/webhooks.yaml.
 
 
-def test_the_hooks_for_trainer_come_last_and_only_where_they_are_wanted():
+def test_trainer_hooks_come_last_and_only_with_the_option():
     client_config = by_url("https://192.0.2.7:8443", b"CA")
     _, plain = configurations(client_config, labels={}, policy_namespace="policies")
     _, validating = configurations(client_config, labels={}, policy_namespace="policies", options={"--trainer"})
@@ -47,7 +47,7 @@ def test_the_hooks_for_trainer_come_last_and_only_where_they_are_wanted():
     ] * 3
 
 
-def test_a_development_server_has_the_hooks_of_the_manifests_with_its_label():
+def test_development_server_has_the_hooks_of_the_manifests():
     installed = configurations(by_service("policies", "b"), labels={}, policy_namespace="policies")
     for ours, theirs in zip(WANTED, installed, strict=True):
         assert ours["metadata"]["labels"] == theirs["metadata"]["labels"] | OURS
@@ -63,7 +63,7 @@ def test_mutating_comes_before_kueue():
 
 
 def test_without_match_conditions_the_hook_for_secrets_fails_open():
-    """Otherwise a service that is down would block every Secret with an `app` label."""
+    """Otherwise every Secret with an `app` label would be blocked while the service is down."""
     ours = configurations(by_service("a", "b"), labels={}, policy_namespace="policies")[0]["webhooks"]
     older = configurations(by_service("a", "b"), labels={}, policy_namespace="policies", match_conditions=False)
     jobs, keys = older[0]["webhooks"]
@@ -73,7 +73,7 @@ def test_without_match_conditions_the_hook_for_secrets_fails_open():
     }
 
 
-def test_a_service_instead_of_a_url():
+def test_client_config_of_a_service():
     path = "/validate-mpijob"
     service = {"namespace": "training", "name": "webhook", "port": 443, "path": path}
     assert by_service("training", "webhook")(path) == {"service": service}
@@ -102,11 +102,11 @@ async def test_install_and_remove(api, registration):
     assert api.objects[MUTATING]["webhooks"] == WANTED[0]["webhooks"]
     await registration.remove()
     assert api.objects == {}
-    await registration.remove()  # a second time does nothing
+    await registration.remove()  # a second removal does nothing
     assert len([call for call in api.calls if call[0] == "DELETE"]) == 2
 
 
-async def test_what_an_earlier_run_left_is_replaced(api, registration):
+async def test_objects_of_an_earlier_run_are_replaced(api, registration):
     stale = api.put(VALIDATING, **OURS)
     await registration.install(WANTED)
     assert set(api.objects) == {MUTATING, VALIDATING}
@@ -115,7 +115,7 @@ async def test_what_an_earlier_run_left_is_replaced(api, registration):
 
 @pytest.mark.parametrize("path", [MUTATING, VALIDATING])
 @pytest.mark.parametrize("labels", [{}, {MADE_BY: "Helm"}])
-async def test_an_installation_is_never_touched(api, registration, path, labels):
+async def test_objects_of_an_installation_are_not_changed(api, registration, path, labels):
     api.put(path, **labels)
     before = dict(api.objects)
     with pytest.raises(ClusterError) as error:
@@ -130,14 +130,14 @@ async def test_an_installation_is_never_touched(api, registration, path, labels)
     assert {method for method, _ in api.calls} == {"GET"}
 
 
-async def test_a_half_done_installation_is_undone(api, registration):
+async def test_partial_installation_is_removed(api, registration):
     api.refusals["POST", VALIDATING.removesuffix(f"/{NAME}")] = (403, "you may not")
     with pytest.raises(ClusterError, match=r"rejected the request: you may not \(403\)$"):
         await registration.install(WANTED)
     assert api.objects == {}
 
 
-async def test_object_replaced_meanwhile_stays(api, registration):
+async def test_object_replaced_meanwhile_is_not_deleted(api, registration):
     await registration.install(WANTED)
     theirs = api.put(VALIDATING, **OURS)
     await registration.remove()
@@ -150,7 +150,7 @@ async def test_object_removed_meanwhile_is_not_an_error(api, registration):
     await registration.remove()
 
 
-async def test_one_that_cannot_be_removed_does_not_keep_the_other(api, registration):
+async def test_failed_removal_does_not_stop_the_other_removal(api, registration):
     await registration.install(WANTED)
     api.refusals["DELETE", VALIDATING] = (500, "etcd is gone")
     with pytest.raises(ClusterError) as error:
@@ -162,7 +162,7 @@ async def test_one_that_cannot_be_removed_does_not_keep_the_other(api, registrat
     )
 
 
-async def test_a_creation_whose_answer_was_lost_is_removed(api, registration, monkeypatch):
+async def test_object_is_removed_if_the_answer_to_its_creation_was_lost(api, registration, monkeypatch):
     real = registration._client.request
 
     async def lossy(method, path, body=None):
@@ -177,7 +177,7 @@ async def test_a_creation_whose_answer_was_lost_is_removed(api, registration, mo
     assert api.objects == {}
 
 
-async def test_an_installation_that_comes_in_between_is_not_touched(api, registration, monkeypatch):
+async def test_installation_made_meanwhile_is_not_changed(api, registration, monkeypatch):
     real = registration._client.request
 
     async def slow(method, path, body=None):
@@ -191,20 +191,20 @@ async def test_an_installation_that_comes_in_between_is_not_touched(api, registr
     assert set(api.objects) == {VALIDATING}
 
 
-async def test_a_removal_that_is_cancelled_goes_on(api, registration, monkeypatch):
+async def test_cancelled_removal_continues(api, registration, monkeypatch):
     await registration.install(WANTED)
     real = registration._client.request
-    asked = asyncio.Event()
+    requested = asyncio.Event()
     answer = asyncio.Event()
 
     async def slow(*args):
-        asked.set()
+        requested.set()
         await answer.wait()
         return await real(*args)
 
     monkeypatch.setattr(registration._client, "request", slow)
     closing = asyncio.create_task(registration.close())
-    await asked.wait()
+    await requested.wait()
     closing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await closing
@@ -214,17 +214,17 @@ async def test_a_removal_that_is_cancelled_goes_on(api, registration, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("minor", "known"), [("27", False), ("27+", False), ("28", True), ("28+", True), ("35", True), ("", False)]
+    ("minor", "supported"), [("27", False), ("27+", False), ("28", True), ("28+", True), ("35", True), ("", False)]
 )
-def test_match_conditions_are_used_where_the_server_knows_them(api, tmp_path, minor, known):
+def test_match_conditions_are_used_if_the_server_supports_them(api, tmp_path, minor, supported):
     api.minor = minor
     with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)):
         hook = api.objects[MUTATING]["webhooks"][1]
     assert hook["name"].startswith("ssh-keys.")
-    assert ("matchConditions" in hook, hook["failurePolicy"]) == (known, "Fail" if known else "Ignore")
+    assert ("matchConditions" in hook, hook["failurePolicy"]) == (supported, "Fail" if supported else "Ignore")
 
 
-async def test_a_server_that_does_not_say_its_version_is_an_old_one(registration, monkeypatch):
+async def test_server_without_version_has_no_match_conditions(registration, monkeypatch):
     async def nothing(*_):
         return {}
 
@@ -235,7 +235,7 @@ async def test_a_server_that_does_not_say_its_version_is_an_old_one(registration
 # As a part of the service
 
 
-def test_a_service_is_registered_while_it_runs(api, tmp_path):
+def test_service_is_registered_while_it_runs(api, tmp_path):
     with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)) as service:
         config = api.objects[MUTATING]["webhooks"][0]["clientConfig"]
         assert config["url"] == f"{service.service.url}/mutate-mpijob"
@@ -243,32 +243,32 @@ def test_a_service_is_registered_while_it_runs(api, tmp_path):
     assert set(api.objects) == {NAMESPACE}
 
 
-def test_the_configurations_go_before_the_service_does(api, tmp_path):
-    left = []
+def test_configurations_are_removed_before_the_service_stops(api, tmp_path):
+    remaining = []
 
     async def pause(_):
-        left.append(dict(api.objects))
+        remaining.append(dict(api.objects))
 
     with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)) as service:
         service.begin(service.service.drain(pause=pause)).result(30)
-    assert [set(objects) for objects in left] == [{NAMESPACE}]
+    assert [set(objects) for objects in remaining] == [{NAMESPACE}]
 
 
-def test_a_service_that_fails_leaves_nothing_behind(api, tmp_path):
-    seen = []
+def test_failed_service_removes_its_configurations(api, tmp_path):
+    registered = []
 
     def fail():
-        seen.extend(api.objects)
+        registered.extend(api.objects)
         raise RuntimeError("on purpose")
 
     settings = {"register": True, "kubeconfig": kubeconfig(tmp_path / "config", api.url)}
     with pytest.raises(RuntimeError, match="on purpose"), live(**settings):
         fail()
-    assert set(seen) == {NAMESPACE, MUTATING, VALIDATING}
+    assert set(registered) == {NAMESPACE, MUTATING, VALIDATING}
     assert set(api.objects) == {NAMESPACE}
 
 
-def test_left_behind_is_said(api, tmp_path):
+def test_configurations_left_behind_are_logged(api, tmp_path):
     with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)) as service:
         api.refusals["DELETE", MUTATING] = (500, "etcd is gone")
     (line,) = service.log("webhook configurations are left behind")
@@ -291,7 +291,7 @@ def test_left_behind_is_said(api, tmp_path):
         ({"clusters": [{"name": "c"}]}, ".*"),
     ],
 )
-def test_kubeconfigs_that_are_of_no_use(tmp_path, content, problem):
+def test_unusable_kubeconfig_is_an_error(tmp_path, content, problem):
     if isinstance(content, bytes):
         (tmp_path / "config").write_bytes(content)
     else:
@@ -301,14 +301,14 @@ def test_kubeconfigs_that_are_of_no_use(tmp_path, content, problem):
 
 
 def not_started(config):
-    """Why a service with this kubeconfig does not start, on one line."""
+    """The reason why a service with this kubeconfig does not start. It must be on one line."""
     with pytest.raises(StartError) as error, live(register=True, kubeconfig=config):
         pass
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
-def test_no_kubeconfig(tmp_path):
+def test_missing_kubeconfig_is_an_error(tmp_path):
     path = tmp_path / "none"
     assert not_started(path) == f"cannot read the kubeconfig {path}: No such file or directory"
 
@@ -321,11 +321,11 @@ def test_no_kubeconfig(tmp_path):
         ("ftp://127.0.0.1", "cannot reach the API server at ftp://127.0.0.1: that is not a URL"),
     ],
 )
-def test_no_api_server(tmp_path, server, problem):
+def test_unreachable_api_server_is_an_error(tmp_path, server, problem):
     assert not_started(kubeconfig(tmp_path / "config", server)) == problem
 
 
-def test_no_permission(api, tmp_path):
+def test_denied_registration_is_an_error(api, tmp_path):
     users = [{"name": "u", "user": {"token": "wrong"}}]
     refused = not_started(kubeconfig(tmp_path / "config", api.url, users=users))
     assert refused == f"the API server at {api.url} does not accept the credentials (401)"

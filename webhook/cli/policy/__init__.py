@@ -1,8 +1,7 @@
-"""The commands `mpijob-webhook policy ...`, one file a command: what administrators need to write a policy.
+"""The commands `mpijob-webhook policy ...`, with which administrators write, test and compare policies.
 
-`commands` is the group. The work of each command is in a module next to it, which is imported when the command runs:
-`audit` in `audit_report`, `diff` in `differences`, `effective` in `effective_values`, `new` in `configmap` and
-`first_test`, `replay` in `replay_report`, `schema` in `document_schema`, `test` in `suite` and `suite_run`, `validate`
-in `validation`. `documents` finds policies in files; `inputs` ends a command with unusable input. `webhook.policy`
-decides what a policy means, `admission` what happens to a job.
+Each command has a file, and `commands` is their group. The work is in other modules, which are imported when a command
+runs: `audit_report` for `audit`, `differences` for `diff`, `effective_values` for `effective`, `configmap` and
+`first_test` for `new`, `replay_report` for `replay`, `document_schema` for `schema`, `suite` and `suite_run` for
+`test`, and `validation` for `validate`.
 """

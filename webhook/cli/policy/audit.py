@@ -1,4 +1,4 @@
-"""The command `policy audit`: the jobs of a cluster that break its current policies."""
+"""The command `policy audit` lists the jobs of a cluster that break its policies."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -14,7 +14,7 @@ from webhook.server.clock import today
 
 @click.command()
 @about_new_policies
-@namespace_option("Judge the jobs of this namespace only. Default: of all.", default="")
+@namespace_option("Judge only the jobs of this namespace. Default: all namespaces.", default="")
 @OUTPUT
 def audit(
     *,
@@ -26,16 +26,17 @@ def audit(
     namespace: str,
     output: str,
 ) -> NoReturn:
-    """List the jobs that exist and break the policy.
+    """List the existing jobs that break the policies.
 
-    Every MPIJob that has not ended is judged as if it were submitted now, under the policies in force: the worst come
-    first, each with all faults and fixes. Nothing is changed, and existing jobs keep running whatever the policy says.
-    With --policy and --without the job is judged by the policies that would then be in force.
+    Every MPIJob that has not ended is judged as if it were submitted now. The jobs with the most rejections come first,
+    each with all faults and fixes. Nothing is changed, and existing jobs keep running.
 
-    A job's own use of a quota is not held against it. The user who submitted it is unknown: exemptions for users
-    are left out, and exemptions that a job requests by annotation are applied.
+    Jobs are judged by the policies of the cluster. --policy and --without show the result of a change to the policies.
 
-    It reads what you may read. With --namespace that is the jobs and objects of one namespace, and the policies.
+    A job's own use of a quota does not count against it. The user who submitted the job is unknown: exemptions for
+    users are ignored, and exemptions that the job requests by annotation are applied.
+
+    Only objects that you may read are used. With --namespace you need to read only one namespace and the policies.
 
     \b
     Examples:
@@ -46,15 +47,15 @@ def audit(
     \b
     Exit code:
       0  no job would be rejected
-      1  at least one would
+      1  at least one job would be rejected
       2  unusable input: a file, a policy in it or the cluster
     """
     from webhook.cli.policy import audit_report, inputs
 
-    given = inputs.policies(files)
-    known = inputs.cluster(cluster, access, policy_namespace, namespace=namespace, jobs=True)
-    layers = inputs.after(given, known, without)
-    with click.progressbar(known.jobs, label="judging", file=sys.stderr, hidden=not sys.stderr.isatty()) as jobs:
-        report = audit_report.audit(known, layers, jobs, namespace=namespace, today=today())
+    changes = inputs.policies(files)
+    world = inputs.cluster(cluster, access, policy_namespace, namespace=namespace, jobs=True)
+    layers = inputs.after(changes, world, without)
+    with click.progressbar(world.jobs, label="judging", file=sys.stderr, hidden=not sys.stderr.isatty()) as jobs:
+        report = audit_report.audit(world, layers, jobs, namespace=namespace, today=today())
     show(output, report.as_text(), report.as_json())
     sys.exit(REFUSED if report.refused else 0)

@@ -1,4 +1,4 @@
-"""The jobs of a cluster that break its policies, the worst first."""
+"""The report on jobs of a cluster that break policies."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,15 +19,15 @@ from webhook.policy.layers import Layer
 
 @dataclass(frozen=True, slots=True)
 class JobAudit:
-    """A job and the verdict of admission on it now."""
+    """An existing job, and the decision if it were submitted now."""
 
     namespace: str
     name: str
     decision: Decision
 
     @property
-    def badness(self) -> tuple[Any, ...]:
-        """For sorting, the worst first: by rejections, then by warnings, then by name."""
+    def order(self) -> tuple[Any, ...]:
+        """The sort key: most rejections first, then most warnings, then the name."""
         number = Counter(action for action, _ in self.decision.findings)
         denied, warned = number[Action.DENY], number[Action.WARN]
         return not denied, -denied, not warned, -warned, self.namespace, self.name
@@ -61,7 +61,7 @@ class JobAudit:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The outcome of an audit."""
+    """The result of an audit."""
 
     origin: str
     """The source of the policies."""
@@ -70,7 +70,7 @@ class AuditReport:
     total: int
     """Number of judged jobs."""
     breaking: Sequence[JobAudit]
-    """The jobs that break a rule, the worst first."""
+    """The jobs that break a rule, in the order of `JobAudit.order`."""
 
     @property
     def refused(self) -> int:
@@ -79,12 +79,12 @@ class AuditReport:
 
     @property
     def by_rule(self) -> dict[str, Counter[str]]:
-        """Number of jobs that break each rule, by action; the rule that rejects most comes first."""
-        found: dict[str, Counter[str]] = {}
+        """The number of jobs that break each rule, by action. The rule with the most rejections comes first."""
+        jobs: dict[str, Counter[str]] = {}
         for job in self.breaking:
             for rule, action in {(finding.rule, action) for action, finding in job.decision.findings}:
-                found.setdefault(rule, Counter())[action] += 1
-        return dict(sorted(found.items(), key=lambda each: (-each[1][Action.DENY], -each[1].total(), each[0])))
+                jobs.setdefault(rule, Counter())[action] += 1
+        return dict(sorted(jobs.items(), key=lambda each: (-each[1][Action.DENY], -each[1].total(), each[0])))
 
     def as_text(self) -> Iterator[str]:
         names = ", ".join(layer.name for layer in self.policies) or "the built-in defaults"
@@ -102,8 +102,8 @@ class AuditReport:
         if not self.breaking:
             yield f"{counted(self.total, 'job')}, {good('none needs attention')}"
             return
-        told = f"{self.refused} would be rejected, {rest} would only be reported, "
-        yield f"{counted(self.total, 'job')}: {told}{self.total - len(self.breaking)} valid"
+        breaking = f"{self.refused} would be rejected, {rest} would only be reported, "
+        yield f"{counted(self.total, 'job')}: {breaking}{self.total - len(self.breaking)} valid"
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -120,7 +120,7 @@ class AuditReport:
 def audit(
     world: JobWorld, policies: Sequence[Layer], jobs: Iterable[bytes], *, namespace: str = "", today: date
 ) -> AuditReport:
-    """Judge the stored `jobs` of `namespace`, or of all, by `policies`; jobs that have ended are left out."""
+    """Judge the stored `jobs` of `namespace`, or of all namespaces, by `policies`. Ended jobs are left out."""
     in_force, view = PolicySet(policies), WithoutJobs(world.cluster)
     total, breaking = 0, []
     for data in jobs:
@@ -135,4 +135,4 @@ def audit(
         job = JobAudit(request.namespace, request.name, decision)
         if any(job.decision.findings):
             breaking.append(job)
-    return AuditReport(world.origin, policies, total, sorted(breaking, key=lambda each: each.badness))
+    return AuditReport(world.origin, policies, total, sorted(breaking, key=lambda each: each.order))

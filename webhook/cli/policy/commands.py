@@ -1,4 +1,4 @@
-"""The commands `mpijob-webhook policy ...`: their group, each in a file of its name."""
+"""The group of the commands `mpijob-webhook policy ...`."""
 
 from typing import Final
 
@@ -21,8 +21,8 @@ COMMANDS: Final = (audit, diff, effective, init, new, replay, schema, test, vali
 def policy() -> None:
     """Write, check, test, compare and show policies.
 
-    A FILE holds policy documents (kind MPIJobPolicy) as they are, or ConfigMaps with one under data["policy.yaml"]. It
-    may hold several, be a directory (its .yaml, .yml and .json files), or be - for standard input.
+    A FILE contains policy documents (kind MPIJobPolicy), or ConfigMaps with such a document in data["policy.yaml"]. It
+    can also be a directory (its .yaml, .yml and .json files), or - for standard input.
 
     \b
     Examples:
@@ -36,7 +36,7 @@ def policy() -> None:
 
     \b
     Exit code:
-      0  done, without problems
+      0  no problem was found
       1  a broken policy, a failed test, a difference, or a job that would be denied: see each command
       2  unusable input: a file, the cluster or an option
     """

@@ -1,4 +1,4 @@
-"""A policy document in a complete ConfigMap."""
+"""Writes a policy as a ConfigMap."""
 
 import re
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ from webhook.policy import store
 from webhook.policy.document import API_VERSION, KIND, PolicyError
 from webhook.policy.in_force import policy_model
 
-# One condition of a selector of kubectl
-# (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors).
+# The conditions of a kubectl selector:
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
 _EQUAL: Final = re.compile(r"([^\s=!,()]+)\s*(==?|!=)\s*([^\s=!,()]*)")
 _AMONG: Final = re.compile(r"([^\s=!,()]+)\s+(in|notin)\s*\(([^()]*)\)")
-_THERE: Final = re.compile(r"(!?)\s*([^\s=!,()]+)")
+_EXISTS: Final = re.compile(r"(!?)\s*([^\s=!,()]+)")
 _COMMA: Final = re.compile(r",(?![^(]*\))")
 
 
@@ -32,16 +32,16 @@ def text(
     inject_only: str | None,
     settings: Iterable[str] = (),
 ) -> str:
-    """The ConfigMap in YAML; ValueError or PolicyError if that is not possible.
+    """The ConfigMap in YAML. ValueError or PolicyError if an option is invalid.
 
-    Each of the `settings` is a path and a value: rules.worker-count.max=8.
+    `settings` are written as PATH=VALUE, such as rules.worker-count.max=8.
     """
-    for what, given, problem in (
+    for option, value, problem in (
         ("the name", name, names.dns_1123_subdomain_problem(name)),
         ("--policy-namespace", namespace, names.dns_1123_label_problem(namespace)),
     ):
         if problem:
-            raise ValueError(f'{what} "{given[:63]}" {problem}')
+            raise ValueError(f'{option} "{value[:63]}" {problem}')
     changes: dict[str, Any] = {
         "priority": priority,
         "namespaces": None if selector is None else selector_of(selector),
@@ -50,13 +50,13 @@ def text(
         if inject_only is None
         else [part.strip() for part in inject_only.split(",") if part.strip()],
     }
-    written = {**_start(source), **{key: value for key, value in changes.items() if value is not None}}
+    fields = {**_start(source), **{key: value for key, value in changes.items() if value is not None}}
     for setting in settings:
-        _set(written, setting)
-    document = yaml.dump({"apiVersion": API_VERSION, "kind": KIND, **written})
+        _set(fields, setting)
+    document = yaml.dump({"apiVersion": API_VERSION, "kind": KIND, **fields})
     try:
         store.read(document, policy_model())
-    except PolicyError as error:  # its lines are those of a text that no user sees
+    except PolicyError as error:  # the user does not see the text that these line numbers are for
         raise PolicyError(*(replace(fault, line=None) for fault in error.faults)) from None
     head = yaml.dump(
         {
@@ -68,63 +68,63 @@ def text(
     return f"{head}data:\n  {store.KEY}: |\n{indent(document, '    ')}"
 
 
-def _set(written: dict[str, Any], setting: str) -> None:
+def _set(fields: dict[str, Any], setting: str) -> None:
     path, equals, value = setting.partition("=")
     try:
         if not equals:
-            raise ValueError("is not PATH=VALUE, as rules.worker-count.max=8")
+            raise ValueError("is not PATH=VALUE, such as rules.worker-count.max=8")
         values = yaml.load_all(value)
-        job_fields.put(written, path.strip(), values[0] if values else None)
+        job_fields.put(fields, path.strip(), values[0] if values else None)
     except ValueError as error:
         raise ValueError(f"--set {setting}: {error}") from None
 
 
-def selector_of(given: str) -> dict[str, Any] | None:
-    """The label selector that kubectl would take; None for an empty one, which selects everything."""
-    expressions = [_expression(part.strip()) for part in _COMMA.split(given)] if given.strip() else []
+def selector_of(option: str) -> dict[str, Any] | None:
+    """Parse the selector syntax of kubectl. None for an empty selector, which selects everything."""
+    expressions = [_expression(part.strip()) for part in _COMMA.split(option)] if option.strip() else []
     equal = {each["key"]: each["values"][0] for each in expressions if each["operator"] == "="}
-    others = [each for each in expressions if each["operator"] != "="]
-    if len(equal) + len(others) < len(expressions):
+    unequal = [each for each in expressions if each["operator"] != "="]
+    if len(equal) + len(unequal) < len(expressions):
         raise ValueError("--selector: one label cannot have two values")
-    found = {**({"matchLabels": equal} if equal else {}), **({"matchExpressions": others} if others else {})}
+    selector = {**({"matchLabels": equal} if equal else {}), **({"matchExpressions": unequal} if unequal else {})}
     try:
-        Selector.parse(found)
+        Selector.parse(selector)
     except ValueError as error:
         raise ValueError(f"--selector: {error}") from None
-    return found or None
+    return selector or None
 
 
 def labels_of(selector: dict[str, Any] | None) -> dict[str, str]:
-    """Labels of a namespace that the selector selects."""
-    found = {key: str(value) for key, value in ((selector or {}).get("matchLabels") or {}).items()}
-    for each in (selector or {}).get("matchExpressions") or ():
-        if each["operator"] == "In":
-            found.setdefault(each["key"], str(each["values"][0]))
-        elif each["operator"] == "Exists":
-            found.setdefault(each["key"], "true")
-    return found
+    """Labels of a namespace that the selector would select."""
+    labels = {key: str(value) for key, value in ((selector or {}).get("matchLabels") or {}).items()}
+    for condition in (selector or {}).get("matchExpressions") or ():
+        if condition["operator"] == "In":
+            labels.setdefault(condition["key"], str(condition["values"][0]))
+        elif condition["operator"] == "Exists":
+            labels.setdefault(condition["key"], "true")
+    return labels
 
 
 def _expression(part: str) -> dict[str, Any]:
-    if found := _EQUAL.fullmatch(part):
-        key, operator, value = found.groups()
+    if match := _EQUAL.fullmatch(part):
+        key, operator, value = match.groups()
         return {"key": key, "operator": "NotIn" if operator == "!=" else "=", "values": [value]}
-    if found := _AMONG.fullmatch(part):
-        key, operator, values = found.groups()
+    if match := _AMONG.fullmatch(part):
+        key, operator, values = match.groups()
         among = [value.strip() for value in values.split(",")]
         return {"key": key, "operator": "In" if operator == "in" else "NotIn", "values": among}
-    if found := _THERE.fullmatch(part):
-        return {"key": found[2], "operator": "DoesNotExist" if found[1] else "Exists"}
+    if match := _EXISTS.fullmatch(part):
+        return {"key": match[2], "operator": "DoesNotExist" if match[1] else "Exists"}
     shown = f'"{part[:63]}"' if part else "an empty condition"
     raise ValueError(f"--selector: {shown} is not key=value, key!=value, key in (a,b), key notin (a,b), key or !key")
 
 
 def _start(source: str | None) -> dict[str, Any]:
-    """The settings of the file's only policy."""
+    """The fields of the only policy in the file `source`."""
     if source is None:
         return {}
-    found = inputs.policies([source])
-    if len(found.layers) != 1:
-        raise ValueError(f"{source} has {len(found.layers)} policies, and --from takes one")
-    document = found.layers[0].document.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    layers = inputs.policies([source]).layers
+    if len(layers) != 1:
+        raise ValueError(f"{source} has {len(layers)} policies, and --from takes one")
+    document = layers[0].document.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {key: value for key, value in document.items() if key not in {"apiVersion", "kind"}}

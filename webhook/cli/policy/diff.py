@@ -1,4 +1,4 @@
-"""The command `policy diff`: the differences of two policies, or two sets of them."""
+"""The command `policy diff` shows the differences between two policies, or two sets of policies."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -17,8 +17,8 @@ from webhook.server.clock import today
 def diff(old: str, new: str, output: str) -> NoReturn:
     """Show what changes from OLD to NEW, value by value.
 
-    Both are files or directories. One document is compared with one; several are compared by name: that of the
-    ConfigMap, else of the file.
+    OLD and NEW are files or directories. If both have a single policy, the two are compared. Otherwise policies of the
+    same name are compared. The name is that of the ConfigMap, or of the file if there is no ConfigMap.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The differences of two policies, or two sets of them, value by value."""
+"""The differences between two policies, or two sets of policies, value by value."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from webhook.policy.in_force import policy_model
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a document, or the built-in default."""
+    """A value that a document sets, or the built-in default (`is_set` is false)."""
 
     value: Any
     is_set: bool
@@ -28,7 +28,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The changes in one document; `what` is "changes", "comes" or "goes"."""
+    """The changes in one document. `what` is "changes", "comes" (a new document) or "goes" (a removed document)."""
 
     name: str
     what: str
@@ -59,7 +59,10 @@ class Change:
 
 
 def differences(old: Sequence[PolicyFile], new: Sequence[PolicyFile]) -> list[Change]:
-    """The changes from `old` to `new`, all of which are valid; one document is compared with one, several by name."""
+    """The changes from `old` to `new`. All documents must be valid.
+
+    If both sides have one document, the two are compared. Otherwise documents of the same name are compared.
+    """
     before, after = _by_name(old), _by_name(new)
     if len(before) == len(after) == 1:
         (old_name,), (new_name,) = before, after
@@ -67,10 +70,10 @@ def differences(old: Sequence[PolicyFile], new: Sequence[PolicyFile]) -> list[Ch
         before, after = {name: before[old_name]}, {name: after[new_name]}
     changes = []
     for name in sorted(before.keys() | after.keys()):
-        what = "comes" if name not in before else "goes" if name not in after else "changes"
+        kind = "comes" if name not in before else "goes" if name not in after else "changes"
         empty = policy_model()()
-        change = _change(name, what, before.get(name, empty), after.get(name, empty))
-        if what != "changes" or change.values or change.exemptions_gone or change.exemptions_new:
+        change = _change(name, kind, before.get(name, empty), after.get(name, empty))
+        if kind != "changes" or change.values or change.exemptions_gone or change.exemptions_new:
             changes.append(change)
     return changes
 
@@ -83,7 +86,7 @@ def _by_name(policies: Sequence[PolicyFile]) -> dict[str, PolicyDocument]:
     }
 
 
-def _change(name: str, what: str, old: PolicyDocument, new: PolicyDocument) -> Change:
+def _change(name: str, kind: str, old: PolicyDocument, new: PolicyDocument) -> Change:
     before, after = _values(old), _values(new)
     unset = {path: Value(value, is_set=False) for path, value in _leaves(policy_model()())}
     values = [
@@ -93,7 +96,7 @@ def _change(name: str, what: str, old: PolicyDocument, new: PolicyDocument) -> C
     ]
     return Change(
         name,
-        what,
+        kind,
         values,
         [exemption for exemption in old.exemptions if exemption not in new.exemptions],
         [exemption for exemption in new.exemptions if exemption not in old.exemptions],
@@ -101,7 +104,7 @@ def _change(name: str, what: str, old: PolicyDocument, new: PolicyDocument) -> C
 
 
 def _values(document: PolicyDocument) -> dict[str, Value]:
-    """The values of the document; selector and priority always have one."""
+    """The values that the document sets. Selector and priority count as set."""
     own = {"priority": document.priority, "namespaces": document.namespaces}
     return {path: Value(value, is_set=True) for path, value in (*own.items(), *layers.leaves(layers.written(document)))}
 

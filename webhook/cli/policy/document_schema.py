@@ -1,6 +1,4 @@
-"""The description of policy documents: a JSON Schema for editors, the accepted values of a field, and a first
-document.
-"""
+"""The JSON Schema of policy documents, the accepted values of a field, and a document with all defaults."""
 
 import json
 import re
@@ -29,20 +27,20 @@ ID_OF_TESTS: Final = "https://policy.training.openshift.io/v1/mpijobpolicytest.s
 COMMENT_WIDTH: Final = 100
 
 HEADER: Final = f"""\
-# What is enforced for MPIJobs and injected into them; here every setting has its default.
-# Keep what you change and delete the rest: every setting here wins over documents of lower priority.
-# `{PROGRAM} policy validate FILE` checks it, `{PROGRAM} explain NAME` explains a rule or an injection.
+# A policy for MPIJobs: the rules that check jobs, and the injections. Here every setting has its default.
+# Keep only the settings that you change: every setting in this file overrides documents of lower priority.
+# `{PROGRAM} policy validate FILE` checks the file, `{PROGRAM} explain NAME` explains a rule or an injection.
 """
-# A mapping that is not only described as a mapping of text to something.
-_SAYS_NOTHING: Final = re.compile(r"\bmapping\b(?! of)")
+# "mapping" alone does not help the reader of a comment. "mapping of text to ..." does.
+_UNHELPFUL: Final = re.compile(r"\bmapping\b(?! of)")
 _SELECTOR, EXAMPLES = yaml.load_all(get_data(__package__, "policy_schema.yaml") or b"")
 
 
 @cache
 def json_schema() -> dict[str, Any]:
-    """The document's JSON Schema (draft 2020-12). It must not be changed.
+    """The JSON Schema of policy documents (draft 2020-12). It is cached, so callers must not change it.
 
-    pydantic's own has a `$defs` entry named after the module of each rule: those are inlined.
+    pydantic writes a `$defs` entry named after the module of each rule. These entries are inlined.
     """
     schema = policy_model().model_json_schema()
     definitions = schema.pop("$defs")
@@ -67,41 +65,41 @@ def json_schema() -> dict[str, Any]:
 
 
 def schema_of_tests() -> dict[str, Any]:
-    """The JSON Schema of files of tests."""
+    """The JSON Schema of policy tests (kind MPIJobPolicyTest)."""
     bare: dict[str, Any] = _everywhere(_without_title, SuiteDocument.model_json_schema())
     return {"$schema": DIALECT, "$id": ID_OF_TESTS, "title": TEST_KIND} | bare
 
 
 def _entry(schema: Mapping[str, Any], definitions: Mapping[str, Any], entry: Rule | Injection) -> dict[str, Any]:
-    """The settings of a rule or an injection."""
+    """The schema of the settings of a rule or an injection."""
     return _inlined(schema, definitions) | {"description": entry.documentation[0]}
 
 
 def accepted(field: str) -> str:
-    """The accepted values of a field of a document, in words; empty if there is nothing to say.
+    """The accepted values of a field of a policy, in words; empty for a field with fields of its own.
 
-    `field` is a path as in `PolicyFault`. If a part of it is not a setting, these are the existing settings instead.
+    `field` is a path like in `PolicyFault`. If a part of the path does not exist, return the names that exist there.
     """
     schema = json_schema()
     definitions = schema["$defs"]
     node: Mapping[str, Any] = schema
     for part in re.findall(r"[^.\[\]]+", field):
         node = _structure(resolved(node, definitions), definitions)
-        known = node.get("properties", {})
-        if part in known:
-            node = known[part]
+        properties = node.get("properties", {})
+        if part in properties:
+            node = properties[part]
         elif "items" in node:
             node = node["items"]
-        elif known:
-            return ", ".join(known)
+        elif properties:
+            return ", ".join(properties)
         else:
-            break  # a key that the author chose
+            break  # any key is valid here
     node = resolved(node, definitions)
     return "" if "properties" in node else in_words(node, definitions)
 
 
 def starting_document() -> str:
-    """A document in YAML with every setting at its default, with its meaning and its accepted values."""
+    """A document in YAML with every setting at its default. Comments have the meaning and the accepted values."""
     values = {**policy_model()().model_dump(mode="json", by_alias=True), "apiVersion": API_VERSION, "kind": KIND}
     text = yaml.dump(values)
     at = yaml.lines(text)
@@ -110,14 +108,14 @@ def starting_document() -> str:
     for number, row in enumerate(text.splitlines(), start=1):
         if number in before:
             path, comment = before[number]
-            rows += [""] if len(path) < 3 else []  # between settings of the document, rules and injections
+            rows += [""] if len(path) < 3 else []  # an empty line before each top-level setting, rule and injection
             rows += ["  " * (len(path) - 1) + f"# {line}" for line in comment]
         rows.append(row)
     return "\n".join(rows) + "\n"
 
 
 def _comments(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Iterator[str]]]:
-    """(path, lines) of each setting that can be changed."""
+    """(path, lines of the comment) of each setting that can be changed."""
     definitions = json_schema()["$defs"]
     for name, field in schema["properties"].items():
         inner = resolved(field, definitions)
@@ -129,7 +127,7 @@ def _comments(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tupl
 
 def _comment(field: Mapping[str, Any], words: str) -> Iterator[str]:
     text: str = field.get("description", "")
-    value = f"Value: {words}." if words not in text and not _SAYS_NOTHING.search(words) else ""
+    value = f"Value: {words}." if words not in text and not _UNHELPFUL.search(words) else ""
     paragraphs = [f"{text} {value}".strip()] if len(text) + len(value) < COMMENT_WIDTH else [text, value]
     for paragraph in paragraphs:
         yield from textwrap.wrap(paragraph, COMMENT_WIDTH, break_on_hyphens=False)
@@ -138,18 +136,18 @@ def _comment(field: Mapping[str, Any], words: str) -> Iterator[str]:
 
 
 def _structure(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The choice with fields or items in it, if there are several."""
+    """The choice that has fields or items, if the schema is a choice."""
     choices = [resolved(choice, definitions) for choice in schema.get("anyOf", ())]
     return next((choice for choice in choices if {"properties", "items"} & choice.keys()), schema)
 
 
 def _used(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> set[str]:
-    """The definitions that are referred to, directly or by another one."""
+    """The names of definitions that the schema uses, directly or through other definitions."""
     used: set[str] = set()
     text = json.dumps(schema)
-    while found := {name for name in definitions if f'"#/$defs/{name}"' in text} - used:
-        used |= found
-        text = json.dumps([definitions[name] for name in found])
+    while new := {name for name in definitions if f'"#/$defs/{name}"' in text} - used:
+        used |= new
+        text = json.dumps([definitions[name] for name in new])
     return used
 
 
@@ -158,7 +156,7 @@ def _inlined(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
 
 
 def _bounded(schema: dict[str, Any]) -> dict[str, Any]:
-    """With the maximum number of entries of lists and mappings."""
+    """Add the maximum number of entries to lists and mappings."""
     bound: dict[str, Any] = {}
     if schema.get("type") == "array":
         bound = {"maxItems": MAX_ENTRIES}
@@ -168,12 +166,12 @@ def _bounded(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_title(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without names of Python classes and fields, which mean nothing in an editor."""
+    """Remove the title: pydantic writes names of Python classes, which do not help in an editor."""
     return {key: value for key, value in schema.items() if key != "title"}
 
 
 def _everywhere(change: Callable[[dict[str, Any]], dict[str, Any]], schema: Any) -> Any:
-    """With each subschema changed, except names of properties and values."""
+    """Apply `change` to each subschema. Names of properties, defaults, examples and choices are not schemas."""
     if isinstance(schema, list):
         return [_everywhere(change, item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Policy documents in files: bare, or in ConfigMaps as `kubectl apply -f` takes them."""
+"""Reads policy documents from files. A document is bare or in a ConfigMap."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from webhook.policy.layers import Layer, digest_of
 DOCUMENT: Final = ", document "
 GROUP: Final = API_VERSION.partition("/")[0]
 TEST_KIND: Final = "MPIJobPolicyTest"
-"""Tests are in the same folders as policies."""
+"""The kind of policy tests. They can be in the same folder as policies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,29 +26,29 @@ class PolicyFile:
     """A policy document, valid or broken."""
 
     name: str
-    """The name of its layer: the ConfigMap's name, else the file's."""
+    """The name of the ConfigMap, or of the file for a bare document."""
     title: str
-    """Where the document is. Line numbers start there if its line in the file is unknown."""
+    """The place of the document for people. Line numbers of faults count from this place."""
     document: PolicyDocument | None = None
     """None if it is broken."""
     faults: tuple[PolicyFault, ...] = ()
     notes: tuple[str, ...] = ()
-    """Suspicious parts of its custom rules."""
+    """Warnings about custom rules."""
     in_configmap: bool = False
     labelled: bool = True
-    """The ConfigMap has the label by which the service finds policies."""
+    """Whether the ConfigMap has the label by which the service finds policies."""
     text: str = ""
-    """The document as written."""
+    """The text of the document."""
 
     def layer(self, name: str = "") -> Layer:
-        """The document, which must be valid, as a layer; its own name is the default."""
+        """The document as a layer. It must be valid. The default of `name` is the name of the document."""
         assert self.document is not None, "callers check `document` first"  # noqa: S101 - for the type checker
         return Layer(name or self.name, self.document, digest=digest_of(self.text))
 
 
 @dataclass(slots=True)
-class Found:
-    """The content of some files; `others` are objects that are not policies, `errors` files that cannot be read."""
+class PolicyFiles:
+    """The content of files. `others` are objects that are not policies, and `errors` are files that cannot be read."""
 
     policies: list[PolicyFile] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
@@ -60,9 +60,9 @@ class Found:
         return [policy.layer() for policy in self.policies if policy.document is not None]
 
 
-def load(arguments: Iterable[str]) -> Found:
-    """Every policy document in the named files; `-` is standard input, a directory means its files."""
-    result = Found()
+def load(arguments: Iterable[str]) -> PolicyFiles:
+    """Read every policy document. An argument is a file, a directory, or `-` for standard input."""
+    result = PolicyFiles()
     for argument in arguments:
         try:
             sources = files.files(argument)
@@ -77,15 +77,15 @@ def load(arguments: Iterable[str]) -> Found:
     return result
 
 
-def applied(found: Found, in_force: Sequence[Layer], *, without: Iterable[str] = ()) -> list[Layer]:
-    """The policies in force after `kubectl apply` of ConfigMaps, and `kubectl delete` of those in `without`.
+def applied(changes: PolicyFiles, in_force: Sequence[Layer], *, without: Iterable[str] = ()) -> list[Layer]:
+    """The policies after `kubectl apply` of `changes` and `kubectl delete` of the policies in `without`.
 
-    A bare document is added under the name of its file, `warn` for `policies/warn.yaml`. KeyError if a name in
-    `without` does not exist.
+    A bare document gets the name of its file: `warn` for `policies/warn.yaml`. KeyError if a policy in `without` does
+    not exist.
     """
     new = [
         policy.layer(policy.name if policy.in_configmap else _called(policy.title))
-        for policy in found.policies
+        for policy in changes.policies
         if policy.document is not None
     ]
     outcome = {layer.name: layer for layer in (*in_force, *new)}
@@ -95,12 +95,12 @@ def applied(found: Found, in_force: Sequence[Layer], *, without: Iterable[str] =
 
 
 def _called(title: str) -> str:
-    """The name of a bare document; it decides the order among policies of equal priority."""
+    """The name of a bare document. Policies of equal priority are ordered by name."""
     file, _, number = title.partition(DOCUMENT)
     return Path(file).stem + (f"-{number}" if number else "")
 
 
-def _read(source: str, found: Found) -> None:
+def _read(source: str, found: PolicyFiles) -> None:
     shown = STDIN_TITLE if source == STDIN else source
     content = files.read(source)
     try:
@@ -116,7 +116,7 @@ def _read(source: str, found: Found) -> None:
 
 
 def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """(path, object) of the object itself, or of each of its items if it is a list."""
+    """(path, object) of the object itself, or of each item if it is a list."""
     kind, items = (value.get("kind"), value.get("items")) if isinstance(value, dict) else (None, None)
     if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
         yield path, value
@@ -126,40 +126,40 @@ def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[st
         yield from _objects(of_items | item if isinstance(item, dict) else item, (*path, "items", number))
 
 
-def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], found: Found) -> None:
-    """Add one object, which is at `path` of the YAML `text`, to `found` by its kind."""
-    about = untyped.mapping(value)
-    kind = about.get("kind")
-    of_ours = str(about.get("apiVersion")).startswith(GROUP) and kind != TEST_KIND
+def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], found: PolicyFiles) -> None:
+    """Add one object to `found`, by its kind. The object is at `path` of the YAML `text`."""
+    entry = untyped.mapping(value)
+    kind = entry.get("kind")
+    of_ours = str(entry.get("apiVersion")).startswith(GROUP) and kind != TEST_KIND
     if kind == KIND or of_ours or (kind is None and not path):
         found.policies.append(_checked(PolicyFile(title, title, text=text), in_list=bool(path)))
-    elif kind == "ConfigMap" and (policy := _in_configmap(about, title=title, text=text, path=path)):
+    elif kind == "ConfigMap" and (policy := _in_configmap(entry, title=title, text=text, path=path)):
         found.policies.append(policy)
     else:
-        name = untyped.at(about, "metadata").get("name", "")
+        name = untyped.at(entry, "metadata").get("name", "")
         found.others.append(f"{title}: passed over {kind or 'something without kind'} {name}".rstrip())
 
 
 def _in_configmap(
     configmap: Mapping[str, Any], *, title: str, text: str, path: tuple[str | int, ...]
 ) -> PolicyFile | None:
-    """The policy in a ConfigMap; None for an unrelated one."""
+    """The policy in a ConfigMap; None if the ConfigMap has no policy."""
     data = untyped.at(configmap, "data")
     label = untyped.at(configmap, "metadata", "labels").get(store.LABEL)
     if store.KEY not in data and label is None and not store.misplaced(data):
         return None
     name = str(untyped.at(configmap, "metadata").get("name", ""))
     title = f'{title}: ConfigMap "{name}"'
-    padded, written = store.embedded(data, text, path), data.get(store.KEY)
-    if padded is None and isinstance(written, str):
+    padded, document_text = store.embedded(data, text, path), data.get(store.KEY)
+    if padded is None and isinstance(document_text, str):
         title += f" (lines of its {store.KEY})"
-    written = written if isinstance(written, str) else ""
-    policy = PolicyFile(name, title, in_configmap=True, labelled=label == "true", text=written)
+    document_text = document_text if isinstance(document_text, str) else ""
+    policy = PolicyFile(name, title, in_configmap=True, labelled=label == "true", text=document_text)
     return _checked(policy, data if padded is None else padded)
 
 
 def _checked(policy: PolicyFile, data: Mapping[str, Any] | None = None, *, in_list: bool = False) -> PolicyFile:
-    """The policy with its document, parsed from the `data` of a ConfigMap, or else from its text."""
+    """Parse the policy from the `data` of a ConfigMap, or from its text, and check its custom rules."""
     try:
         if in_list:
             raise PolicyError(PolicyFault("", "must be a document of its own, not in a list"))

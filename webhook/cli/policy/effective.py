@@ -1,4 +1,4 @@
-"""The command `policy effective`: the values in force in one namespace."""
+"""The command `policy effective` shows the values that apply in one namespace."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -14,11 +14,15 @@ from webhook.server.clock import today
 
 
 @click.command()
-@namespace_option("The namespace in question.", required=True)
+@namespace_option("The namespace whose values are shown.", required=True)
 @about_new_policies
 @click.option("--at", "revision", metavar="REVISION", help="Read the files of --policy from this git revision.")
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", help="yaml is one policy document."
+    "-o",
+    "--output",
+    type=click.Choice(["text", "yaml", "json"]),
+    default="text",
+    help="yaml is one policy document.",
 )
 def effective(
     *,
@@ -31,17 +35,17 @@ def effective(
     revision: str | None,
     output: str,
 ) -> NoReturn:
-    """Show what is in force in a namespace, value by value.
+    """Show the values that apply in a namespace.
 
-    Each value is shown with its policy, or as a built-in default. The policies are those of the cluster. With --policy
-    it shows what would be in force: ConfigMaps replace those with the same name, as `kubectl apply` does; a bare
+    Each value is shown with the policy that sets it, or as a built-in default. The policies are read from the cluster.
+    --policy adds policies from files: a ConfigMap replaces one of the same name, like `kubectl apply`, and a bare
     document is added under the name of its file.
 
-    With only --policy no cluster is read. For an unknown namespace it is unknown which policies with a selector apply:
-    they are then ignored. A document from `serve --policy` is not seen here.
+    With only --policy, no cluster is read. Policies with a selector are ignored if the labels of the namespace are
+    unknown. A policy from `serve --policy` is not included.
 
-    With --at the files of --policy are read as they were at a revision of their git repository: a branch, a tag or a
-    hash. Nothing is checked out.
+    With --at, the files of --policy are read from a revision of their git repository: a branch, a tag or a hash.
+    Nothing is checked out.
 
     \b
     Examples:
@@ -52,7 +56,7 @@ def effective(
 
     \b
     Exit code:
-      0  shown
+      0  the values were shown
       2  unusable input: a file, a policy in it or the cluster
     """
     from webhook.cli.job_world import JobWorld
@@ -62,19 +66,19 @@ def effective(
     from webhook.policy.in_force import PolicySet
 
     if revision is not None and not files:
-        fail("--at is for the files of --policy: name them too")
+        fail("--at is for the files of --policy: add --policy")
     origin = ""
     if revision is None:
-        given = inputs.policies(files)
+        changes = inputs.policies(files)
     else:
-        given, at = inputs.policies_at(files, revision)
+        changes, at = inputs.policies_at(files, revision)
         origin = f"{', '.join(files)} at {at}"
     offline = files and cluster is None and access == Access()
-    known = JobWorld() if offline else inputs.cluster(cluster, access, policy_namespace, namespace=namespace)
-    policies = PolicySet(inputs.after(given, known, without))
-    where = " and ".join(each for each in (known.origin, origin) if each)
-    about = known.cluster.get(NAMESPACES, namespace)
-    outcome = for_namespace(namespace, about, policies, today=today(), origin=where)
+    world = JobWorld() if offline else inputs.cluster(cluster, access, policy_namespace, namespace=namespace)
+    policies = PolicySet(inputs.after(changes, world, without))
+    where = " and ".join(each for each in (world.origin, origin) if each)
+    stored = world.cluster.get(NAMESPACES, namespace)
+    outcome = for_namespace(namespace, stored, policies, today=today(), origin=where)
     if output == "yaml":
         click.echo(outcome.as_yaml(), nl=False)
     else:

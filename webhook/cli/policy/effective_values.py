@@ -1,4 +1,4 @@
-"""The values in force in one namespace, each with its document."""
+"""The values that apply in one namespace, each with the policy that sets it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,28 +22,28 @@ NOT_KNOWN: Final = "the namespace's labels are unknown without --kubeconfig, or 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveValues:
-    """The values in force in a namespace."""
+    """The values that apply in a namespace."""
 
     namespace: str
-    known: Namespace | Answer
-    """The namespace, or why it is unknown."""
+    stored: Namespace | Answer
+    """The namespace in the cluster, or ABSENT or UNKNOWN."""
     policies: PolicySet
     matching: Sequence[int]
     """The indexes of the layers in `policies` that select the namespace."""
     merged: Effective
-    """Their documents, merged."""
+    """The merged documents of the matching layers."""
     policy: Policy
     """The compiled policy, with the action of each rule."""
     today: date
     origin: str
-    """The source of the policies; empty if only files were given."""
+    """The source of the policies, for people; empty if it is not given."""
 
     @property
     def notes(self) -> list[str]:
-        """Facts that are necessary to understand the outcome."""
+        """Notes that explain the values."""
         lines = []
-        if isinstance(self.known, Answer):
-            lines.append(f'there is no namespace "{self.namespace}"' if self.known is ABSENT else NOT_KNOWN)
+        if isinstance(self.stored, Answer):
+            lines.append(f'there is no namespace "{self.namespace}"' if self.stored is ABSENT else NOT_KNOWN)
             selective = [layer.name for layer in self.policies.layers if layer.document.selector is not None]
             if selective:
                 lines.append(f"{', '.join(selective)} may apply to it or not: they are ignored here")
@@ -54,35 +54,35 @@ class EffectiveValues:
             lines.append(f"the mode is {mode}, by {source}: no rule does more than {mode}")
         only = self.merged.document.inject_only
         if only is not None:
-            lines.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")
+            lines.append(f"injectOnly is [{', '.join(only)}]: no other injection is active")
         return lines
 
     @property
     def actions(self) -> dict[str, Action]:
-        """The action of each rule here, after the mode and what is unknown."""
-        found = {rule.id: action for rule, _, action in self.policy.rules}
-        return {rule_id: found.get(rule_id, Action.OFF) for rule_id in self._values()["rules"]}
+        """The action of each rule in this namespace, limited by the mode."""
+        actions = {rule.id: action for rule, _, action in self.policy.rules}
+        return {rule_id: actions.get(rule_id, Action.OFF) for rule_id in self._values()["rules"]}
 
     @property
     def exemptions(self) -> list[tuple[str, Exemption]]:
-        """(layer, exemption) of all that are in force."""
+        """(name of the policy, exemption) of each exemption that applies."""
         dropped = {name for name, _ in self.merged.dropped}
         chosen = (self.policies.layers[index] for index in self.matching)
         return [(each.name, item) for each in chosen if each.name not in dropped for item in each.document.exemptions]
 
     def as_text(self) -> Iterator[str]:
-        """For people: one line for each value, so that grep finds it."""
-        labels = self.known.labels if isinstance(self.known, Namespace) else {}
+        """The lines for people. Each value is on one line with its path, for grep."""
+        labels = self.stored.labels if isinstance(self.stored, Namespace) else {}
         shown = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
         yield heading(f"namespace {printable(self.namespace)}") + (f" ({printable(shown)})" if shown else "")
         for index, layer in enumerate(self.policies.layers):
-            apart = "may be for it" if isinstance(self.known, Answer) else "is not for it"
-            verb = "holds" if index in self.matching else apart
+            unmatched = "may apply" if isinstance(self.stored, Answer) else "does not apply"
+            verb = "applies" if index in self.matching else unmatched
             about = f"priority {layer.document.priority}, {selection(layer.document)}"
             yield printable(f"  {layer.name} {verb}: {about}")
         if not self.policies.layers:
             where = f" in {self.origin}" if self.origin else ""
-            yield printable(f"  no policy{where}: the built-in defaults hold")
+            yield printable(f"  no policy{where}: the built-in defaults apply")
         yield from (f"{caution('note')}: {printable(note)}" for note in self.notes)
         yield ""
         yield from self._table()
@@ -96,8 +96,8 @@ class EffectiveValues:
     def as_json(self) -> dict[str, Any]:
         return {
             "namespace": self.namespace,
-            "known": not isinstance(self.known, Answer),
-            "labels": self.known.labels if isinstance(self.known, Namespace) else None,
+            "known": not isinstance(self.stored, Answer),
+            "labels": self.stored.labels if isinstance(self.stored, Namespace) else None,
             "policies": [
                 {
                     "name": layer.name,
@@ -118,7 +118,7 @@ class EffectiveValues:
         }
 
     def as_yaml(self) -> str:
-        """The outcome as one policy document; values that are not defaults are marked with their source."""
+        """The values as one policy document. A comment names the policy of each value that is not a default."""
         text = yaml.dump({"apiVersion": API_VERSION, "kind": KIND, **self._values()})
         at = {".".join(map(str, path)): line for path, line in yaml.lines(text).items()}
         marked = {at[path]: source for path, source in self.merged.sources.items()}
@@ -147,13 +147,13 @@ class EffectiveValues:
             yield f"{path:{paths}}  {shown}  {printable(inline(value))}{self._weakened(path)}"
 
     def _weakened(self, path: str) -> str:
-        """The effect of an action, or of `enabled`, if it is less than what it says."""
+        """A note if a rule or an injection has less effect here than its setting says; else empty."""
         section, _, rest = path.partition(".")
         entry_id, _, name = rest.partition(".")
         document = self.merged.document
         if (section, name) == ("rules", "action"):
-            said, done = document.settings_of_rule(entry_id).action, self.actions[entry_id]
-            return "" if said is done else faint(f" ({done} here)")
+            setting, effect = document.settings_of_rule(entry_id).action, self.actions[entry_id]
+            return "" if setting is effect else faint(f" ({effect} here)")
         if (section, name) == ("injections", "enabled"):
             off = document.settings_of_injection(entry_id).enabled and not document.injects(entry_id)
             return faint(" (false here)") if off else ""
@@ -161,9 +161,9 @@ class EffectiveValues:
 
 
 def for_namespace(
-    namespace: str, known: Namespace | Answer, policies: PolicySet, *, today: date, origin: str = ""
+    namespace: str, stored: Namespace | Answer, policies: PolicySet, *, today: date, origin: str = ""
 ) -> EffectiveValues:
-    labels = known.labels if isinstance(known, Namespace) else None
+    labels = stored.labels if isinstance(stored, Namespace) else None
     matching = [index for index, layer in enumerate(policies.layers) if layer.selects(labels)]
-    merged, policy = policies.merged(matching), policies.for_namespace(known)
-    return EffectiveValues(namespace, known, policies, matching, merged, policy, today, origin)
+    merged, policy = policies.merged(matching), policies.for_namespace(stored)
+    return EffectiveValues(namespace, stored, policies, matching, merged, policy, today, origin)

@@ -1,4 +1,4 @@
-"""A policy's first test: the current outcome for a job, so that changes are noticed."""
+"""Writes the first test of a policy. It expects the current outcome for a job."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,18 +21,18 @@ from webhook.policy.layers import Layer
 FILE: Final = "the first test"
 
 HEADING: Final = """\
-# The first test of {policy}: what comes of this job today. Change the job until it shows what the policy is for.
+# The first test of {policy}: the current outcome for this job. Change the job until it shows the purpose of the policy.
 """
 
 
 def text(policy: str, *, named: str, job: Path | None) -> str:
-    """The test of the policy in YAML, which the test calls `named`; ValueError if the job cannot be used."""
-    found = store.load_file(named, policy, policy_model())
+    """A test in YAML. `policy` is the text of the policy, and `named` is its file; ValueError for an unusable job."""
+    policies = store.load_file(named, policy, policy_model())
     manifest = _job(job)
-    selector = found[0].document.namespaces
-    cases = [_case(found, manifest, "a job where the policy is in force", labels_of(selector))]
-    if not found[0].selects({}):
-        cases.append(_case(found, manifest, "the same job in another namespace", {}))
+    selector = policies[0].document.namespaces
+    cases = [_case(policies, manifest, "a job where the policy is in force", labels_of(selector))]
+    if not policies[0].selects({}):
+        cases.append(_case(policies, manifest, "the same job in another namespace", {}))
     document = {"apiVersion": API_VERSION, "kind": TEST_KIND, "policies": [named]}
     body = yaml.dump({**document, "job": manifest.written, "tests": cases})
     return HEADING.format(policy=named) + body
@@ -42,27 +42,27 @@ def _job(path: Path | None) -> Manifest:
     if path is None:
         (sample,) = files.parse(get_data(__package__, "sample_job.yaml") or b"", FILE)
         return sample
-    found, errors = files.load([str(path)])
-    jobs = [each for each in found if each.kind == "MPIJob"]
+    manifests, errors = files.load([str(path)])
+    jobs = [manifest for manifest in manifests if manifest.kind == "MPIJob"]
     if errors or len(jobs) != 1:
         raise ValueError(str(errors[0]) if errors else f"{path} has {len(jobs)} MPIJobs; a test needs exactly one")
     return jobs[0]
 
 
 def _case(policies: Sequence[Layer], job: Manifest, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
-    """A test that passes: the findings, and the injections that the policy sets."""
+    """A test that passes. It expects the current findings, and the injections that the policy has settings for."""
     case: dict[str, Any] = {"name": name, **({"namespace": {"labels": dict(labels)}} if labels else {})}
     head = {"apiVersion": API_VERSION, "kind": TEST_KIND, "policies": ["."]}
     suite = SuiteDocument.model_validate({**head, "tests": [case]})
     verdict = suite_run.judged(suite, PolicyTest(0, suite.tests[0], job, ()), PolicySet(policies))
     if expected := [
-        {"rule": each.rule, "action": each.action, **({"field": each.field} if each.field else {})}
-        for each in suite_run.seen(verdict)
+        {"rule": finding.rule, "action": finding.action, **({"field": finding.field} if finding.field else {})}
+        for finding in suite_run.reported(verdict)
     ]:
         case["expect"] = expected
-    about = {injection for layer in policies for injection in layers.written(layer.document).get("injections", {})}
+    configured = {injection for layer in policies for injection in layers.written(layer.document).get("injections", {})}
     document = verdict.mutation.document or {}
-    added = [path for each in verdict.injected if each.id in about for path in injected.fields(each.patch)]
+    added = [path for each in verdict.injected if each.id in configured for path in injected.fields(each.patch)]
     if stored := {path: job_fields.get(document, path) for path in added}:
         case["stored"] = stored
     return case

@@ -1,4 +1,4 @@
-"""Reads the arguments of the commands; unusable input ends the command here."""
+"""Reads the inputs of the policy commands. Unusable input ends the command."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from webhook.cli.files import ManifestError
 from webhook.cli.job_world import POLICIES, JobWorld
 from webhook.cli.options import with_api
 from webhook.cli.policy import documents, revision
-from webhook.cli.policy.documents import Found
+from webhook.cli.policy.documents import PolicyFiles
 from webhook.cli.policy.revision import RevisionError
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, printable
 from webhook.client.access import Access
@@ -20,42 +20,42 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.policy.layers import Layer
 
 
-def policies(arguments: Sequence[str], *, broken: bool = False) -> Found:
-    """The policies in files; with `broken` the caller handles broken documents, or no document."""
+def policies(arguments: Sequence[str], *, broken: bool = False) -> PolicyFiles:
+    """The policies in files. With `broken`, broken and missing documents are left to the caller."""
     return _usable(documents.load(arguments), arguments, broken=broken)
 
 
-def policies_at(arguments: Sequence[str], written: str) -> tuple[Found, str]:
-    """The policies in files as they were at a revision of their git repository."""
+def policies_at(arguments: Sequence[str], name: str) -> tuple[PolicyFiles, str]:
+    """(policies, revision for people) of files at the revision `name` of their git repository."""
     try:
-        found, at = revision.load(arguments, written)
+        contents, at = revision.load(arguments, name)
     except RevisionError as error:
         fail(error)
-    return _usable(found, arguments, broken=False), at
+    return _usable(contents, arguments, broken=False), at
 
 
-def _usable(found: Found, arguments: Sequence[str], *, broken: bool) -> Found:
-    for other in found.others:
+def _usable(contents: PolicyFiles, arguments: Sequence[str], *, broken: bool) -> PolicyFiles:
+    for other in contents.others:
         click.echo(printable(other), err=True)
-    complain(*found.errors)
-    missing = bool(arguments) and not found.policies
-    if missing and not found.errors:
+    complain(*contents.errors)
+    missing = bool(arguments) and not contents.policies
+    if missing and not contents.errors:
         complain(f"no policy in {', '.join(arguments)}")
     if broken:
-        return found
-    faults = [f"{policy.title}: {fault}" for policy in found.policies for fault in policy.faults]
+        return contents
+    faults = [f"{policy.title}: {fault}" for policy in contents.policies for fault in policy.faults]
     complain(*faults)
-    if found.errors or faults or missing:
+    if contents.errors or faults or missing:
         sys.exit(UNUSABLE)
-    return found
+    return contents
 
 
 def cluster(
     path: Path | None, access: Access, policy_namespace: str, *, namespace: str = "", jobs: bool = False
 ) -> JobWorld:
-    """The cluster in a file, else the one behind a kubeconfig: its policies, and the other objects that are needed.
+    """The policies of a cluster, from the file `path` or from the API server.
 
-    Those are the namespace, or with `jobs` everything that jobs are judged by.
+    Without `jobs` only the namespaces are read too, and with `jobs` everything that verdicts on jobs depend on.
     """
     if path is not None and access != Access():
         fail("--cluster and --kubeconfig, --context or --as exclude each other")
@@ -81,10 +81,10 @@ def cluster(
     return world
 
 
-def after(given: Found, known: JobWorld, without: Iterable[str]) -> list[Layer]:
-    """The policies that would be in force."""
+def after(changes: PolicyFiles, world: JobWorld, without: Iterable[str]) -> list[Layer]:
+    """The policies of the cluster after `changes`, and without the policies named in `without`."""
     try:
-        return documents.applied(given, known.layers, without=without)
+        return documents.applied(changes, world.layers, without=without)
     except KeyError as error:
-        there = ", ".join(layer.name for layer in known.layers) or "the built-in defaults"
-        fail(f'there is no policy "{error.args[0]}" in force, only {there}')
+        names = ", ".join(layer.name for layer in world.layers) or "the built-in defaults"
+        fail(f'there is no policy "{error.args[0]}" in force, only {names}')

@@ -1,4 +1,4 @@
-"""Fields of a job by their paths, written as messages have them: `spec.mpiReplicaSpecs[Worker].replicas`."""
+"""Reads and sets fields of a job by paths like in messages: `spec.mpiReplicaSpecs[Worker].replicas`."""
 
 import re
 from itertools import pairwise
@@ -9,27 +9,27 @@ _KEY: Final = re.compile(r"\[([^\[\]]+)\]|([^.\[\]]+)")
 
 
 class FieldError(ValueError):
-    """The path does not exist; the message says where it ends."""
+    """The path is invalid, or does not exist in the document."""
 
 
 def parse(path: str) -> tuple[str, ...]:
-    """The keys of a path; text in brackets may contain dots. FieldError for an invalid path."""
+    """The keys of a path. Keys in brackets may contain dots. FieldError for an invalid path."""
     if not _PATH.fullmatch(path):
         raise FieldError("is not a path, such as spec.runPolicy.suspend or metadata.labels[team]")
     return tuple(match[1] or match[2] for match in _KEY.finditer(path))
 
 
 def get(document: Any, path: str) -> Any:
-    """The value at `path`, None where there is none."""
-    keys, way = parse(path), place(document, path)
+    """The value at `path`, or None if it does not exist."""
+    keys, steps = parse(path), place(document, path)
     value = document
-    for step in way:
+    for step in steps:
         value = value[step]
-    return value if len(way) == len(keys) else None
+    return value if len(steps) == len(keys) else None
 
 
 def place(document: Any, path: str) -> tuple[str | int, ...]:
-    """The path of the value as keys and indexes, as far as it exists."""
+    """The path as keys and indexes. It ends at the last part that exists."""
     try:
         keys = parse(path)
     except FieldError:
@@ -49,19 +49,19 @@ def place(document: Any, path: str) -> tuple[str | int, ...]:
 
 
 def put(document: dict[str, Any], path: str, value: Any) -> None:
-    """Set the value at `path`, or remove it with None; missing parents are created.
+    """Set the value at `path`. None removes the value. Missing parents are created.
 
-    FieldError if that is not possible.
+    FieldError if a parent has no fields, or if a list does not have the item.
     """
     keys = parse(path)
     target: Any = document
     for key, following in pairwise(keys):
         slot = _slot(target, key)
-        made: Any = [] if following == "0" else {}
+        parent: Any = [] if following == "0" else {}
         if isinstance(target, list):
-            target[slot:] = target[slot:] or [made]
+            target[slot:] = target[slot:] or [parent]
         elif target.get(slot) is None:
-            target[slot] = made
+            target[slot] = parent
         target = target[slot]
     slot = _slot(target, keys[-1])
     if isinstance(target, list):
@@ -73,7 +73,7 @@ def put(document: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _slot(target: Any, key: str) -> Any:
-    """The key or index of `key` in a mapping or a list, existing or possible."""
+    """The key in a mapping, or the index in a list. The index may be that of a new item."""
     if isinstance(target, dict):
         return key
     if not isinstance(target, list):
@@ -81,13 +81,13 @@ def _slot(target: Any, key: str) -> Any:
     index = _index(target, key)
     if index is None or index > len(target):
         names = [str(item["name"]) for item in target if isinstance(item, dict) and "name" in item]
-        there = f"its items are called {', '.join(names)}" if names else f"it has {len(target)} items"
-        raise FieldError(f"there is no [{key}] in the list: {there}, and [{len(target)}] adds one")
+        contents = f"its items are called {', '.join(names)}" if names else f"it has {len(target)} items"
+        raise FieldError(f"there is no [{key}] in the list: {contents}, and [{len(target)}] adds one")
     return index
 
 
 def _index(items: list[Any], key: str) -> int | None:
-    """The index of an item: by its number, or by its name."""
+    """The index of the item with this number or name."""
     if key.isdecimal():
         return int(key)
     return next((at for at, item in enumerate(items) if isinstance(item, dict) and item.get("name") == key), None)

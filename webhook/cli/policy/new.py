@@ -1,4 +1,4 @@
-"""The command `policy new`: a policy as the ConfigMap that `kubectl apply -f -` takes, and its first test."""
+"""The command `policy new` writes a policy as a ConfigMap, and its first test."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -16,10 +16,10 @@ from webhook.cli.terminal import fail
 @click.option("--from", "source", metavar="FILE", help="A policy to start from. Default: a policy without settings.")
 @click.option("-l", "--selector", help="The namespaces of the policy, in kubectl's selector syntax. Default: all.")
 @click.option("--mode", type=click.Choice(["enforce", "warn", "audit"]), help="The strictest action of a rule.")
-@click.option("--priority", type=int, help="The policy with the higher priority wins.")
-@click.option("--inject-only", metavar="IDS", help="Only these injections, separated by commas; '' for none.")
+@click.option("--priority", type=int, help="The policy with the highest priority wins.")
+@click.option("--inject-only", metavar="IDS", help="Allow only these injections, separated by commas; '' allows none.")
 @click.option("--set", "settings", metavar="PATH=VALUE", multiple=True, help="A setting; repeatable.")
-@click.option("--into", metavar="DIR", help="Write DIR/NAME.yaml, and its first test to DIR/tests/NAME.yaml.")
+@click.option("--into", metavar="DIR", help="Write to DIR/NAME.yaml, and a first test to DIR/tests/NAME.yaml.")
 @click.option("--job", type=FILE, help="The job of the first test. Default: a small valid job.")
 @POLICY_NAMESPACE
 def new(
@@ -33,13 +33,13 @@ def new(
 ) -> NoReturn:
     """Write a policy as a complete ConfigMap.
 
-    It has the label by which the service finds it and is for the service's namespace, so `kubectl apply -f -` puts it
-    in force. An option replaces the value in the file of --from; everything else stays as it is, except comments.
+    The ConfigMap has the label and the namespace with which the service finds it. `kubectl apply -f -` activates it. A
+    ConfigMap of the same NAME in the cluster is replaced.
 
-    With --into it is written to a file, and so is a first test: the current outcome for a job under this policy, for
-    `mpijob-webhook policy test`.
+    With --from, the options replace values of that policy. Comments are lost.
 
-    A ConfigMap replaces an existing one with the same NAME.
+    With --into, the policy is written to a file. A first test for `mpijob-webhook policy test` is written too: it
+    expects the current outcome for a job under this policy.
 
     \b
     Examples:
@@ -51,14 +51,14 @@ def new(
 
     \b
     Exit code:
-      0  written
-      2  unusable input: the name, an option or the file; or a file that would be written is there
+      0  the policy was written
+      2  unusable input: the name, an option or the file; or a file to be written exists already
     """
     from webhook.cli.policy import configmap
     from webhook.policy.document import PolicyError
 
     if job is not None and into is None:
-        fail("--job is for the first test: name a folder for it with --into")
+        fail("--job is for the first test, which needs a folder: add --into")
     try:
         text = configmap.text(name, policy_namespace, settings=settings, **values)
         if into is None:
@@ -73,13 +73,13 @@ def new(
 
 
 def _write(folder: Path, name: str, text: str, job: Path | None) -> None:
-    """Both files, or neither; ValueError if that is not possible."""
+    """Write both files; ValueError if a file exists or cannot be written."""
     from webhook.cli.policy import first_test
 
     policy, test = folder / f"{name}.yaml", folder / "tests" / f"{name}.yaml"
     for path in (policy, test):
         if path.exists():
-            raise ValueError(f"{path} is there already: take another name or folder, or remove it")
+            raise ValueError(f"{path} exists already: use a different name or folder, or remove it")
     content = first_test.text(text, named=f"../{name}.yaml", job=job)
     try:
         test.parent.mkdir(parents=True, exist_ok=True)

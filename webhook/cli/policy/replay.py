@@ -1,4 +1,4 @@
-"""The command `policy replay`: the verdicts on a cluster's jobs under other policies."""
+"""The command `policy replay` judges the jobs of a cluster under changed policies."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -31,14 +31,14 @@ def replay(
     policy_namespace: str,
     output: str,
 ) -> NoReturn:
-    """Judge the jobs that exist under other policies.
+    """Judge existing jobs under changed policies.
 
-    Every MPIJob of the cluster is judged as if it were submitted now, under the policies in force and under those that
-    would be: ConfigMaps replace those with the same name, as `kubectl apply` does; a bare document is added under the
-    name of its file; those named with --without are removed. The cluster is not changed, and existing jobs keep running
-    whatever the policy says.
+    Every MPIJob of the cluster is judged twice as if it were submitted now: under the current policies, and under the
+    policies after the change. In the change, a ConfigMap of --policy replaces one of the same name, like `kubectl
+    apply`, a bare document is added under the name of its file, and the policies of --without are removed. The cluster
+    is not changed, and existing jobs keep running.
 
-    Injections are compared too: into the job as its user wrote it, as far as the job records what was injected.
+    Injections are compared too. They are made into the job without the injections that the job records.
 
     \b
     Examples:
@@ -52,17 +52,17 @@ def replay(
     \b
     Exit code:
       0  no job would newly be denied
-      1  at least one would
+      1  at least one job would newly be denied
       2  unusable input: a file, a policy in it or the cluster
     """
     from webhook.cli.policy import inputs, replay_report
 
     if not files and not without:
         fail("no policy to replay: name policies with --policy or --without")
-    given = inputs.policies(files)
-    known = inputs.cluster(cluster, access, policy_namespace, jobs=True)
-    layers = inputs.after(given, known, without)
-    with click.progressbar(known.jobs, label="judging", file=sys.stderr, hidden=not sys.stderr.isatty()) as jobs:
-        report = replay_report.replay(known, jobs, layers, today=today())
+    changes = inputs.policies(files)
+    world = inputs.cluster(cluster, access, policy_namespace, jobs=True)
+    layers = inputs.after(changes, world, without)
+    with click.progressbar(world.jobs, label="judging", file=sys.stderr, hidden=not sys.stderr.isatty()) as jobs:
+        report = replay_report.replay(world, jobs, layers, today=today())
     show(output, replay_report.markdown(report) if output == "markdown" else report.as_text(), report.as_json())
     sys.exit(0 if report.safe else 1)

@@ -1,4 +1,4 @@
-"""The verdicts on the jobs of a cluster under other policies."""
+"""The report on the jobs of a cluster under changed policies."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,23 +17,23 @@ from webhook.policy.layers import Layer
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """The effect of other policies on existing jobs."""
+    """The effect of changed policies on existing jobs."""
 
     origin: str
-    """The source of the policies in force."""
+    """The source of the current policies."""
     before: Sequence[Layer]
-    """The policies in force."""
+    """The current policies."""
     after: Sequence[Layer]
-    """The policies that would be in force."""
+    """The changed policies."""
     result: Replay
 
     @property
     def policies(self) -> dict[str, str]:
-        """The policies in force, and the future ones with those that are new, changed or gone."""
+        """The names of the current policies (`now`), the changed ones (`then`), and the removed ones (`gone`)."""
         before = {layer.name: _content(layer) for layer in self.before}
         after = {layer.name: _content(layer) for layer in self.after}
-        how = {name: " (new)" if name not in before else " (changed)" for name in after}
-        then = [name if before.get(name) == content else f"{name}{how[name]}" for name, content in after.items()]
+        marks = {name: " (new)" if name not in before else " (changed)" for name in after}
+        then = [name if before.get(name) == content else f"{name}{marks[name]}" for name, content in after.items()]
         gone = ", ".join(name for name in before if name not in after)
         now = f"{', '.join(before) or BUILT_IN} ({self.origin})"
         return {"now": now, "then": ", ".join(then) or BUILT_IN} | ({"gone": gone} if gone else {})
@@ -104,21 +104,21 @@ def _some(jobs: Sequence[str]) -> str:
 
 
 def replay(world: JobWorld, jobs: Iterable[bytes], after: Sequence[Layer], *, today: date) -> ReplayReport:
-    """Judge these jobs of the cluster under its policies, and under `after`."""
+    """Judge stored jobs under the policies of the cluster, and under `after`."""
     replayer = Replayer(before=PolicySet(world.layers), after=PolicySet(after), view=world.cluster, today=today)
     replayer.add(jobs)
     return ReplayReport(world.origin, world.layers, after, replayer.result)
 
 
 def _content(layer: Layer) -> dict[str, Any]:
-    """The settings in the document: one that is set to its default still overrides documents of lower priority."""
+    """The fields that the document sets. A field that is set to its default overrides lower priorities too."""
     return layer.document.model_dump(exclude_unset=True)
 
 
 def markdown(report: ReplayReport) -> Iterator[str]:
     """The report for an issue or a pull request, by rule and namespace."""
     result = report.result
-    yield "# What other policies would mean for jobs"
+    yield "# The effect of changed policies on jobs"
     yield ""
     yield from (f"- {when}: {_plain(names)}" for when, names in report.policies.items())
     yield ""
@@ -134,7 +134,7 @@ def markdown(report: ReplayReport) -> Iterator[str]:
 
 
 def _rows(hits: Iterable[tuple[str, str, Hit]]) -> Iterator[tuple[str, ...]]:
-    """Rows with the most new jobs first."""
+    """The rows of the table. Rows with the most new jobs come first."""
     for rule, namespace, hit in sorted(hits, key=lambda each: (-len(each[2].new), -len(each[2].gone), each[:2])):
         names = sorted(job.removeprefix(f"{namespace}/") for job in hit.new)
         more = f", and {len(names) - MAX_NAMES_IN_ROW:,} more" if len(names) > MAX_NAMES_IN_ROW else ""
@@ -148,5 +148,5 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 def _plain(text: str) -> str:
-    """Text with Markdown escaped: users choose the names."""
+    """Escape Markdown in a text that may contain names chosen by users."""
     return _SPECIAL.sub(r"\\\1", printable(text))

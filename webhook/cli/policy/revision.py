@@ -1,6 +1,6 @@
-"""Policy files as they were at a revision of their git repository.
+"""Reads policy files from a revision of their git repository.
 
-git only reads its store: nothing is checked out, and no hook, filter or attribute of the repository runs.
+Only git's object store is read: nothing is checked out, and no hook, filter or attribute of the repository runs.
 """
 
 import shutil
@@ -13,19 +13,16 @@ from tempfile import TemporaryDirectory
 from webhook.cli.files import STDIN, SUFFIXES, ManifestError
 from webhook.cli.limits import MAX_GIT_SECONDS
 from webhook.cli.policy import documents
-from webhook.cli.policy.documents import Found
+from webhook.cli.policy.documents import PolicyFiles
 
 
 class RevisionError(ValueError):
-    """The files cannot be read at that revision; the message says why."""
+    """The files cannot be read at a revision. The message has the reason."""
 
 
-def load(arguments: Iterable[str], revision: str) -> tuple[Found, str]:
-    """The policies in files and folders at that revision, and the revision for people.
-
-    RevisionError if they cannot be read.
-    """
-    policies, title = Found(), revision
+def load(arguments: Iterable[str], revision: str) -> tuple[PolicyFiles, str]:
+    """(policies, revision for people) of files and folders at a revision; RevisionError if they cannot be read."""
+    policies, title = PolicyFiles(), revision
     with TemporaryDirectory(prefix="mpijob-policies-") as folder:
         for number, argument in enumerate(arguments):
             if argument == STDIN:
@@ -37,39 +34,39 @@ def load(arguments: Iterable[str], revision: str) -> tuple[Found, str]:
             within = Path(folder, str(number))
             names = list(_written(top, commit, path, within))
             if not names:
-                raise RevisionError(f"{argument}: there is no such file or folder of policies at {title}")
+                raise RevisionError(f"{argument}: no file or folder with policies at {title}")
             _add(documents.load(map(str, names)), policies, f"{within}/", f"{revision}:")
     return policies, title
 
 
-def _add(read: Found, found: Found, before: str, instead: str) -> None:
-    """Add what was read in a temporary folder, under the names that the files have in the repository."""
-    found.policies += [
-        replace(each, name=each.name.replace(before, instead), title=each.title.replace(before, instead))
-        for each in read.policies
+def _add(contents: PolicyFiles, result: PolicyFiles, before: str, instead: str) -> None:
+    """Add `contents` to `result`. The names of temporary files are replaced by the names in the repository."""
+    result.policies += [
+        replace(policy, name=policy.name.replace(before, instead), title=policy.title.replace(before, instead))
+        for policy in contents.policies
     ]
-    found.others += [other.replace(before, instead) for other in read.others]
-    found.errors += [ManifestError(str(error).replace(before, instead)) for error in read.errors]
+    result.others += [other.replace(before, instead) for other in contents.others]
+    result.errors += [ManifestError(str(error).replace(before, instead)) for error in contents.errors]
 
 
 def _top(path: Path) -> Path:
-    """The folder of the repository; the file itself may be gone since."""
-    there = next(each for each in (path, *path.parents) if each.is_dir())
-    top = _git(there, "rev-parse", "--show-toplevel")
+    """The top folder of the repository. The file at `path` may no longer exist."""
+    folder = next(each for each in (path, *path.parents) if each.is_dir())
+    top = _git(folder, "rev-parse", "--show-toplevel")
     if top is None:
-        raise RevisionError(f"{path} is in no git repository that git reads for you")
+        raise RevisionError(f"{path} is not in a git repository that git reads for you")
     return Path(top.decode().rstrip("\n"))
 
 
 def _commit(top: Path, revision: str) -> str:
-    found = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if found is None:
+    output = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if output is None:
         raise RevisionError(f'there is no revision "{revision}" in {top}: `git -C {top} log --oneline` lists them')
-    return found.decode().split()[-1]
+    return output.decode().split()[-1]
 
 
 def _written(top: Path, commit: str, path: Path, into: Path) -> Iterator[Path]:
-    """Each file of policies under `path`, written below `into`."""
+    """Write each policy file under `path` to a file below `into`. Return the new files."""
     name = path.resolve().relative_to(top.resolve()).as_posix()
     inside = [] if name == "." else [name, f"{name}/"]
     listed = _git(top, "ls-tree", "-z", "--name-only", "--full-tree", commit, "--", *inside) or b""
@@ -77,7 +74,7 @@ def _written(top: Path, commit: str, path: Path, into: Path) -> Iterator[Path]:
         if stored != name and PurePosixPath(stored).suffix not in SUFFIXES:
             continue
         content = _git(top, "cat-file", "blob", f"{commit}:{stored}")
-        if content is not None:  # a folder
+        if content is not None:  # None for a folder
             target = into / stored
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Tests of policies in files: documents of kind MPIJobPolicyTest, read with their policies, jobs and cluster facts."""
+"""Reads policy tests from files: documents of kind MPIJobPolicyTest, and the policies, jobs and objects they name."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ Lines = Mapping[Location, int]
 
 
 class Unusable(NamedTuple):
-    """A file, or a file that it names, cannot be used."""
+    """An error in a file of tests, or in a file that it names."""
 
     file: str
     line: int | None
@@ -41,18 +41,18 @@ class Unusable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyTest:
-    """A test, with the objects that it names."""
+    """A test with its job and the objects of its cluster."""
 
     number: int
     case: Case
     job: Manifest
-    """The job before the changes of the test."""
+    """The job before the test's changes."""
     cluster: Sequence[Manifest]
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The tests of a document, with the objects that it names."""
+    """The tests of a document, with its policies."""
 
     file: str
     document: SuiteDocument
@@ -61,20 +61,20 @@ class Suite:
     tests: Sequence[PolicyTest]
 
     def line(self, *location: str | int) -> int | None:
-        """The line at which this, or its parent, is written."""
+        """The line of a field of the document, or of its parent."""
         return _line(self.lines, location)
 
 
 @dataclass(slots=True)
 class Loaded:
-    """The problems."""
+    """The tests and the errors of all files."""
 
     suites: list[Suite] = field(default_factory=list)
     errors: list[Unusable] = field(default_factory=list)
 
 
 def load(arguments: Iterable[str]) -> Loaded:
-    """All tests in these files and folders; a folder is searched recursively for files with tests."""
+    """Load all tests in files and folders. A folder is searched recursively."""
     loaded = Loaded()
     for argument in arguments:
         try:
@@ -86,7 +86,7 @@ def load(arguments: Iterable[str]) -> Loaded:
 
 
 def _load(source: str, loaded: Loaded, *, searched: bool) -> None:
-    """The tests of a file; a file that was found by searching a folder may have none."""
+    """Load the tests of a file. It may have none if it was found in a folder (`searched`)."""
     content, shown = files.read(source), STDIN_TITLE if source == STDIN else source
     if searched and TEST_KIND.encode() not in content:
         return
@@ -104,7 +104,7 @@ def _load(source: str, loaded: Loaded, *, searched: bool) -> None:
 
 
 class _Reader:
-    """Reads a document with the objects that it names, and collects their faults."""
+    """Reads a document and the files that it names, and collects errors."""
 
     def __init__(self, file: str, folder: Path, lines: Lines) -> None:
         self.file, self.folder, self.lines = file, folder, lines
@@ -113,8 +113,8 @@ class _Reader:
     def suite(self, value: Any) -> Suite | None:
         kind = value.get("kind") if isinstance(value, dict) else None
         if kind != TEST_KIND:
-            what = f"of kind {kind}" if kind else "without a kind"
-            self._fault((), f"is {what}; a test is a document of kind {TEST_KIND}, apiVersion {API_VERSION}")
+            shown = f"of kind {kind}" if kind else "without a kind"
+            self._fault((), f"is {shown}; a test is a document of kind {TEST_KIND}, apiVersion {API_VERSION}")
             return None
         try:
             document = SuiteDocument.model_validate(value)
@@ -139,37 +139,37 @@ class _Reader:
 
     def _policies(self, name: str, number: int) -> list[Layer]:
         path = str(self.folder / name)
-        found = documents.load([path])
-        broken = [f"{policy.title}: {fault}" for policy in found.policies for fault in policy.faults]
-        missing = [] if found.policies or found.errors else [f"no policy in {path}"]
-        for problem in (*found.errors, *broken, *missing):
+        contents = documents.load([path])
+        broken = [f"{policy.title}: {fault}" for policy in contents.policies for fault in policy.faults]
+        missing = [] if contents.policies or contents.errors else [f"no policy in {path}"]
+        for problem in (*contents.errors, *broken, *missing):
             self._fault(("policies", number), str(problem))
-        return found.layers
+        return contents.layers
 
     def _check_names(self, document: SuiteDocument, policies: Iterable[Layer]) -> None:
-        """Report names in `rules` that do not exist: with a typo, findings that were meant to count would pass."""
-        known = findings_known(policies)
+        """Report names in `rules` that do not exist. Otherwise a typo would hide unexpected findings."""
+        ids = finding_ids(policies)
         for number, name in enumerate(document.rules or ()):
-            if name not in known:
-                near = closest_name(name, known)
-                meant = f"; did you mean {near}?" if near else ""
-                self._fault(("rules", number), f"no rule or injection is called {name}{meant}")
+            if name not in ids:
+                near = closest_name(name, ids)
+                hint = f"; did you mean {near}?" if near else ""
+                self._fault(("rules", number), f"no rule or injection is called {name}{hint}")
 
-    def _objects(self, given: Sequence[Any], *location: str | int) -> list[Manifest]:
-        return [found for n, each in enumerate(given) for found in self._manifests(each, (*location, n))]
+    def _objects(self, entries: Sequence[Any], *location: str | int) -> list[Manifest]:
+        return [manifest for n, entry in enumerate(entries) for manifest in self._manifests(entry, (*location, n))]
 
-    def _manifests(self, given: Any, location: Location) -> list[Manifest]:
-        """The objects of a file, or the one written in place."""
-        if isinstance(given, dict):
+    def _manifests(self, entry: Any, location: Location) -> list[Manifest]:
+        """The objects of the file `entry`, or the object `entry` itself."""
+        if isinstance(entry, dict):
             try:
-                manifests = files.objects(self.file, given)
+                manifests = files.objects(self.file, entry)
             except ManifestError as error:
                 self._fault(location, str(error).removeprefix(f"{self.file}: "))
                 return []
             unusable = [each for each in manifests if not each.api_version]
             problems = [f"a {each.kind} without apiVersion cannot be in a cluster" for each in unusable]
         else:
-            manifests, errors = files.load([str(self.folder / given)])
+            manifests, errors = files.load([str(self.folder / entry)])
             problems = [*map(str, errors)]
         for problem in problems:
             self._fault(location, problem)
@@ -178,28 +178,28 @@ class _Reader:
     def _job(self, document: SuiteDocument, number: int) -> Manifest | None:
         own = document.tests[number].job
         location: Location = ("job",) if own is None else ("tests", number, "job")
-        given = document.job if own is None else own
-        if given is None:
+        entry = document.job if own is None else own
+        if entry is None:
             self._fault(("tests", number), "has no job: write one here, or at the start of the file for all tests")
             return None
         before = len(self.errors)
-        jobs = [manifest for manifest in self._manifests(given, location) if manifest.kind == "MPIJob"]
+        jobs = [manifest for manifest in self._manifests(entry, location) if manifest.kind == "MPIJob"]
         if len(jobs) != 1 and len(self.errors) == before:
             self._fault(location, f"has {len(jobs)} MPIJobs; a test needs exactly one")
         return jobs[0] if len(jobs) == 1 else None
 
 
 def _brief(location: Location, reason: str) -> str:
-    """The fault without the hint to rules, but with the accepted values."""
+    """The reason with the accepted fields, in place of the hint to the list of rules."""
     if not reason.endswith(f"; {faults.HINT}"):
         return reason
     model = Case if location[:1] == ("tests",) else SuiteDocument
-    known = ", ".join(info.alias or name for name, info in model.model_fields.items())
-    return f"{reason.removesuffix(faults.HINT)}accepted: {known}"
+    names = ", ".join(info.alias or name for name, info in model.model_fields.items())
+    return f"{reason.removesuffix(faults.HINT)}accepted: {names}"
 
 
-def findings_known(policies: Iterable[Layer]) -> frozenset[str]:
-    """Possible ids of findings: rules, injections and custom rules, and annotations that have no effect."""
+def finding_ids(policies: Iterable[Layer]) -> frozenset[str]:
+    """The possible ids of findings: of rules, injections, custom rules, and of annotations without effect."""
     own = (full_id(each.id) for layer in policies for each in layer.document.own_rules)
     return frozenset((*rules.REGISTRY, *injections.REGISTRY, *own, SCHEMA, REQUIRED_INJECTION, SKIP, ASKED))
 

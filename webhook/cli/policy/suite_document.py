@@ -1,4 +1,4 @@
-"""The document of a file of tests: kind MPIJobPolicyTest."""
+"""The model of policy tests: documents of kind MPIJobPolicyTest."""
 
 import datetime
 from typing import Annotated, Any, Literal
@@ -31,22 +31,22 @@ Fields = Annotated[dict[str, Any], BeforeValidator(_paths)]
 
 
 class Expected(Settings):
-    """A finding, or several similar ones."""
+    """An expected finding. It may match several findings."""
 
-    rule: str = Field(min_length=1, description="The rule, or the injection that reports what it could not do.")
+    rule: str = Field(min_length=1, description="The id of the rule, or of the injection that warns.")
     action: Literal["deny", "warn", "audit", "exempt", "fault"] = Field(
-        "deny", description="The action; fault for a custom rule that cannot be evaluated for this job."
+        "deny", description="The action, or fault for a custom rule that cannot be evaluated for this job."
     )
-    field: str = Field("", description="The whole path of the field; absent for any.")
-    message: str = Field("", description="Part of the problem or of the fix; absent for any.")
+    field: str = Field("", description="The full path of the field; absent for any field.")
+    message: str = Field("", description="Part of the problem or of the fix; absent for any text.")
 
 
 class NamespaceFacts(Settings):
     """The namespace in which a job is created."""
 
-    name: str = Field("", description="Absent for the namespace of the job, or default.")
-    labels: dict[str, str] = Field({}, description="Its labels, by which policies select it.")
-    annotations: dict[str, str] = Field({}, description="Its annotations.")
+    name: str = Field("", description="The name; absent for the namespace of the job, or default.")
+    labels: dict[str, str] = Field({}, description="The labels, by which policies select the namespace.")
+    annotations: dict[str, str] = Field({}, description="The annotations.")
 
 
 class UserFacts(Settings):
@@ -54,30 +54,30 @@ class UserFacts(Settings):
 
     name: str = Field(min_length=1, description="The user name that the API server sees.")
     groups: tuple[str, ...] = Field((), description="Names of groups.")
-    may_exempt: tuple[str, ...] = Field((), description="Rules from which RBAC lets the user exempt jobs.")
+    may_exempt: tuple[str, ...] = Field((), description="Ids of rules from which the user may exempt jobs (RBAC).")
 
 
 class Around(Settings):
-    """Settings for all tests of a file, or for one."""
+    """Settings for all tests of a file, or for one test."""
 
-    job: FileOrObject | None = Field(None, description="The MPIJob, or the name of a file that has one.")
+    job: FileOrObject | None = Field(None, description="The MPIJob, or the name of a file with one MPIJob.")
     cluster: tuple[FileOrObject, ...] = Field(
         (),
-        description="The cluster: objects, or names of files with objects. A test adds its own to those of the file."
-        " A job of the same name makes the test one of a change to it.",
+        description="The objects of the cluster, or names of files with objects. The objects of a test are added to"
+        " those of the file. If they include a job of the same name, the test is about an update of that job.",
     )
-    namespace: NamespaceFacts | None = Field(None, description="Where the job is created; by default without labels.")
-    user: UserFacts | None = Field(None, description="The user who creates it; absent for an unknown user.")
-    date: datetime.date | None = Field(None, description="The day (UTC) for the policies; absent for today.")
+    namespace: NamespaceFacts | None = Field(None, description="The namespace of the job; by default without labels.")
+    user: UserFacts | None = Field(None, description="The user who creates the job; absent for an unknown user.")
+    date: datetime.date | None = Field(None, description="The day (UTC), for exemptions that expire; absent for today.")
 
 
 class Case(Around):
-    """One test."""
+    """A test."""
 
-    name: str = Field(min_length=1, description="What it shows.")
-    change: Fields = Field({}, description="Changed fields of the job, by their paths; null removes one.")
-    expect: tuple[Expected, ...] = Field((), description="All expected findings; absent for none.")
-    stored: Fields = Field({}, description="Fields of the job after injections, by their paths; null for none.")
+    name: str = Field(min_length=1, description="What the test shows.")
+    change: Fields = Field({}, description="Changed fields of the job, by path; null removes a field.")
+    expect: tuple[Expected, ...] = Field((), description="All expected findings; absent if none is expected.")
+    stored: Fields = Field({}, description="Expected fields after injections, by path; null for a missing field.")
 
 
 class SuiteDocument(Around):
@@ -85,11 +85,10 @@ class SuiteDocument(Around):
 
     api_version: Literal["policy.training.openshift.io/v1"] = Field(description="Always this.")
     kind: Literal["MPIJobPolicyTest"] = Field(description="Always this.")
-    policies: tuple[str, ...] = Field(
-        min_length=1, description="Names of files, as `kubectl apply -f` would take them."
-    )
+    policies: tuple[str, ...] = Field(min_length=1, description="Names of policy files, like for `kubectl apply -f`.")
     rules: tuple[str, ...] | None = Field(
         None,
-        description="Rules and injections whose warnings and audits are compared; absent: all. Rejections always are.",
+        description="Rules and injections whose warnings and audits are compared; absent for all."
+        " Rejections are always compared.",
     )
-    tests: tuple[Case, ...] = Field(min_length=1, description="The tests; they do not affect each other.")
+    tests: tuple[Case, ...] = Field(min_length=1, description="The tests. They do not affect each other.")

@@ -1,4 +1,4 @@
-"""Runs tests of policies: each job is judged as by `check`, and the outcome is compared with the expectations."""
+"""Runs policy tests: judges each job like `check`, and compares the findings with the expected findings."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.cli.limits import MAX_VALUE_CHARACTERS
 from webhook.cli.policy import job_fields
-from webhook.cli.policy.suite import Location, PolicyTest, Suite, Unusable, findings_known
+from webhook.cli.policy.suite import Location, PolicyTest, Suite, Unusable, finding_ids
 from webhook.cli.policy.suite_document import Case, Expected, NamespaceFacts, SuiteDocument
 from webhook.cli.terminal import bad, counted, good, heading, printable
 from webhook.client.access import DEFAULT_NAMESPACE
@@ -29,25 +29,25 @@ UNEXPECTED: Final = "unexpected-verdict"
 STORED: Final = "stored-field-differs"
 BROKEN: Final = "test-cannot-run"
 KINDS: Final = {
-    MISSING: Rule("A finding that the test expects is not there."),
-    UNEXPECTED: Rule("A finding is there that the test does not expect."),
-    STORED: Rule("A field of the job, as it would be stored, has another value."),
-    BROKEN: Rule("The test cannot be run."),
+    MISSING: Rule("An expected finding is missing."),
+    UNEXPECTED: Rule("A finding was not expected."),
+    STORED: Rule("A field of the job after injections does not have the expected value."),
+    BROKEN: Rule("The test cannot run."),
 }
-"""Kinds of problems, and their meaning."""
+"""The kinds of problems."""
 
 FAULT: Final = "fault"
-"""The action of a custom rule that has no value, so that the job is admitted."""
+"""The action of a custom rule that could not be evaluated. The job is admitted."""
 
 
-class Seen(NamedTuple):
-    """A finding, in the form that expectations are compared with."""
+class Reported(NamedTuple):
+    """A finding of a verdict, in the form of an expected finding."""
 
     rule: str
     action: str
     field: str
     message: str
-    """Fault and fix."""
+    """The fault and the fix."""
 
     def __str__(self) -> str:
         return _in_words(self.action, self.field, self.message, self.rule)
@@ -62,9 +62,9 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Checked):
-    """The outcome of one test."""
+    """The outcome of a test."""
 
-    seen: Sequence[Seen] = ()
+    findings: Sequence[Reported] = ()
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -73,12 +73,12 @@ class Outcome(Checked):
             "name": self.name,
             "passed": not self.problems,
             "failures": [{"kind": each.rule, "line": each.line, "message": each.message} for each in self.problems],
-            "verdict": [each._asdict() for each in self.seen],
+            "verdict": [each._asdict() for each in self.findings],
         }
 
 
 def run(suite: Suite) -> Iterator[Outcome]:
-    """Run every test of the suite in order; they do not influence each other."""
+    """Run every test of the suite."""
     policies = PolicySet(suite.policies)
     for test in suite.tests:
         line = suite.line("tests", test.number, "name")
@@ -88,14 +88,14 @@ def run(suite: Suite) -> Iterator[Outcome]:
             problem = Problem(BROKEN, str(broken), suite.line("tests", test.number, *broken.location))
             yield Outcome(suite.file, test.case.name, line, [problem], unusable=True)
             continue
-        found = [*seen(verdict)]
+        findings = [*reported(verdict)]
         stored = verdict.mutation.document or verdict.manifest.document
-        problems = [*_compared(suite, test, found), *_stored(suite, test, stored)]
-        yield Outcome(suite.file, test.case.name, line, problems, seen=found)
+        problems = [*_compared(suite, test, findings), *_stored(suite, test, stored)]
+        yield Outcome(suite.file, test.case.name, line, problems, findings=findings)
 
 
 class BrokenTest(Exception):
-    """A test cannot be run; `location` is the path of its fault."""
+    """A test cannot run. `location` is the path of the fault in the document."""
 
     def __init__(self, message: str, *location: str | int) -> None:
         super().__init__(message)
@@ -103,7 +103,7 @@ class BrokenTest(Exception):
 
 
 def judged(document: SuiteDocument, test: PolicyTest, policies: PolicySet) -> Verdict:
-    """The verdict on the job of a test; BrokenTest if there is none."""
+    """The verdict on the job of a test; BrokenTest if the test cannot run."""
     manifest = _changed(test.job, test.case)
     facts = test.case.namespace or document.namespace or NamespaceFacts()
     namespace = facts.name or manifest.namespace or DEFAULT_NAMESPACE
@@ -131,7 +131,7 @@ def _changed(job: Manifest, case: Case) -> Manifest:
 def _world(document: SuiteDocument, test: PolicyTest, policies: PolicySet, namespace: NamespaceFacts) -> JobWorld:
     objects = [manifest.document for manifest in test.cluster]
     if ("Namespace", namespace.name) not in {(each.kind, each.name) for each in test.cluster}:
-        # The API server sets this label, and policies select by it.
+        # The API server sets this label. Policies can select by it.
         labels = {"kubernetes.io/metadata.name": namespace.name, **namespace.labels}
         metadata = {**namespace.model_dump(), "labels": labels}
         objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
@@ -151,38 +151,38 @@ def _world(document: SuiteDocument, test: PolicyTest, policies: PolicySet, names
     return world
 
 
-def seen(verdict: Verdict) -> Iterator[Seen]:
+def reported(verdict: Verdict) -> Iterator[Reported]:
     """All findings of a verdict."""
-    found = verdict.validation
-    exempted = [finding for finding, _ in found.exempted]
-    by_action = {"deny": found.denied, "warn": found.warned, "audit": found.audited, "exempt": exempted}
+    decision = verdict.validation
+    exempted = [finding for finding, _ in decision.exempted]
+    by_action = {"deny": decision.denied, "warn": decision.warned, "audit": decision.audited, "exempt": exempted}
     yield from (_of_finding(action, finding) for action, findings in by_action.items() for finding in findings)
-    reported = {finding.rule for finding in (*found.denied, *found.warned, *found.audited)}
-    yield from (Seen(rule, FAULT, "", why) for rule, why in found.rule_faults.items() if rule not in reported)
-    for text in dict.fromkeys([*found.cautions, *verdict.mutation.cautions]):
+    broken = {finding.rule for finding in (*decision.denied, *decision.warned, *decision.audited)}
+    yield from (Reported(rule, FAULT, "", why) for rule, why in decision.rule_faults.items() if rule not in broken)
+    for text in dict.fromkeys([*decision.cautions, *verdict.mutation.cautions]):
         author, _, note = text.partition(": ")
-        yield Seen(author, "warn", "", note)
+        yield Reported(author, "warn", "", note)
 
 
-def _of_finding(action: str, finding: Finding) -> Seen:
+def _of_finding(action: str, finding: Finding) -> Reported:
     violation = finding.violation
-    return Seen(finding.rule, action, violation.path, f"{violation.message}. {violation.fix}")
+    return Reported(finding.rule, action, violation.path, f"{violation.message}. {violation.fix}")
 
 
-def _compared(suite: Suite, test: PolicyTest, found: Sequence[Seen]) -> Iterator[Problem]:
-    """Missing findings that were expected, and findings that were not expected."""
+def _compared(suite: Suite, test: PolicyTest, findings: Sequence[Reported]) -> Iterator[Problem]:
+    """The expected findings that are missing, then the findings that were not expected."""
     for place, expected in enumerate(test.case.expect):
-        if not any(each.meets(expected) for each in found):
+        if not any(finding.meets(expected) for finding in findings):
             text = _in_words(
                 expected.action, expected.field, expected.message and f'"{expected.message}"', expected.rule
             )
             line = suite.line("tests", test.number, "expect", place)
-            yield Problem(MISSING, f"expected, and not there: {text}{_unknown(expected.rule, suite)}", line)
-    about = suite.document.rules
-    for each in found:
-        counts = each.action in {"deny", FAULT} or about is None or each.rule in about
-        if counts and not any(each.meets(expected) for expected in test.case.expect):
-            yield Problem(UNEXPECTED, f"not expected: {each}", suite.line("tests", test.number, "expect"))
+            yield Problem(MISSING, f"expected but missing: {text}{_unknown(expected.rule, suite)}", line)
+    rules = suite.document.rules
+    for finding in findings:
+        compared = finding.action in {"deny", FAULT} or rules is None or finding.rule in rules
+        if compared and not any(finding.meets(expected) for expected in test.case.expect):
+            yield Problem(UNEXPECTED, f"not expected: {finding}", suite.line("tests", test.number, "expect"))
 
 
 def _in_words(action: str, field: str, message: str, rule: str) -> str:
@@ -190,8 +190,8 @@ def _in_words(action: str, field: str, message: str, rule: str) -> str:
 
 
 def _unknown(rule: str, suite: Suite) -> str:
-    known = findings_known(suite.policies)
-    near = None if rule in known else closest_name(rule, known)
+    ids = finding_ids(suite.policies)
+    near = None if rule in ids else closest_name(rule, ids)
     return f"; no rule is called {rule}; did you mean {near}?" if near else ""
 
 
@@ -212,23 +212,22 @@ def _value(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SuiteReport:
-    """All tests that were run, and the files that could not be read."""
+    """The outcomes of all tests, and the files that could not be read."""
 
     outcomes: Sequence[Outcome]
     errors: Sequence[Unusable]
 
     @property
     def failed(self) -> int:
-        """Number of failed tests."""
         return sum(bool(outcome.problems) for outcome in self.outcomes)
 
     @property
     def unusable(self) -> bool:
-        """Whether something could not be run, or there is nothing to run."""
+        """Whether a test or a file was broken, or there is no test."""
         return bool(self.errors) or not self.outcomes or any(outcome.unusable for outcome in self.outcomes)
 
     def in_form(self, form: str, *, quiet: bool) -> Iterator[str]:
-        """In lines: `text`, `json`, `junit`, `sarif` or `github`."""
+        """The lines of the report. `form` is `text`, `json`, `junit`, `sarif` or `github`."""
         if form == "text":
             yield from self._as_text(quiet=quiet)
         elif form == "json":
@@ -238,7 +237,7 @@ class SuiteReport:
             yield from ci_reports.in_form(form, [*errors, *self.outcomes], "policy test", KINDS)
 
     def _as_text(self, *, quiet: bool) -> Iterator[str]:
-        """For people, in lines; with `quiet` only the failed tests."""
+        """The lines for people. `quiet` leaves out the tests that passed."""
         file = ""
         for outcome in self.outcomes:
             if quiet and not outcome.problems:

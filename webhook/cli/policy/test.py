@@ -1,4 +1,4 @@
-"""The command `policy test`: runs the tests of policies."""
+"""The command `policy test` runs policy tests."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -21,15 +21,17 @@ from webhook.cli.terminal import UNUSABLE, complain
     help="The output format: for people, programs or CI systems.",
 )
 def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
-    """Test whether jobs get the verdicts that they should.
+    """Test whether jobs get the expected verdicts.
 
-    A PATH is a file of tests, a folder that is searched for such files, or - for standard input; the default is the
-    current folder. A file of tests is a document of kind MPIJobPolicyTest. It names policies, a job, the objects of the
-    cluster and the user, and each of its tests the changes to the job and the expected findings. A test fails if an
-    expected finding is missing, or if there is an unexpected one.
+    A PATH is a file of tests, a folder that is searched for such files, or - for standard input. The default is the
+    current folder.
 
-    The paths in it start at its own folder. Only the cluster objects listed in the test exist: objects as `kubectl get
-    -o yaml` prints them, or files of them, including those of `mpijob-webhook snapshot`.
+    A file of tests is a document of kind MPIJobPolicyTest. It names policies, a job, the objects of the cluster and the
+    user. Each test has changes to the job, and the expected findings. A test fails if an expected finding is missing,
+    or if a finding was not expected.
+
+    Paths in a file are relative to the folder of the file. Only the cluster objects listed in the test exist. They are
+    written like `kubectl get -o yaml` prints them, or in files, such as files of `mpijob-webhook snapshot`.
 
     \b
     Examples:
@@ -41,7 +43,7 @@ def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
     \b
     Exit code:
       0  every test passed
-      1  at least one failed
+      1  at least one test failed
       2  unusable input: a file, a policy or a job in it is broken, or it has no test
     """
     from webhook.cli.policy import suite, suite_run
@@ -49,7 +51,7 @@ def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
 
     loaded = suite.load(paths or ["."])
     report = suite_run.SuiteReport(
-        [outcome for each in loaded.suites for outcome in suite_run.run(each)], loaded.errors
+        [outcome for tests in loaded.suites for outcome in suite_run.run(tests)], loaded.errors
     )
     if report.outcomes or report.errors:
         for line in report.in_form(output, quiet=quiet):

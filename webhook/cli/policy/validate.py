@@ -1,4 +1,4 @@
-"""The command `policy validate`: faults of policies, and suspicious settings."""
+"""The command `policy validate` reports faults of policies, and warns about suspicious settings."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -15,11 +15,13 @@ from webhook.server.clock import today
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @OUTPUT
 def validate(files: tuple[str, ...], output: str) -> NoReturn:
-    """Check policies: field, accepted values and line of every fault.
+    """Check policies for faults.
 
-    Valid documents may still get warnings: for an exemption that has ended, a ConfigMap without the label by which the
-    service finds it, a custom rule that has no value for a usual job, values that documents of equal priority set
-    differently, and documents that contradict each other so that one is left out.
+    Each fault is shown with its field, its line and the accepted values.
+
+    Valid documents get warnings for exemptions that have ended, ConfigMaps without the label by which the service finds
+    them, custom rules that cannot be evaluated for a usual job, documents of equal priority with different values, and
+    documents that contradict each other.
 
     \b
     Examples:
@@ -29,8 +31,8 @@ def validate(files: tuple[str, ...], output: str) -> NoReturn:
 
     \b
     Exit code:
-      0  every document is good, warnings or not
-      1  at least one is broken
+      0  every document is valid; there may be warnings
+      1  at least one document is broken
       2  unusable input: a file cannot be read, or it has no policy
     """
     from webhook.cli.policy import inputs, validation

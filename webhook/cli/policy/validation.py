@@ -1,4 +1,4 @@
-"""Faults of documents, and suspicious settings."""
+"""Checks policies for faults and suspicious settings."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from webhook.policy.layers import Layer, may_meet
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The documents, and warnings about the valid ones."""
+    """The result of checking policies. `warnings` are about valid policies."""
 
     policies: Sequence[PolicyFile]
     warnings: Sequence[str]
@@ -30,10 +30,10 @@ class Validation:
         return not any(policy.faults for policy in self.policies)
 
     def as_text(self) -> Iterator[str]:
-        found = _layers(self.policies)
+        valid = _layers(self.policies)
         for policy in self.policies:
             if policy.document is not None:
-                summary = _summary(Layer(policy.name, policy.document), found)
+                summary = _summary(Layer(policy.name, policy.document), valid)
                 yield f"{printable(policy.title)}: {good('good')} ({printable(summary)})"
                 continue
             yield f"{printable(policy.title)}: {bad('broken')}"
@@ -44,7 +44,7 @@ class Validation:
         yield from (f"{caution('warning')}: {printable(warning)}" for warning in self.warnings)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs; `line` is null if it is unknown."""
+        """The result as JSON values. `line` is null if it is unknown."""
         return {
             "documents": [
                 {
@@ -63,26 +63,24 @@ class Validation:
 
 
 def validate(policies: Sequence[PolicyFile], *, today: date) -> Validation:
-    """Judge `policies` one by one and together; exemptions expire by `today` (UTC)."""
+    """Check each policy alone, and all of them together. `today` (UTC) decides which exemptions have ended."""
     return Validation(policies, [*_each(policies, today), *_together(policies)])
 
 
 def _brief(fault: PolicyFault) -> PolicyFault:
-    """The fault without the hint where to look: the accepted values are listed next to it."""
+    """The fault without its hint: the report lists the accepted values."""
     return replace(fault, reason=fault.reason.removesuffix(f"; {HINT}"))
 
 
 def _layers(policies: Sequence[PolicyFile]) -> list[Layer]:
-    """The valid ones, lowest priority first."""
+    """The valid policies. The lowest priority comes first."""
     return layers.in_order(Layer(each.name, each.document) for each in policies if each.document is not None)
 
 
-def _mode(layer: Layer, found: Sequence[Layer]) -> str:
-    """The mode that will be in force for the document, as far as `found` (in order) decides, and where it comes
-    from.
-    """
+def _mode(layer: Layer, layers_in_order: Sequence[Layer]) -> str:
+    """The mode that applies to the namespaces of `layer`, in words. It may be set by another layer."""
     text, mode = f"mode {layer.document.mode}", layer.document.mode
-    for other in found:
+    for other in layers_in_order:
         document = other.document
         if "mode" not in document.model_fields_set or not may_meet(other, layer):
             continue
@@ -91,17 +89,17 @@ def _mode(layer: Layer, found: Sequence[Layer]) -> str:
         elif document.namespaces in (None, layer.document.namespaces):
             text, mode = f'mode {document.mode} (of "{other.name}")', document.mode
         elif document.mode != mode:
-            text += f', {document.mode} where "{other.name}" is in force too'
+            text += f', {document.mode} where "{other.name}" also applies'
     return text
 
 
-def _summary(layer: Layer, found: Sequence[Layer]) -> str:
+def _summary(layer: Layer, layers_in_order: Sequence[Layer]) -> str:
     document = layer.document
     settings = sum(1 for path, _ in layers.leaves(layers.written(document)) if path != "mode")
     parts = [
         selection(document),
         f"priority {document.priority}",
-        _mode(layer, found),
+        _mode(layer, layers_in_order),
         counted(settings, "setting"),
     ]
     if count := len(document.exemptions):
@@ -122,7 +120,7 @@ def _each(policies: Sequence[PolicyFile], today: date) -> Iterator[str]:
 
 
 def _together(policies: Sequence[PolicyFile]) -> Iterator[str]:
-    """Conflicts in namespaces that two of the documents select."""
+    """Warnings about conflicts between two documents that may select the same namespace."""
     for pair in combinations(_layers(policies), 2):
         if not may_meet(*pair):
             continue
@@ -130,4 +128,4 @@ def _together(policies: Sequence[PolicyFile]) -> Iterator[str]:
             yield f'{path}: "{first}" and "{second}" have the same priority and different values; "{second}" wins'
         for dropped, reason in layers.merge(pair, policy_model()).dropped:
             other = next(layer.name for layer in pair if layer.name != dropped)
-            yield f'"{dropped}" does not go with "{other}", and is left out where both are in force: {reason}'
+            yield f'"{dropped}" conflicts with "{other}", and is ignored where both apply: {reason}'

@@ -1,4 +1,4 @@
-"""Documents, values and exemptions in words."""
+"""Describes documents, values and exemptions in words."""
 
 from datetime import date
 from typing import Any
@@ -9,19 +9,18 @@ from webhook.policy.exemptions import EVERY_RULE, Exemption
 
 
 def selection(document: PolicyDocument) -> str:
-    """The namespaces that a document selects."""
+    """The namespaces that a document selects, in words."""
     return "for all namespaces" if document.namespaces is None else f"for namespaces {inline(document.namespaces)}"
 
 
 def inline(value: Any) -> str:
-    """A value as YAML on one line; words are not quoted, not even `off`."""
+    """A value as YAML on one line. Words are not quoted, also not `off`."""
     return value if isinstance(value, str) and value.isidentifier() else yaml.dump_inline(value)
 
 
 def exemption_in_words(exemption: Exemption, today: date) -> str:
-    """An exemption in words."""
-    what = "every rule" if EVERY_RULE in exemption.rules else ", ".join(exemption.rules)
-    whom = [
+    rules = "every rule" if EVERY_RULE in exemption.rules else ", ".join(exemption.rules)
+    subjects = [
         f"{kind} {', '.join(names)}"
         for kind, names in (
             ("namespaces", exemption.namespaces),
@@ -34,4 +33,4 @@ def exemption_in_words(exemption: Exemption, today: date) -> str:
     until = ""
     if exemption.expires is not None:
         until = f", {'ended on' if exemption.expired(today) else 'until'} {exemption.expires}"
-    return f"from {what} for {'; '.join(whom)}{until}: {exemption.reason}"
+    return f"from {rules} for {'; '.join(subjects)}{until}: {exemption.reason}"

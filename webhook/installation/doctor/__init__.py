@@ -1,6 +1,5 @@
-"""Problems of an installation, and their fixes.
+"""Finds problems of an installation, and suggests fixes. Nothing is changed on the cluster.
 
-`gather` reads a cluster once, as `facts`. Each file in `checks/` turns facts into diagnoses, without reading the
-cluster again. `rights` and `certificates` are the parts of that reading with rules of their own. Nothing is changed on
-the cluster; `webhook.cli` prints the diagnoses.
+`gather` reads a cluster once, and returns `facts`. It uses `rights` and `certificates`. Each file in `checks/` turns
+facts into diagnoses, without reading the cluster. `webhook.cli.doctor` prints the diagnoses.
 """

@@ -1,4 +1,4 @@
-"""The certificates of an installation: their source, and which are stored, trusted and served."""
+"""Reads the certificates of an installation: where they come from, and which are stored, trusted and served."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -30,13 +30,13 @@ Chain = tuple[x509.Certificate, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificates:
-    """The certificates of an installation, as read from its cluster."""
+    """The certificates of an installation."""
 
     source: str = ""
-    """SELF_MANAGED (a CA in `secret`), FILES (`secret` is mounted), or empty if unknown."""
+    """SELF_MANAGED (the CA is in `secret`), FILES (`secret` is mounted), or empty if unknown."""
     namespace: str = ""
     secret: str = ""
-    """The name of the Secret, empty if there is none."""
+    """The name of the Secret; empty if no Secret is used."""
     data: Mapping[str, bytes] | Unread | None = None
     """The Secret's data; None if it does not exist."""
     bundles: Sequence[Bundle] | Unread = ()
@@ -44,27 +44,27 @@ class Certificates:
     served: Mapping[Address, Chain] = field(default_factory=dict)
     """The certificates that replicas presented, by address."""
     unreached: Sequence[str] = ()
-    """Why other addresses presented none."""
+    """The reason for each address that presented no certificate."""
     server_name: str = ""
     """The name by which the API server calls the service."""
     settings: RotationSettings = field(default_factory=lambda: RotationSettings(name=PROGRAM))
-    """When a self-managed certificate is renewed."""
+    """The times of self-managed certificates."""
 
     @property
     def ca_secret(self) -> str:
-        """The Secret that the service itself reads and writes, empty if there is none."""
+        """The name of the Secret that the service reads and writes; empty if it uses none."""
         return self.secret if self.source == SELF_MANAGED else ""
 
     @property
     def stored(self) -> Chain:
-        """The certificate in the mounted Secret, which replicas serve within a minute or two."""
+        """The certificate in the mounted Secret. Replicas serve a new certificate after a minute or two."""
         try:
             return load_certificates((self.data or {})["tls.crt"]) if isinstance(self.data, Mapping) else ()
         except (KeyError, CertificateError):
             return ()
 
     def status(self, now: datetime) -> TrustStatus:
-        """If no replica was reached, the mounted Secret counts as served."""
+        """The status of the certificates. If no replica was reached, the mounted Secret counts as served."""
         chains: list[Chain] = list(self.served.values()) or ([self.stored] if self.stored else [()])
         statuses = [self._status(chain, now) for chain in chains]
         return replace(
@@ -92,7 +92,7 @@ def _all(answers: Sequence[bool | None]) -> bool | None:
 
 
 def source(deployment: object, options: Mapping[str, str], ca_secret: str) -> tuple[str, str]:
-    """(source, name of the Secret) from the options of the Deployment; without a Deployment, from the manifests."""
+    """(source, name of the Secret) from the options of the Deployment. Without a Deployment, from the manifests."""
     if name := ca_secret or options.get("--ca-secret", ""):
         return SELF_MANAGED, name
     if isinstance(deployment, Mapping) and "--tls-cert" in options:
@@ -112,7 +112,7 @@ async def read(
     ca_secret: str,
     addresses: Sequence[Address],
 ) -> Certificates:
-    """Read everything, and what each of `addresses` presents; ClusterError if the API server cannot be used."""
+    """Read the certificates, and connect to `addresses` for the served ones; ClusterError without an answer."""
     origin, secret = source(deployment, options, ca_secret)
     store = CertificateStore(api, namespace=namespace, secret=secret, service=service)
     server_name = f"{service}.{namespace}.svc"
@@ -131,7 +131,7 @@ async def read(
 
 
 async def addresses(api: Client, *, namespace: str, service: object, port: int) -> list[Address]:
-    """The addresses of the ready replicas behind `port` of the Service; ClusterError if they cannot be read."""
+    """The addresses of the ready replicas for `port` of the Service; ClusterError if they cannot be read."""
     if not isinstance(service, Mapping):
         return []
     ports = service["spec"].get("ports") or ()
@@ -140,23 +140,23 @@ async def addresses(api: Client, *, namespace: str, service: object, port: int) 
     path = f"/apis/discovery.k8s.io/v1/namespaces/{quote(namespace, safe='')}/endpointslices"
     name = quote(service["metadata"]["name"], safe="")
     slices = await get(api, f"{path}?labelSelector=kubernetes.io/service-name%3D{name}") or {}
-    wanted = next((each.get("name") or "" for each in ports if each["port"] == port), "")
+    port_name = next((each.get("name") or "" for each in ports if each["port"] == port), "")
     return [
-        (address, each["port"])
-        for found in slices.get("items") or ()
-        for each in found.get("ports") or ()
-        if (each.get("name") or "") == wanted and each.get("port")
-        for endpoint in found.get("endpoints") or ()
+        (address, endpoint_port["port"])
+        for endpoint_slice in slices.get("items") or ()
+        for endpoint_port in endpoint_slice.get("ports") or ()
+        if (endpoint_port.get("name") or "") == port_name and endpoint_port.get("port")
+        for endpoint in endpoint_slice.get("endpoints") or ()
         if (endpoint.get("conditions") or {}).get("ready") is not False
         for address in endpoint["addresses"]
     ]
 
 
 async def _served(addresses: Sequence[Address], server_name: str) -> tuple[dict[Address, Chain], list[str]]:
-    looks = (peer.fetch_chain(host, port, server_name=server_name) for host, port in addresses)
+    connections = (peer.fetch_chain(host, port, server_name=server_name) for host, port in addresses)
     served: dict[Address, Chain] = {}
     unreached = []
-    for address, result in zip(addresses, await asyncio.gather(*looks, return_exceptions=True), strict=True):
+    for address, result in zip(addresses, await asyncio.gather(*connections, return_exceptions=True), strict=True):
         if isinstance(result, PeerError):
             unreached.append(str(result))
         elif isinstance(result, BaseException):
@@ -167,12 +167,12 @@ async def _served(addresses: Sequence[Address], server_name: str) -> tuple[dict[
 
 
 async def _data(store: CertificateStore) -> Mapping[str, bytes] | None:
-    found = await store.read_secret()
-    return None if found is None else found.data
+    secret = await store.read_secret()
+    return None if secret is None else secret.data
 
 
 def _settings(options: Mapping[str, str]) -> RotationSettings:
-    """The settings in the options; the defaults if no replica would start with these options."""
+    """The settings from the options. The defaults if the options are invalid, because no replica starts with them."""
     times = {"--ca-lifetime": "365d", "--leaf-lifetime": "14d", "--ca-grace": "2m"}
     try:
         return rotation(*(timedelta(seconds=duration.parse(options.get(name, time))) for name, time in times.items()))

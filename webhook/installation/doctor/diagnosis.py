@@ -1,36 +1,36 @@
-"""The result of a check: a line of the report, and the fix."""
+"""The results of checks."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How serious a diagnosis is."""
+    """The severity of a diagnosis."""
 
     OK = "ok"
     UNKNOWN = "unknown"
-    """Not visible from here, or with these rights."""
+    """The check could not be done from here, or with these rights."""
     WARNING = "warning"
-    """It works, but not as intended, or not for long."""
+    """The installation works, but not as intended, or not for long."""
     PROBLEM = "problem"
-    """Jobs are rejected, or pass unchecked, or will soon."""
+    """Jobs are rejected or not checked, now or soon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A line of the report."""
+    """A line of the report, with its fix."""
 
     severity: Severity
     id: str
-    """The section in the runbook that explains it; empty if everything is fine."""
+    """The section of the runbook that explains it; empty for OK."""
     text: str
     fix: str = ""
-    """The command to run, or another remedy."""
+    """The command to run, or a different fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisKind:
-    """A kind of diagnosis: each check declares its kinds as constants of its module."""
+    """A kind of diagnosis. The module of a check defines the kinds as constants."""
 
     id: str
     severity: Severity
@@ -40,14 +40,14 @@ class DiagnosisKind:
 
 
 def ok(text: str) -> Diagnosis:
-    """The diagnosis without a problem."""
+    """A diagnosis without a problem."""
     return Diagnosis(Severity.OK, "", text)
 
 
 NOT_KNOWN = DiagnosisKind("not-known", Severity.UNKNOWN)
-"""The API server denied access; declared once for all checks."""
+"""The API server denied access. All checks use this kind."""
 
 
-def not_known(what: str, reason: str) -> Diagnosis:
-    """The diagnosis that `what` cannot be judged, and why."""
-    return NOT_KNOWN(f"{what}: {reason}", fix="run it again as a user who may read all, such as a cluster-admin")
+def not_known(subject: str, reason: str) -> Diagnosis:
+    """The diagnosis that `subject` is unknown, with the reason."""
+    return NOT_KNOWN(f"{subject}: {reason}", fix="run it again as a user who may read all, such as a cluster-admin")

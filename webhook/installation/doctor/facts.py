@@ -1,4 +1,4 @@
-"""The input of the checks, as `gather` has read it: no check reads the cluster itself."""
+"""The input of the checks: the state of a cluster, which `gather` reads."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,26 +19,26 @@ from webhook.plugins.loading import Plugin
 
 AGAIN: Final = "kubectl apply -k manifests/overlays/mine (your overlay)"
 KUEUE_HOOK: Final = "mmpijob.kb.io"
-"""Kueue's hook that suspends MPIJobs with a queue; the configuration around it has many names."""
+"""The name of Kueue's hook that suspends MPIJobs with a queue. The name of its configuration varies."""
 KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
-"""The name in Kueue's own manifests, the one that the service may read when it starts."""
+"""The name of Kueue's configuration in Kueue's manifests. The service has the right to read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """The place of an installation in its cluster."""
+    """The names of an installation in its cluster."""
 
     namespace: str = PROGRAM
     """The namespace of the service and its policies."""
     service: str = PROGRAM
-    """The name of its Service."""
+    """The name of the Service."""
     kueue_namespace: str = KUEUE_NAMESPACE
-    """Empty to read it from the Deployment."""
+    """The namespace of Kueue; empty to read it from the Deployment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A dry-run creation of a job."""
+    """The result of creating a job as a dry run."""
 
     namespace: str
     refusal: str = ""
@@ -51,23 +51,23 @@ class Policies:
 
     count: int = 0
     broken: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """The state and the fault of each broken one, by name."""
+    """(state, fault) of each broken policy, by name."""
     unlabelled: Sequence[str] = ()
-    """ConfigMaps in the same namespace that contain a policy and lack the label."""
+    """ConfigMaps in the same namespace with a policy and without the label."""
     misplaced: Mapping[str, str] = field(default_factory=dict)
-    """ConfigMaps in the same namespace that contain a policy under a wrong key, which is the value."""
+    """The wrong key of each ConfigMap in the same namespace that has a policy under a wrong key."""
     elsewhere: Sequence[tuple[str, str]] | Unread = ()
     """(namespace, name) of ConfigMaps with the label in other namespaces."""
     gangs: Mapping[str, str] = field(default_factory=dict)
-    """The value of the operator's --gang-scheduling that a policy assumes, by the policy's name."""
+    """The value of the operator's option --gang-scheduling that a policy assumes, by the name of the policy."""
 
 
 @dataclass(frozen=True, slots=True)
-class AskedInVain:
+class UnknownNames:
     """A job whose annotations name unknown rules or injections."""
 
     job: str
-    """NAMESPACE/NAME."""
+    """The job, as NAMESPACE/NAME."""
     annotation: str
     unknown: Sequence[str]
     """The unknown ids."""
@@ -75,13 +75,13 @@ class AskedInVain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """A cluster's state. A missing object is None; Unread has the reason of a denied one."""
+    """The state of a cluster. A missing object is None. An object that could not be read is Unread."""
 
     location: Location
     now: datetime
-    """By the clock of this machine."""
+    """The time of this machine."""
     server_time: datetime | None
-    """By the clock of the API server; None if its answers have no date."""
+    """The time of the API server; None if its answers have no date."""
     version: KubernetesObject | Unread
     """The API server's version."""
     mutating: Sequence[KubernetesObject] | Unread
@@ -91,11 +91,11 @@ class Facts:
     service: KubernetesObject | Unread | None
     """The Service in front of the replicas."""
     endpoints: Sequence[Address] | Unread
-    """The ready replicas."""
+    """The addresses of the ready replicas."""
     deployment: KubernetesObject | Unread | None
     """The service's Deployment."""
     pods: Sequence[KubernetesObject] | Unread
-    """The replicas."""
+    """The pods of the Deployment."""
     deployments: Sequence[KubernetesObject] | Unread
     """The Deployments of all namespaces."""
     crd: KubernetesObject | Unread | None
@@ -106,16 +106,16 @@ class Facts:
     rights: Mapping[Right, bool] | Unread
     """Whether the service has each required right."""
     policies: Policies | Unread
-    asked_in_vain: Sequence[AskedInVain] | Unread = ()
-    """From all jobs; empty if the cluster has no MPIJobs."""
+    unknown_names: Sequence[UnknownNames] | Unread = ()
+    """The unknown names in annotations of all jobs."""
     probe: Probe | None = None
-    """None unless requested."""
+    """The result of the probe; None if no probe was requested."""
     plugins: Sequence[Plugin] = ()
-    """The plug-ins that are named where this command runs."""
+    """The plug-ins that this command uses."""
 
     @property
     def on_trial(self) -> bool:
-        """Whether only a server of `serve --register` exists: none of the objects of the manifests exist."""
+        """Whether only a server of `serve --register` exists, and nothing of the manifests is installed."""
         ours = [configuration(each) for each in (self.mutating, self.validating) if not isinstance(each, Unread)]
         nothing_else = self.deployment is None and self.service is None
         return nothing_else and any(ours) and all(each is None or made_by_register(each) for each in ours)
@@ -136,7 +136,7 @@ class Facts:
     def programs(self, program: str) -> Iterator[tuple[str, KubernetesObject]]:
         """(namespace, container) of each Deployment that runs `program`, by the name of its image.
 
-        Red Hat's images have more around the name: `odh-training-operator-rhel9`.
+        Red Hat's images have longer names, such as `odh-training-operator-rhel9`.
         """
         name = re.compile(rf"(?:.*-)?{program}(?:-rhel\d+)?")
         for deployment in () if isinstance(self.deployments, Unread) else self.deployments:
@@ -147,12 +147,12 @@ class Facts:
 
 
 def configuration(configurations: Sequence[KubernetesObject]) -> KubernetesObject | None:
-    """The service's webhook configuration of one kind: by its name, else by the names of its hooks."""
+    """The webhook configuration of the service: the one with its name, else one that has its hooks."""
     named = [each for each in configurations if each["metadata"]["name"] == registration.NAME]
-    alike = [
+    with_our_hooks = [
         each for each in configurations if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))
     ]
-    return next(iter(named + alike), None)
+    return next(iter(named + with_our_hooks), None)
 
 
 def made_by_register(configuration: KubernetesObject) -> bool:
@@ -169,25 +169,25 @@ def containers(deployment: KubernetesObject) -> list[KubernetesObject]:
 
 
 def flag(container: KubernetesObject, name: str) -> str:
-    """The value of a flag of a Go program, which may be a separate argument; empty if it is not given."""
+    """The value of a flag of a Go program, or empty. The value may be a separate argument."""
     words = [str(word) for key in ("command", "args") for word in container.get(key) or ()]
     for word, following in pairwise([*words, ""]):
-        given, equals, value = word.partition("=")
-        if given in {f"-{name}", f"--{name}"}:
+        option, equals, value = word.partition("=")
+        if option in {f"-{name}", f"--{name}"}:
             return value if equals else following
     return ""
 
 
 def variables(deployment: object) -> dict[str, str]:
-    """The literal environment variables of the service's Deployment."""
+    """The environment variables of the service's Deployment. Variables with `valueFrom` have an empty value."""
     if not isinstance(deployment, dict):
         return {}
-    found = (each for container in containers(deployment)[:1] for each in container.get("env") or ())
-    return {each["name"]: str(each.get("value") or "") for each in found}
+    entries = (entry for container in containers(deployment)[:1] for entry in container.get("env") or ())
+    return {entry["name"]: str(entry.get("value") or "") for entry in entries}
 
 
 def arguments(deployment: object) -> dict[str, str]:
-    """The options `--name=value` of the service's Deployment; a bare `--name` has the value ""."""
+    """The options `--name=value` of the service's Deployment. An option without a value has the value ""."""
     if not isinstance(deployment, dict):
         return {}
     texts = [text for container in containers(deployment)[:1] for text in container.get("args") or ()]

@@ -1,4 +1,4 @@
-"""Reads a cluster for the checks. Stores nothing: access reviews and dry runs leave no objects."""
+"""Reads a cluster for the checks. Access reviews and dry runs store no objects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,10 +28,10 @@ from webhook.policy.in_force import policy_model
 from webhook.policy.store import REMEMBERED, PolicySource
 
 APPS: Final = "/apis/apps/v1"
-# A value of the operator's flag --gang-scheduling.
+# The value of the operator's option --gang-scheduling for Volcano.
 VOLCANO: Final = "volcano"
 SELECTOR: Final = f"app.kubernetes.io/name={PROGRAM}"
-# No rule rejects it: it only shows whether the hooks answer.
+# The job of the probe, which shows whether the hooks answer. No rule rejects it.
 JOB: Final = {
     "apiVersion": mpijob.API_VERSION,
     "kind": "MPIJob",
@@ -58,8 +58,8 @@ async def gather(
 ) -> facts.Facts:
     """Read everything; ClusterError if the API server cannot be used.
 
-    `address` is a replica's address, in place of its endpoints. With `probe` a job is created in that namespace, as a
-    dry run.
+    `address` is the address of a replica, and replaces the endpoints of the Service. `probe` is the namespace in which
+    a job is created as a dry run.
     """
     version = await api.request("GET", "/version")
     clock, now = api.server_time, datetime.now(UTC)
@@ -79,7 +79,7 @@ async def gather(
         kueue_config=await attempt(get(api, configmap)),
         rights=await attempt(_rights(api, location, ours["deployment"], ours["certificates"])),
         policies=await attempt(_policies(api, location.namespace)),
-        asked_in_vain=await attempt(_asked_in_vain(api)),
+        unknown_names=await attempt(_unknown_names(api)),
         plugins=loading.loaded(),
         probe=await _probe(api, probe) if probe else None,
     )
@@ -88,26 +88,26 @@ async def gather(
 async def look_at_certificates(
     api: Client, location: facts.Location, *, ca_secret: str, address: Address | None
 ) -> Certificates:
-    """Read only what belongs to the certificates; ClusterError if the API server cannot be used."""
+    """Read only the certificates; ClusterError if the API server cannot be used."""
     await api.request("GET", "/version")
-    found: Certificates = (await _service_state(api, location, ca_secret, address))["certificates"]
-    return found
+    result: Certificates = (await _service_state(api, location, ca_secret, address))["certificates"]
+    return result
 
 
 async def _service_state(
     api: Client, location: facts.Location, ca_secret: str, address: Address | None
 ) -> dict[str, Any]:
-    """The facts about the objects of the service itself."""
+    """The facts about the objects of the service, by the names of the fields of `Facts`."""
     mutating, validating = [await attempt(listed(api, f"{API}/{plural}")) for plural in RESOURCES.values()]
     service = await attempt(get(api, f"{_within(location.namespace)}/services/{quote(location.service, safe='')}"))
     deployment = await attempt(
         get(api, f"{APPS}/namespaces/{quote(location.namespace, safe='')}/deployments/{PROGRAM}")
     )
-    where = certificates.addresses(
+    addresses = certificates.addresses(
         api, namespace=location.namespace, service=service, port=_port(mutating) or _port(validating) or 443
     )
-    endpoints = await attempt(where)
-    found = await certificates.read(
+    endpoints = await attempt(addresses)
+    state = await certificates.read(
         api,
         namespace=location.namespace,
         service=location.service,
@@ -122,7 +122,7 @@ async def _service_state(
         "service": service,
         "endpoints": endpoints,
         "deployment": deployment,
-        "certificates": found,
+        "certificates": state,
     }
 
 
@@ -138,42 +138,41 @@ def _port(configurations: Sequence[KubernetesObject] | Unread) -> int | None:
 
 
 async def _rights(
-    api: Client, location: facts.Location, deployment: object, found: Certificates
+    api: Client, location: facts.Location, deployment: object, state: Certificates
 ) -> Mapping[Right, bool]:
     options, account = facts.arguments(deployment), PROGRAM
     if isinstance(deployment, Mapping):
         account = deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
-    wanted = rights.purposes(location, ca_secret=found.ca_secret, options=options)
-    asked = [right for purpose in wanted for right in purpose.rights]
-    asked += rights.excess(location, options=options)
-    return await rights.ask(api, account, location.namespace, asked)
+    purposes = rights.purposes(location, ca_secret=state.ca_secret, options=options)
+    queried = [right for purpose in purposes for right in purpose.rights]
+    queried += rights.excess(location, options=options)
+    return await rights.ask(api, account, location.namespace, queried)
 
 
 async def _policies(api: Client, namespace: str) -> facts.Policies:
-    """The policy ConfigMaps as the service reads them."""
-    configmaps = f"{_within(namespace)}/configmaps"
-    beside = await listed(api, configmaps)
-    found = [each for each in beside if (each["metadata"].get("labels") or {}).get(store.LABEL) == "true"]
-    remembered: KubernetesObject = next((each for each in beside if each["metadata"]["name"] == REMEMBERED), {})
+    """Read the policy ConfigMaps like the service does."""
+    configmaps = await listed(api, f"{_within(namespace)}/configmaps")
+    labelled = [each for each in configmaps if (each["metadata"].get("labels") or {}).get(store.LABEL) == "true"]
+    remembered: KubernetesObject = next((each for each in configmaps if each["metadata"]["name"] == REMEMBERED), {})
     sources = [
-        PolicySource(each["metadata"]["name"], "", "", (each.get("data") or {}).get(store.KEY)) for each in found
+        PolicySource(each["metadata"]["name"], "", "", (each.get("data") or {}).get(store.KEY)) for each in labelled
     ]
     loaded = store.load(sources, store.remembered_texts(remembered.get("data") or {}), policy_model())
-    others = [each for each in beside if each not in found and each["metadata"]["name"] != REMEMBERED]
+    unlabelled = [each for each in configmaps if each not in labelled and each["metadata"]["name"] != REMEMBERED]
     return facts.Policies(
         len(sources),
         {name: (loaded.states[name], error) for name, error in loaded.errors.items()},
-        unlabelled=[each["metadata"]["name"] for each in others if store.KEY in (each.get("data") or {})],
+        unlabelled=[each["metadata"]["name"] for each in unlabelled if store.KEY in (each.get("data") or {})],
         misplaced={
-            each["metadata"]["name"]: key for each in others if (key := store.misplaced(each.get("data") or {}))
+            each["metadata"]["name"]: key for each in unlabelled if (key := store.misplaced(each.get("data") or {}))
         },
         elsewhere=await attempt(_elsewhere(api, namespace)),
-        gangs={layer.name: wanted for layer in loaded.layers if (wanted := _gang_scheduling(layer.document))},
+        gangs={layer.name: flag for layer in loaded.layers if (flag := _gang_scheduling(layer.document))},
     )
 
 
 def _gang_scheduling(document: PolicyDocument) -> str:
-    """The operator's flag as a policy states it; empty if it does not."""
+    """The value of the operator's option that a policy assumes; empty if it assumes none."""
     queue, gang = (document.settings_of_rule(rule) for rule in ("volcano-queue", "gang"))
     if document.injects("volcano-queue") or (
         queue.action is not Action.OFF and getattr(queue, "gang_scheduling", False)
@@ -183,9 +182,9 @@ def _gang_scheduling(document: PolicyDocument) -> str:
 
 
 async def _elsewhere(api: Client, namespace: str) -> list[tuple[str, str]]:
-    """Policies in namespaces that the service does not read."""
-    found = await listed(api, "/api/v1/configmaps", labelSelector=store.LABEL)
-    places = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found]
+    """(namespace, name) of policies in namespaces that the service does not read."""
+    configmaps = await listed(api, "/api/v1/configmaps", labelSelector=store.LABEL)
+    places = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in configmaps]
     return [place for place in places if place[0] != namespace]
 
 
@@ -202,18 +201,18 @@ def _within(namespace: str) -> str:
     return f"/api/v1/namespaces/{quote(namespace, safe='')}"
 
 
-async def _asked_in_vain(api: Client) -> list[facts.AskedInVain]:
-    """Unknown ids in annotations of jobs; none if the cluster has no MPIJobs."""
+async def _unknown_names(api: Client) -> list[facts.UnknownNames]:
+    """The unknown ids in annotations of jobs; none if the cluster has no MPIJobs."""
     try:
         jobs = await listed(api, f"/apis/{mpijob.API_VERSION}/mpijobs", metadata_only=True)
     except ApiError as error:
         if error.status == 404:
             return []
         raise
-    return [found for job in jobs for found in _in_vain(job)]
+    return [unknown for job in jobs for unknown in _unknown_names_of(job)]
 
 
-def _in_vain(job: KubernetesObject) -> list[facts.AskedInVain]:
+def _unknown_names_of(job: KubernetesObject) -> list[facts.UnknownNames]:
     metadata = job["metadata"]
     texts = metadata.get("annotations") or {}
     ids = {key: [part.strip() for part in texts.get(key, "").split(",") if part.strip()] for key in _KNOWN_IDS}
@@ -222,4 +221,4 @@ def _in_vain(job: KubernetesObject) -> list[facts.AskedInVain]:
         for key, names in ids.items()
     }
     name = f"{metadata['namespace']}/{metadata['name']}"
-    return [facts.AskedInVain(name, key, names) for key, names in unknown.items() if names]
+    return [facts.UnknownNames(name, key, names) for key, names in unknown.items() if names]

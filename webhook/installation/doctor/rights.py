@@ -1,4 +1,4 @@
-"""The rights that the service needs, one by one as in the manifests, and those on Secrets that it must not have."""
+"""The rights that the service needs, which the manifests grant, and the rights on Secrets that it must not have."""
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping
@@ -24,13 +24,13 @@ REVIEWED: Final = "subjectaccessreviews"
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Rights with a common purpose."""
+    """Rights that are needed for the same purpose."""
 
     without: str
-    """The consequence of missing rights."""
+    """The consequence if a right is missing."""
     rights: tuple[Right, ...]
     essential: bool = False
-    """Whether the service cannot work at all without them."""
+    """Whether the service cannot work without the rights."""
 
 
 def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
@@ -40,16 +40,16 @@ def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> 
 
 
 def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
-    """The rights on everything that rules do not watch."""
-    own = location.namespace
+    """The rights except those for the objects that rules read."""
+    place = location.namespace
     purposes_needed = [
-        Purpose("policies are not followed", _each(["get", "list", "watch"], "", "configmaps", own), essential=True),
+        Purpose("policies are not followed", _each(["get", "list", "watch"], "", "configmaps", place), essential=True),
         Purpose(
             "valid policies are not stored, and faults of broken ones are not reported",
             (
-                Right("create", "", "configmaps", own),
-                Right("update", "", "configmaps", own, REMEMBERED),
-                Right("create", "", "events", own),
+                Right("create", "", "configmaps", place),
+                Right("update", "", "configmaps", place, REMEMBERED),
+                Right("create", "", "events", place),
             ),
         ),
         Purpose(
@@ -60,7 +60,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
         Purpose("exemptions by annotation are rejected", (Right("create", "authorization.k8s.io", REVIEWED),)),
         Purpose(
             "two jobs may get the same quota",
-            _each(["get", "create", "update", "delete"], "coordination.k8s.io", "leases", own),
+            _each(["get", "create", "update", "delete"], "coordination.k8s.io", "leases", place),
         ),
     ]
     mutating = registration.RESOURCES["MutatingWebhookConfiguration"]
@@ -77,7 +77,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
             for resource in registration.RESOURCES.values()
             for right in _each(["get", "patch"], ADMISSION, resource, name=registration.NAME)
         ]
-        secret = _each(["get", "patch"], "", "secrets", own, ca_secret)
+        secret = _each(["get", "patch"], "", "secrets", place, ca_secret)
         purposes_needed.append(Purpose("certificates are not renewed", (*secret, *bundles), essential=True))
         if "--conversion" in options:
             crd = _each(
@@ -89,9 +89,9 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
 
 
 def read_rules(place: WatchedPlace | None) -> list[KubernetesObject]:
-    """The RBAC rules for the resources that the service reads in `place`, or for None in all namespaces.
+    """The RBAC rules for the resources that the service reads in `place`. None stands for all namespaces.
 
-    If a resource's field selector has a name, the right is for that one name.
+    If the field selector of a resource has a name, the rule is for this name only.
     """
     plurals_by_rule: dict[tuple[str, str], set[str]] = {}
     for resource in watched_resources():
@@ -120,7 +120,7 @@ def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
 
 
 async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]) -> Mapping[Right, bool]:
-    """Whether a ServiceAccount has each of `rights`; ClusterError if that is unknown."""
+    """For each right, whether a ServiceAccount has it; ClusterError if the API server does not answer."""
     gate = asyncio.Semaphore(MAX_RIGHTS_READ_AT_ONCE)
     unique = tuple(dict.fromkeys(rights))
 

@@ -1,4 +1,4 @@
-"""A placeholder for objects that could not be read."""
+"""The result in place of an object that could not be read."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """In place of an object that the API server denied."""
+    """Stands for an object that the API server denied."""
 
     reason: str
     """One line for the user."""
 
 
 async def attempt(work: Awaitable[T]) -> T | Unread:
-    """The result of `work`, or Unread if the API server denies it. ClusterError if it cannot be used at all."""
+    """The result of `work`, or Unread if the API server denies it; ClusterError if the API server cannot be used."""
     try:
         return await work
     except ApiError as error:
@@ -31,6 +31,6 @@ async def attempt(work: Awaitable[T]) -> T | Unread:
 
 
 def _short(text: str) -> str:
-    """Only the forbidden action of an RBAC denial, else all of `text`."""
+    """The forbidden action if `text` is a denial of RBAC, else `text`."""
     forbidden = text.partition(" is forbidden: ")[2].partition(" cannot ")[2]
     return f"no permission to {forbidden.removesuffix(' (403)')}" if forbidden else text

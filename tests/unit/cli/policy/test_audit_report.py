@@ -1,4 +1,4 @@
-"""The report of jobs that break the policies, starting with the worst."""
+"""The report of `policy audit`."""
 
 import json
 from datetime import date
@@ -37,7 +37,7 @@ def text(report: AuditReport) -> list[str]:
     return [click.unstyle(line) for line in report.as_text()]
 
 
-def test_the_worst_come_first() -> None:
+def test_jobs_with_most_rejections_come_first() -> None:
     report = audited(
         job("small"),
         job("warned", **{"spec.slotsPerWorker": 9}),
@@ -71,7 +71,7 @@ def test_report_without_violations() -> None:
     assert report.as_json() == {"policies": ["p"], "jobs": 1, "refused": 0, "byRule": {}, "breaking": []}
 
 
-def test_jobs_that_ended_and_those_of_other_namespaces_are_left_out() -> None:
+def test_ended_jobs_and_jobs_of_other_namespaces_are_left_out() -> None:
     report = audited(job("over", 5, status=ENDED), job("other", 5, "team-b"), job("large", 5), namespace="team-a")
     assert [each.name for each in report.breaking] == ["large"]
     assert report.total == 1

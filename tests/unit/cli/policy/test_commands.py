@@ -1,4 +1,4 @@
-"""The commands as they are typed: output, errors, exit codes."""
+"""The commands `policy ...`: output, errors and exit codes."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
 
 
 def error(result: Result) -> str:
-    """The single line on standard error of a command that failed."""
+    """The error of a command that failed. It must be a single line."""
     assert result.exit_code == 2
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
@@ -48,7 +48,7 @@ def error(result: Result) -> str:
 
 
 class TestValidate:
-    def test_good(self) -> None:
+    def test_valid_documents(self) -> None:
         result = run("validate", "base.yaml", "bare.yaml")
         assert result.exit_code == 0
         assert result.stderr == ""
@@ -58,7 +58,7 @@ class TestValidate:
             "bare.yaml: good (for all namespaces, priority 0, mode warn, 0 settings)\n"
         )
 
-    def test_broken(self) -> None:
+    def test_broken_document(self) -> None:
         result = run("validate", "base.yaml", "broken.yaml")
         assert result.exit_code == 1
         assert result.stdout.splitlines()[1:] == [
@@ -67,19 +67,19 @@ class TestValidate:
             "    accepted: enforce, warn or audit",
         ]
 
-    def test_for_programs_and_from_standard_input(self) -> None:
+    def test_json_output_and_standard_input(self) -> None:
         result = run("validate", "-", "-o", "json", stdin=HEADER + "mode: loud")
         assert result.exit_code == 1
         (found,) = json.loads(result.stdout)["documents"]
         assert (found["title"], found["faults"][0]["line"]) == ("standard input", 3)
 
-    def test_warnings_are_no_failure(self) -> None:
+    def test_warnings_exit_with_0(self) -> None:
         text = HEADER + "exemptions: [{rules: [gpus], users: [u], expires: 2020-01-01, reason: r}]"
         result = run("validate", "-", stdin=text)
         assert result.exit_code == 0
         assert "warning: standard input: exemptions[0] ended on 2020-01-01 and has no effect\n" in result.stdout
 
-    def test_unusable(self) -> None:
+    def test_unusable_input(self) -> None:
         assert error(run("validate", "nope.yaml")) == "nope.yaml: no such file or directory"
         result = run("validate", "none.yaml")
         assert result.exit_code == 2
@@ -99,7 +99,7 @@ class TestEffective:
         elsewhere = self.values("--cluster", "cluster.yaml", "--policy-namespace", "other")
         assert elsewhere["rules.worker-count.max"] == [100, "built-in default"]
 
-    def test_policies_that_would_be_applied(self) -> None:
+    def test_policies_of_files_are_applied(self) -> None:
         cluster = ("--cluster", "cluster.yaml")
         assert self.values(*cluster, "--policy", "strict.yaml", name="team-b")["rules.worker-count.max"] == [3, "base"]
         assert self.values(*cluster, "--policy", "strict.yaml")["rules.worker-count.max"] == [64, "premium"]
@@ -108,7 +108,7 @@ class TestEffective:
         assert bare["rules.worker-count.max"] == [64, "premium"]
         assert bare["mode"] == ["warn", "bare"]
 
-    def test_files_alone_need_no_cluster(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_policies_of_files_need_no_cluster(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         result = run("effective", "-n", "team-a", "--policy", "strict.yaml", "--policy", "bare.yaml")
         assert result.exit_code == 0
@@ -119,12 +119,12 @@ class TestEffective:
         assert result.exit_code == 0
         assert 'note: there is no namespace "x"\n' in result.stdout
 
-    def test_yaml_can_be_used_as_a_policy(self) -> None:
+    def test_yaml_output_is_a_valid_policy(self) -> None:
         result = run("effective", "-n", "team-a", "--cluster", "cluster.yaml", "-o", "yaml")
         assert "    max: 64  # premium\n" in result.stdout
         assert load_policy(result.stdout).document.mode == "enforce"
 
-    def test_unusable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unusable_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         assert error(run("effective", "-n", "x")) == "cannot read the kubeconfig nope: No such file or directory"
         assert error(run("effective", "-n", "x", "--cluster", "nope")) == "nope: no such file or directory"
@@ -137,26 +137,26 @@ class TestEffective:
 
 
 class TestDiff:
-    def test_changes(self) -> None:
+    def test_changed_values_are_shown(self) -> None:
         result = run("diff", "base.yaml", "strict.yaml")
         assert (result.exit_code, result.stdout) == (1, "base changes\n  rules.worker-count.max: 8 -> 3\n")
 
-    def test_no_changes(self) -> None:
+    def test_equal_policies(self) -> None:
         result = run("diff", "base.yaml", "base.yaml")
         assert (result.exit_code, result.stdout) == (0, "nothing changes\n")
         assert json.loads(run("diff", "base.yaml", "base.yaml", "-o", "json").stdout) == []
 
-    def test_standard_input(self) -> None:
+    def test_policy_from_standard_input(self) -> None:
         result = run("diff", "-", "bare.yaml", stdin=HEADER + "mode: audit")
         assert result.stdout == "standard input -> bare.yaml changes\n  mode: audit -> warn\n"
 
     @pytest.mark.parametrize("files", [("base.yaml", "broken.yaml"), ("nope.yaml", "base.yaml")])
-    def test_unusable(self, files: tuple[str, str]) -> None:
+    def test_unusable_input(self, files: tuple[str, str]) -> None:
         assert error(run("diff", *files))
 
 
 class TestAudit:
-    def test_audit_uses_the_policies_in_force(self, folder: Path) -> None:
+    def test_audit_uses_the_policies_of_the_cluster(self, folder: Path) -> None:
         result = run("audit", "--cluster", "cluster.yaml")
         assert result.exit_code == 0
         assert result.stderr == ""
@@ -168,7 +168,7 @@ class TestAudit:
         assert "[worker-count]" in result.stdout
         assert run("audit", "--cluster", "c.yaml", "-n", "team-b").exit_code == 0
 
-    def test_policies_that_would_be_in_force(self) -> None:
+    def test_audit_uses_changed_policies(self) -> None:
         options = ("--cluster", "cluster.yaml", "--policy", "strict.yaml", "--without", "premium")
         result = run("audit", *options, "-o", "json")
         assert result.exit_code == 1
@@ -196,7 +196,7 @@ class TestAudit:
             asked = {path.partition("?")[0] for _, path in api.calls}
             assert (MPIJOBS in asked) == (not namespace)
 
-    def test_unusable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unusable_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         assert error(run("audit")).startswith("cannot read the kubeconfig nope")
         assert error(run("audit", "--policy", "broken.yaml", "--cluster", "cluster.yaml"))
@@ -204,7 +204,7 @@ class TestAudit:
 
 
 class TestReplay:
-    def test_jobs_that_would_newly_be_denied(self, folder: Path) -> None:
+    def test_replay_lists_newly_denied_jobs(self, folder: Path) -> None:
         objects = [o for o in OBJECTS if o is not PREMIUM]
         (folder / "c.yaml").write_text(json.dumps({"kind": "List", "items": objects}))
         result = run("replay", "--policy", "strict.yaml", "--cluster", "c.yaml")
@@ -216,7 +216,7 @@ class TestReplay:
         assert result.exit_code == 0
         assert json.loads(result.stdout)["after"] == ["base", "premium"]
 
-    def test_a_policy_that_would_be_deleted(self) -> None:
+    def test_replay_without_a_policy(self) -> None:
         cluster = ("--cluster", "cluster.yaml")
         result = run("replay", "--policy", "strict.yaml", "--without", "premium", *cluster)
         assert result.exit_code == 1
@@ -227,13 +227,13 @@ class TestReplay:
         )
         assert error(run("replay", *cluster)) == ("no policy to replay: name policies with --policy or --without")
 
-    def test_a_bare_document_is_judged_next_to_the_others(self) -> None:
+    def test_bare_document_is_added_to_the_policies(self) -> None:
         result = run("replay", "--policy", "bare.yaml", "--cluster", "cluster.yaml")
         assert result.exit_code == 0
         assert "then: base, premium, bare (new)\n" in result.stdout
         assert "gone" not in result.stdout
 
-    def test_what_would_be_injected_is_reported(self, folder: Path) -> None:
+    def test_replay_reports_changed_injections(self, folder: Path) -> None:
         (folder / "few.yaml").write_text(HEADER + "injectOnly: [labels, job-timeout]")
         result = run("replay", "--policy", "few.yaml", "--cluster", "cluster.yaml")
         told = result.stdout.partition("\nwould be injected\n")[2].partition("\n\n")[0]
@@ -246,7 +246,7 @@ class TestReplay:
         assert value["injections"]["gpu-nodes"] == {"noLonger": ["team-a/train"]}
         assert value["injectionsSummary"] == last
 
-    def test_the_cluster_is_read(self, folder: Path) -> None:
+    def test_replay_reads_the_cluster(self, folder: Path) -> None:
         with fake_api() as api:
             for path in (CONFIGMAPS, *PATHS_READ):
                 api.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
@@ -260,7 +260,7 @@ class TestReplay:
             assert "  team-a/train: worker-count\n" in result.stdout
             assert {method for method, path in api.calls if "selfsubject" not in path} == {"GET"}
 
-    def test_unusable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unusable_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         assert error(run("replay", "--policy", "base.yaml")).startswith("cannot read the kubeconfig nope")
         assert error(run("replay", "--policy", "broken.yaml", "--cluster", "cluster.yaml"))
@@ -283,7 +283,7 @@ class TestNew:
         replayed = run("replay", "--policy", "-", "--cluster", "cluster.yaml", stdin=result.stdout)
         assert "then: base, premium, warn (new)" in replayed.stdout
 
-    def test_it_starts_from_a_policy(self, folder: Path) -> None:
+    def test_new_policy_starts_from_a_file(self, folder: Path) -> None:
         (folder / "audit.yaml").write_text((MANIFESTS / "policies" / "audit-only.yaml").read_text())
         text = run("new", "warn", "--from", "audit.yaml", "--mode", "warn", "-l", "!ready").stdout
         assert text.partition("kind: MPIJobPolicy\n")[2] == (
@@ -296,7 +296,7 @@ class TestNew:
         assert "injectOnly: []" in run("new", "none", "--inject-only", "").stdout
 
     @pytest.mark.parametrize(
-        ("arguments", "said"),
+        ("arguments", "message"),
         [
             (["My_Policy"], 'the name "My_Policy" contains "M"'),
             (["a", "--policy-namespace", "x.y"], '--policy-namespace "x.y" contains "."'),
@@ -311,10 +311,10 @@ class TestNew:
             (["a", "--from", "nope.yaml"], "nope.yaml"),
         ],
     )
-    def test_what_cannot_be_written(self, arguments: list[str], said: str) -> None:
+    def test_invalid_option_is_rejected(self, arguments: list[str], message: str) -> None:
         result = run("new", *arguments)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert said in result.stderr
+        assert message in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -331,17 +331,17 @@ class TestNew:
         ),
     ],
 )
-def test_selectors_are_kubectls(given: str, selector: Any) -> None:
+def test_selector_has_kubectls_syntax(given: str, selector: Any) -> None:
     assert selector_of(given) == selector
 
 
-def test_schema() -> None:
+def test_schema_is_valid_json() -> None:
     result = run("schema")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["title"] == "MPIJobPolicy"
 
 
-def test_init_is_accepted_and_is_the_defaults() -> None:
+def test_init_writes_a_valid_policy_with_the_defaults() -> None:
     text = run("init").stdout
     assert run("validate", "-", stdin=text).exit_code == 0
     assert load_policy(text).document == load_policy(None).document

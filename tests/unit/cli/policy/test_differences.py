@@ -43,12 +43,12 @@ def text(changes: list[Change]) -> list[str]:
         ),
     ],
 )
-def test_one_document_with_one(old: str, new: str, lines: list[str]) -> None:
+def test_changed_values_are_listed(old: str, new: str, lines: list[str]) -> None:
     changes = differences([policy_file("p", old)], [policy_file("p", new)])
     assert text(changes) == (["p changes", *(f"  {line}" for line in lines)] if lines else [])
 
 
-def test_two_single_documents_are_compared_whatever_their_names() -> None:
+def test_single_documents_with_different_names_are_compared() -> None:
     changes = differences([bare("a/old.yaml", "")], [bare("b/new.yaml", "mode: warn")])
     assert text(changes) == ["old.yaml -> new.yaml changes", "  mode: not set (default enforce) -> warn"]
 
@@ -76,11 +76,11 @@ def test_files_in_two_folders_are_compared_by_file_name() -> None:
     ]
 
 
-def test_an_empty_document_that_comes_or_goes_is_reported() -> None:
+def test_added_or_removed_empty_document_is_reported() -> None:
     assert text(differences([policy_file("a")], [policy_file("a"), policy_file("b")])) == ["b comes"]
 
 
-def test_for_programs() -> None:
+def test_json_output() -> None:
     (change,) = differences([policy_file("p")], [policy_file("p", "rules: {gpus: {max: 4}}")])
     assert change.as_json() == {
         "policy": "p",

@@ -31,7 +31,7 @@ VALIDATOR = Draft202012Validator(SCHEMA)
 
 
 def nodes(node: Any) -> Iterator[dict[str, Any]]:
-    """Every schema in a schema, itself first."""
+    """The schema and all its subschemas."""
     if isinstance(node, list):
         for item in node:
             yield from nodes(item)
@@ -44,16 +44,16 @@ def nodes(node: Any) -> Iterator[dict[str, Any]]:
                 yield from nodes(value)
 
 
-def test_it_is_for_editors() -> None:
+def test_schema_has_no_names_of_python_modules() -> None:
     assert SCHEMA["$schema"] == DIALECT == "https://json-schema.org/draft/2020-12/schema"
     assert SCHEMA["title"] == "MPIJobPolicy"
     assert SCHEMA["$id"].startswith("https://")
     assert SCHEMA["required"] == ["apiVersion", "kind"]
     assert json.loads(json.dumps(SCHEMA)) == SCHEMA
-    assert "webhook__" not in json.dumps(SCHEMA), "names of modules say nothing to users"
+    assert "webhook__" not in json.dumps(SCHEMA), "users do not know names of modules"
 
 
-def test_nothing_unknown_is_accepted_and_everything_is_described() -> None:
+def test_unknown_fields_are_rejected_and_each_field_is_described() -> None:
     for node in nodes(SCHEMA):
         if "properties" in node:
             assert node["additionalProperties"] is False
@@ -62,7 +62,7 @@ def test_nothing_unknown_is_accepted_and_everything_is_described() -> None:
         assert "title" not in node or node is SCHEMA
 
 
-def test_every_rule_and_injection_has_its_summary_there() -> None:
+def test_schema_has_the_summary_of_each_rule_and_injection() -> None:
     for name, registry in (("rules", rules.REGISTRY), ("injections", injections.REGISTRY)):
         found = {key: value for key, value in SCHEMA["properties"][name]["properties"].items() if key != PREFIX}
         assert {key: value["description"] for key, value in found.items()} == {
@@ -71,7 +71,7 @@ def test_every_rule_and_injection_has_its_summary_there() -> None:
 
 
 @pytest.mark.parametrize("entry", explanations.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
-def test_the_documents_that_are_shown_are_valid(entry: explanations.Explanation) -> None:
+def test_documents_in_the_documentation_are_valid(entry: explanations.Explanation) -> None:
     if entry.policy:
         assert VALIDATOR.is_valid(yaml.load_all(entry.policy)[0])
 
@@ -114,7 +114,7 @@ def test_schema_agrees_with_the_service(text: str, valid: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["kind: MPIJobPolicy", "apiVersion: policy.training.openshift.io/v1"])
-def test_version_and_kind_must_be_there(text: str) -> None:
+def test_missing_version_or_kind_is_rejected(text: str) -> None:
     assert not VALIDATOR.is_valid(yaml.load_all(text)[0])
 
 
@@ -136,7 +136,7 @@ def test_version_and_kind_must_be_there(text: str) -> None:
         ("namespaces.matchLabel", "matchLabels, matchExpressions"),
     ],
 )
-def test_what_a_field_accepts(field: str, expected: str) -> None:
+def test_accepted_values_of_fields(field: str, expected: str) -> None:
     assert accepted(field).removesuffix(" (did you mean effect?)") == expected
 
 
@@ -144,19 +144,19 @@ def test_accepted_values_in_the_schema_and_the_reference_agree() -> None:
     for entry in explanations.entries():
         for setting in entry.settings:
             field = f"{entry.kind}s.{entry.id}.{setting.name}".replace("[]", "[0]")
-            # For a mapping with settings of its own, these say what is accepted.
+            # The accepted values of a mapping with settings are listed at its settings.
             assert accepted(field) == ("" if setting.type == "mapping" else setting.type)
 
 
 class TestStartingDocument:
     TEXT = starting_document()
 
-    def test_it_is_the_defaults_and_sets_all_of_them(self) -> None:
+    def test_document_sets_every_default(self) -> None:
         loaded = document.load(self.TEXT, policy_model())
         assert loaded == policy_model()()
         assert loaded.model_dump(exclude_unset=True) == policy_model()().model_dump()
 
-    def test_the_schema_accepts_it(self) -> None:
+    def test_document_fits_the_schema(self) -> None:
         assert VALIDATOR.is_valid(yaml.load_all(self.TEXT)[0])
 
     def test_every_setting_is_explained(self) -> None:
@@ -182,7 +182,7 @@ class TestStartingDocument:
         ) in self.TEXT
         assert max(map(len, self.TEXT.splitlines())) <= 120
 
-    def test_the_examples_in_it_can_be_used(self) -> None:
+    def test_examples_in_the_document_are_valid(self) -> None:
         for name, example in EXAMPLES.items():
             text = yaml.dump({name: example})
             assert document.load(HEADER + text, policy_model()).model_dump(exclude_unset=True)[name]
@@ -190,7 +190,7 @@ class TestStartingDocument:
                 assert f"\n#   {row}\n" in self.TEXT
 
 
-def test_the_schema_of_tests_knows_every_field_and_what_it_means() -> None:
+def test_schema_of_tests_describes_every_field() -> None:
     schema = schema_of_tests()
     assert (schema["title"], schema["required"]) == ("MPIJobPolicyTest", ["apiVersion", "kind", "policies", "tests"])
     described = [node for node in nodes(schema) if "properties" in node]

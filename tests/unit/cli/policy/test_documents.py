@@ -1,4 +1,4 @@
-"""Policy documents in files: how they are found, and the lines of their faults."""
+"""Reading policy documents from files, and the lines of their faults."""
 
 import json
 from datetime import date
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.policies import HEADER
 from tests.support.strategies import PROPERTY, json_values
 from webhook.cli.policy import documents
-from webhook.cli.policy.documents import Found
+from webhook.cli.policy.documents import PolicyFiles
 from webhook.cli.policy.validation import validate
 from webhook.policy import layers
 from webhook.policy.document import PolicyError
@@ -34,13 +34,13 @@ data:
 BROKEN = CONFIGMAP.replace("max: 8", "max: many")
 
 
-def load(tmp_path: Path, text: str | bytes, name: str = "p.yaml") -> Found:
+def load(tmp_path: Path, text: str | bytes, name: str = "p.yaml") -> PolicyFiles:
     (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
     return documents.load([str(tmp_path / name)])
 
 
-def faults(found: Found) -> list[tuple[str, int | None]]:
-    return [(fault.field, fault.line) for policy in found.policies for fault in policy.faults]
+def faults(contents: PolicyFiles) -> list[tuple[str, int | None]]:
+    return [(fault.field, fault.line) for policy in contents.policies for fault in policy.faults]
 
 
 def test_bare_document_is_named_after_its_file(tmp_path: Path) -> None:
@@ -77,13 +77,13 @@ def test_configmap_policy_is_named_after_the_configmap(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_lines_are_those_of_the_file(tmp_path: Path, text: str, line: int) -> None:
+def test_fault_has_its_line_in_the_file(tmp_path: Path, text: str, line: int) -> None:
     found = load(tmp_path, text)
     assert faults(found) == [("rules.worker-count.max", line)]
     assert "lines of" not in found.policies[-1].title
 
 
-def test_a_document_that_is_quoted_has_lines_of_its_own(tmp_path: Path) -> None:
+def test_fault_in_a_quoted_document_has_its_line_in_the_document(tmp_path: Path) -> None:
     text = HEADER + "mode: loud\n"
     quoted = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "q"}, "data": {"policy.yaml": %s}}'
     found = load(tmp_path, quoted % repr(text).replace("'", '"'), name="p.json")
@@ -91,12 +91,12 @@ def test_a_document_that_is_quoted_has_lines_of_its_own(tmp_path: Path) -> None:
     assert found.policies[0].title.endswith('p.json: ConfigMap "q" (lines of its policy.yaml)')
 
 
-def test_faults_are_in_the_order_of_their_lines(tmp_path: Path) -> None:
+def test_faults_are_sorted_by_line(tmp_path: Path) -> None:
     text = HEADER + "rules: {worker-count: {max: many}}\nmode: loud\npriority: high\n"
     assert faults(load(tmp_path, text)) == [("rules.worker-count.max", 3), ("mode", 4), ("priority", 5)]
 
 
-def test_syntax_errors_in_a_configmap_have_the_line_of_the_file_too(tmp_path: Path) -> None:
+def test_syntax_error_in_a_configmap_has_its_line_in_the_file(tmp_path: Path) -> None:
     (policy,) = load(tmp_path, CONFIGMAP + "        max: 9\n").policies
     assert str(policy.faults[0]) == 'the document: line 13, column 5: the key "max" is there twice'
 
@@ -123,47 +123,47 @@ def test_syntax_errors_in_a_configmap_have_the_line_of_the_file_too(tmp_path: Pa
         ),
     ],
 )
-def test_broken_documents(tmp_path: Path, text: str | bytes, reason: str) -> None:
+def test_broken_document_is_reported(tmp_path: Path, text: str | bytes, reason: str) -> None:
     (policy,) = load(tmp_path, text).policies
     assert policy.document is None
     assert reason in str(PolicyError(*policy.faults))
 
 
-def test_an_own_rule_without_a_value_for_a_usual_job_is_reported(tmp_path: Path) -> None:
+def test_custom_rule_without_a_value_for_a_usual_job_is_reported(tmp_path: Path) -> None:
     own = json.dumps({"id": "team", "expression": "object.metadata.labels['team'] == 'a'", "message": "m"})
-    found = load(tmp_path, f"{HEADER}rules: {{custom: [{own}]}}\n")
-    (policy,) = found.policies
+    contents = load(tmp_path, f"{HEADER}rules: {{custom: [{own}]}}\n")
+    (policy,) = contents.policies
     assert policy.document is not None
     (note,) = policy.notes
     assert note.startswith("rules.custom[0].expression: a usual job gives it no value, such a job is admitted: ")
-    (warning,) = validate(found.policies, today=date(2026, 11, 22)).warnings
+    (warning,) = validate(contents.policies, today=date(2026, 11, 22)).warnings
     assert warning == f"{policy.title}: {note}"
 
 
 @pytest.mark.parametrize("label", ["", "labels: {training.openshift.io/mpijob-policy: 'yes'}"])
-def test_a_label_that_is_missing_or_wrong(tmp_path: Path, label: str) -> None:
+def test_missing_or_wrong_label_is_reported(tmp_path: Path, label: str) -> None:
     text = CONFIGMAP.replace('labels: {training.openshift.io/mpijob-policy: "true"}', label)
     (policy,) = load(tmp_path, text).policies
     assert policy.document is not None
     assert not policy.labelled
 
 
-def test_other_objects_are_named(tmp_path: Path) -> None:
-    found = load(tmp_path, "kind: ConfigMap\nmetadata: {name: x}\n---\nkind: Pod\n---\n" + HEADER)
-    assert [other.removeprefix(str(tmp_path)) for other in found.others] == [
+def test_other_objects_are_listed(tmp_path: Path) -> None:
+    contents = load(tmp_path, "kind: ConfigMap\nmetadata: {name: x}\n---\nkind: Pod\n---\n" + HEADER)
+    assert [other.removeprefix(str(tmp_path)) for other in contents.others] == [
         "/p.yaml, document 1: passed over ConfigMap x",
         "/p.yaml, document 2: passed over Pod",
     ]
-    assert [policy.name for policy in found.policies] == [f"{tmp_path}/p.yaml, document 3"]
+    assert [policy.name for policy in contents.policies] == [f"{tmp_path}/p.yaml, document 3"]
 
 
-def test_a_directory_and_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_directory_is_read_and_missing_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text(HEADER)
     (tmp_path / "a.yml").write_text(CONFIGMAP)
-    found = documents.load([str(tmp_path / "nope"), str(tmp_path)])
-    assert [policy.name for policy in found.policies] == ["base", f"{tmp_path}/b.yaml"]
-    assert [layer.name for layer in found.layers] == ["base", f"{tmp_path}/b.yaml"]
-    assert [str(error) for error in found.errors] == [f"{tmp_path}/nope: no such file or directory"]
+    contents = documents.load([str(tmp_path / "nope"), str(tmp_path)])
+    assert [policy.name for policy in contents.policies] == ["base", f"{tmp_path}/b.yaml"]
+    assert [layer.name for layer in contents.layers] == ["base", f"{tmp_path}/b.yaml"]
+    assert [str(error) for error in contents.errors] == [f"{tmp_path}/nope: no such file or directory"]
 
 
 objects = st.fixed_dictionaries(
@@ -184,12 +184,12 @@ objects = st.fixed_dictionaries(
 @PROPERTY
 @given(objects | json_values())
 def test_any_file_is_read_as_policies_or_skipped(tmp_path_factory: Any, value: Any) -> None:
-    found = load(tmp_path_factory.mktemp("any"), json.dumps(value))
-    assert found.errors == []
-    for policy in found.policies:
+    contents = load(tmp_path_factory.mktemp("any"), json.dumps(value))
+    assert contents.errors == []
+    for policy in contents.policies:
         assert (policy.document is None) is bool(policy.faults)
     if not (isinstance(value, dict) and isinstance(value.get("items"), list)):
-        assert len(found.policies) + len(found.others) == 1
+        assert len(contents.policies) + len(contents.others) == 1
 
 
 class TestApplied:
@@ -212,7 +212,7 @@ class TestApplied:
 
     def test_deleted_policy_does_not_apply(self, tmp_path: Path) -> None:
         before = load(tmp_path, CONFIGMAP).layers
-        given = load(tmp_path, CONFIGMAP.replace("base", "new"))
-        assert [layer.name for layer in documents.applied(given, before, without=["base"])] == ["new"]
+        contents = load(tmp_path, CONFIGMAP.replace("base", "new"))
+        assert [layer.name for layer in documents.applied(contents, before, without=["base"])] == ["new"]
         with pytest.raises(KeyError):
-            documents.applied(given, before, without=["other"])
+            documents.applied(contents, before, without=["other"])

@@ -24,8 +24,8 @@ PREMIUM = layer(
 )
 
 
-def report(*layers: Layer, known: Namespace | Answer = TEAM_A, origin: str = "") -> EffectiveValues:
-    return for_namespace("team-a", known, PolicySet(layers), today=TODAY, origin=origin)
+def report(*layers: Layer, stored: Namespace | Answer = TEAM_A, origin: str = "") -> EffectiveValues:
+    return for_namespace("team-a", stored, PolicySet(layers), today=TODAY, origin=origin)
 
 
 def text(found: EffectiveValues) -> list[str]:
@@ -33,23 +33,23 @@ def text(found: EffectiveValues) -> list[str]:
 
 
 def shown(found: EffectiveValues, path: str) -> str:
-    """The line of one setting, its columns one space apart."""
+    """The line of a setting, with single spaces between the columns."""
     (line,) = [line for line in text(found) if line.startswith(f"{path} ")]
     return " ".join(line.split())
 
 
-def test_header_has_the_policies_in_force() -> None:
+def test_header_lists_the_policies() -> None:
     assert text(report(PREMIUM, BASE))[:5] == [
         "namespace team-a (env=prod, tier=premium)",
-        "  base holds: priority 0, for all namespaces",
-        "  premium holds: priority 10, for namespaces {matchLabels: {tier: premium}}",
+        "  base applies: priority 0, for all namespaces",
+        "  premium applies: priority 10, for namespaces {matchLabels: {tier: premium}}",
         "note: the mode is warn, by premium: no rule does more than warn",
         "",
     ]
-    assert text(report(PREMIUM, BASE, known=Namespace("team-a", {})))[:4] == [
+    assert text(report(PREMIUM, BASE, stored=Namespace("team-a", {})))[:4] == [
         "namespace team-a",
-        "  base holds: priority 0, for all namespaces",
-        "  premium is not for it: priority 10, for namespaces {matchLabels: {tier: premium}}",
+        "  base applies: priority 0, for all namespaces",
+        "  premium does not apply: priority 10, for namespaces {matchLabels: {tier: premium}}",
         "",
     ]
 
@@ -57,15 +57,15 @@ def test_header_has_the_policies_in_force() -> None:
 @pytest.mark.parametrize(
     ("origin", "line"),
     [
-        ("", "  no policy: the built-in defaults hold"),
-        ("namespace x of y", "  no policy in namespace x of y: the built-in defaults hold"),
+        ("", "  no policy: the built-in defaults apply"),
+        ("namespace x of y", "  no policy in namespace x of y: the built-in defaults apply"),
     ],
 )
 def test_without_policies(origin: str, line: str) -> None:
-    found = report(origin=origin)
-    assert text(found)[1:3] == [line, ""]
-    assert text(found)[-2:] == ["exemptions", "  none"]
-    assert {value["source"] for value in found.as_json()["values"]} == {"built-in default"}
+    values = report(origin=origin)
+    assert text(values)[1:3] == [line, ""]
+    assert text(values)[-2:] == ["exemptions", "  none"]
+    assert {value["source"] for value in values.as_json()["values"]} == {"built-in default"}
 
 
 def test_each_value_has_its_source() -> None:
@@ -80,59 +80,61 @@ def test_each_value_has_its_source() -> None:
     assert not {"apiVersion", "kind", "priority", "namespaces", "exemptions"} & values.keys()
 
 
-def test_effective_action_is_shown_where_the_mode_weakens_it() -> None:
-    found = report(PREMIUM, BASE)
-    assert shown(found, "rules.images.action") == "rules.images.action built-in default deny (warn here)"
-    assert shown(found, "rules.gpus.action") == "rules.gpus.action base off"
-    assert found.as_json()["actions"]["images"] == "warn"
-    assert found.as_json()["actions"]["gpus"] == "off"
+def test_effective_action_is_shown_if_the_mode_weakens_it() -> None:
+    values = report(PREMIUM, BASE)
+    assert shown(values, "rules.images.action") == "rules.images.action built-in default deny (warn here)"
+    assert shown(values, "rules.gpus.action") == "rules.gpus.action base off"
+    assert values.as_json()["actions"]["images"] == "warn"
+    assert values.as_json()["actions"]["gpus"] == "off"
     assert shown(report(BASE), "rules.images.action") == "rules.images.action built-in default deny"
 
 
-def test_limit_on_injections_is_shown() -> None:
-    found = report(layer("some", "injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}"))
-    assert found.notes == ["injectOnly is [labels, istio]: no other injection is at work"]
-    assert shown(found, "injectOnly") == "injectOnly some [labels, istio]"
-    assert shown(found, "injections.labels.enabled") == "injections.labels.enabled built-in default true"
-    assert shown(found, "injections.istio.enabled") == "injections.istio.enabled some false"
-    assert shown(found, "injections.mpi-env.enabled") == "injections.mpi-env.enabled built-in default true (false here)"
-    assert report(layer("none", "injectOnly: []")).notes == ["injectOnly is []: no other injection is at work"]
+def test_inject_only_is_shown() -> None:
+    values = report(layer("some", "injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}"))
+    assert values.notes == ["injectOnly is [labels, istio]: no other injection is active"]
+    assert shown(values, "injectOnly") == "injectOnly some [labels, istio]"
+    assert shown(values, "injections.labels.enabled") == "injections.labels.enabled built-in default true"
+    assert shown(values, "injections.istio.enabled") == "injections.istio.enabled some false"
+    assert (
+        shown(values, "injections.mpi-env.enabled") == "injections.mpi-env.enabled built-in default true (false here)"
+    )
+    assert report(layer("none", "injectOnly: []")).notes == ["injectOnly is []: no other injection is active"]
 
 
-def test_exemptions_are_there_with_their_source_and_end() -> None:
-    found = report(PREMIUM, BASE)
-    assert text(found)[-3:] == [
+def test_exemptions_have_their_source_and_end() -> None:
+    values = report(PREMIUM, BASE)
+    assert text(values)[-3:] == [
         "exemptions",
         "  base: from images, gpus for users u, v, ended on 2026-11-20: old",
         "  premium: from every rule for namespaces ops; service accounts ops/ci, until 2026-11-21: tests",
     ]
-    assert [(each["source"], each["reason"]) for each in found.as_json()["exemptions"]] == [
+    assert [(each["source"], each["reason"]) for each in values.as_json()["exemptions"]] == [
         ("base", "old"),
         ("premium", "tests"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("known", "note"),
+    ("stored", "note"),
     [
         (ABSENT, 'there is no namespace "team-a"'),
         (UNKNOWN, "the namespace's labels are unknown without --kubeconfig, or --cluster with namespaces"),
     ],
 )
-def test_unknown_namespace(known: Answer, note: str) -> None:
+def test_unknown_namespace(stored: Answer, note: str) -> None:
     some = layer("some", "namespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}")
-    found = report(BASE, some, known=known)
-    assert found.notes == [note, "some may apply to it or not: they are ignored here"]
-    assert "  some may be for it: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(found)
-    assert shown(found, "rules.worker-count.max") == "rules.worker-count.max base 8"
-    assert shown(found, "rules.worker-count.action") == "rules.worker-count.action built-in default deny"
-    assert shown(found, "rules.images.action") == "rules.images.action built-in default deny"
-    assert found.as_json()["labels"] is None
-    assert found.as_json()["known"] is False
-    assert report(BASE, known=known).notes == [note]
+    values = report(BASE, some, stored=stored)
+    assert values.notes == [note, "some may apply to it or not: they are ignored here"]
+    assert "  some may apply: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(values)
+    assert shown(values, "rules.worker-count.max") == "rules.worker-count.max base 8"
+    assert shown(values, "rules.worker-count.action") == "rules.worker-count.action built-in default deny"
+    assert shown(values, "rules.images.action") == "rules.images.action built-in default deny"
+    assert values.as_json()["labels"] is None
+    assert values.as_json()["known"] is False
+    assert report(BASE, stored=stored).notes == [note]
 
 
-def test_skipped_document_is_named() -> None:
+def test_conflicting_document_is_named() -> None:
     low = layer("low", "rules: {gpus: {max: 2}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]")
     high = layer("high", "priority: 1\nrules: {gpus: {min: 3}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]")
     found = report(low, high)
@@ -140,10 +142,10 @@ def test_skipped_document_is_named() -> None:
     assert [name for name, _ in found.exemptions] == ["low"]
 
 
-def test_as_yaml_it_is_one_policy_document_with_the_sources_next_to_it() -> None:
-    found = report(PREMIUM, BASE)
-    written = found.as_yaml()
-    assert written.startswith("# the mode is warn, by premium: no rule does more than warn\napiVersion: ")
+def test_yaml_output_is_one_document_with_sources_in_comments() -> None:
+    values = report(PREMIUM, BASE)
+    output = values.as_yaml()
+    assert output.startswith("# the mode is warn, by premium: no rule does more than warn\napiVersion: ")
     for line in (
         "mode: warn  # premium",
         "    max: 64  # premium",
@@ -152,11 +154,11 @@ def test_as_yaml_it_is_one_policy_document_with_the_sources_next_to_it() -> None
         "  - rules:  # premium",
         "    min: 2",
     ):
-        assert line in written.splitlines()
-    assert load_policy(written).document == found.merged.document
+        assert line in output.splitlines()
+    assert load_policy(output).document == values.merged.document
 
 
-def test_names_cannot_write_to_the_terminal() -> None:
+def test_control_characters_in_names_are_replaced() -> None:
     found = report(layer("\x1b[2Jbase\n", "mode: warn"))
     assert "\x1b" not in "".join(text(found)) + found.as_yaml()
     assert "mode: warn  # \N{REPLACEMENT CHARACTER}[2Jbase\N{REPLACEMENT CHARACTER}\n" in found.as_yaml()

@@ -39,7 +39,7 @@ def first_tests(path: str) -> Any:
         ("--set", "injections.labels.job[cost-centre]='4711'", "--set", "injections.job-timeout.default=1h"),
     ],
 )
-def test_what_it_writes_is_good_and_passes(options: tuple[str, ...]) -> None:
+def test_written_policy_is_valid_and_its_test_passes(options: tuple[str, ...]) -> None:
     written = run("new", "first", *options, "--into", "policies")
     assert (written.exit_code, written.stderr) == (0, "")
     assert written.stdout == f"{Path('policies/first.yaml')}\n{Path('policies/tests/first.yaml')}\n"
@@ -65,12 +65,12 @@ def test_first_test_expects_the_verdict_on_the_job() -> None:
     assert outside == {"name": "the same job in another namespace"}
 
 
-def test_built_in_policy_accepts_its_job() -> None:
+def test_sample_job_is_valid() -> None:
     run("new", "first", "--into", ".")
     assert first_tests("tests/first.yaml") == [{"name": "a job where the policy is in force"}]
 
 
-def test_a_job_of_ones_own() -> None:
+def test_first_test_with_a_job_of_the_user() -> None:
     Path("job.yaml").write_text(yaml.dump(changed({"metadata.name": "mine"})))
     assert run("new", "first", "--job", "job.yaml", "--into", ".").exit_code == 0
     assert "name: mine" in Path("tests/first.yaml").read_text()
@@ -78,25 +78,25 @@ def test_a_job_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "Missing argument 'NAME'"),
-        (("a", "--set", "mode"), "--set mode: is not PATH=VALUE, as rules.worker-count.max=8"),
+        (("a", "--set", "mode"), "--set mode: is not PATH=VALUE, such as rules.worker-count.max=8"),
         (("a", "--set", "rules..a=1"), "--set rules..a=1: is not a path, such as"),
         (("a", "--set", "mode=[a"), "a list in brackets is not closed"),
         (("a", "--set", "rules.worker-count.max=many"), "rules.worker-count.max: must be a whole number"),
         (("a", "--set", "rules.worker-counts.max=3"), "rules.worker-counts: is not a setting; did you"),
         (("a", "--set", "mode=warn", "--set", "mode.a.b=1"), "there is a value before a, which has no fields"),
-        (("there", "--into", "."), "there.yaml is there already: take another name or folder, or remove it"),
+        (("there", "--into", "."), "there.yaml exists already: use a different name or folder, or remove it"),
         (("a", "--into", "there.yaml"), "cannot write there.yaml"),
-        (("a", "--job", "there.yaml"), "--job is for the first test: name a folder for it with --into"),
+        (("a", "--job", "there.yaml"), "--job is for the first test, which needs a folder: add --into"),
         (("a", "--into", ".", "--job", "nope.yaml"), "nope.yaml: no such file or directory"),
         (("a", "--into", ".", "--job", "there.yaml"), "there.yaml has 0 MPIJobs; a test needs exactly one"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_written(arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_option_is_rejected_and_no_file_is_written(arguments: tuple[str, ...], message: str) -> None:
     Path("there.yaml").write_text("kind: Pod\n")
     result = run("new", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert message in result.stderr
     assert [path.name for path in Path().rglob("*.yaml")] == ["there.yaml"]

@@ -1,4 +1,4 @@
-"""The policies and objects of a cluster, from a file and from a fake API server."""
+"""Reading the policies and objects of a cluster from a file and from a fake API server."""
 
 import json
 from collections.abc import Iterator
@@ -39,12 +39,12 @@ class TestFile:
             configmap("b", HEADER, label="yes"),
             configmap("c", HEADER, namespace="x"),
         ]
-        found = self.read(tmp_path, *others, GOOD)
-        assert [(layer.name, layer.document.mode) for layer in found.layers] == [("base", "warn")]
-        assert found.origin == f"namespace {NAMESPACE} of {tmp_path / 'c.yaml'}"
-        assert found.problems == []
+        world = self.read(tmp_path, *others, GOOD)
+        assert [(layer.name, layer.document.mode) for layer in world.layers] == [("base", "warn")]
+        assert world.origin == f"namespace {NAMESPACE} of {tmp_path / 'c.yaml'}"
+        assert world.problems == []
 
-    def test_a_broken_policy_is_reported_and_its_last_good_document_holds(
+    def test_broken_policy_is_reported_and_its_last_valid_document_is_used(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         found = self.read(tmp_path, BROKEN, configmap("number", 3), LAST_GOOD)
@@ -73,7 +73,7 @@ class TestFile:
             (json.dumps(changed({"Worker.replicas": "many"})), 'MPIJob "train": '),
         ],
     )
-    def test_a_file_that_cannot_be_used(
+    def test_unusable_file_is_an_error(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, message: str
     ) -> None:
         if text is not None:
@@ -97,43 +97,43 @@ class TestApi:
     def read(self, api: FakeApi, tmp_path: Path, **options: Any) -> JobWorld:
         return inputs.cluster(None, kubeconfig(tmp_path / "config", api.url), NAMESPACE, **options)
 
-    def test_one_namespace_is_read_alone(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_only_the_requested_namespace_is_read(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[CONFIGMAPS]["items"] = [GOOD, BROKEN]
         api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
-        found = self.read(api, tmp_path, namespace="team-a")
-        assert found.cluster.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
-        assert [layer.name for layer in found.layers] == ["base"]
-        assert found.problems[0].startswith('policy "broken" is broken, nothing of it is in force: ')
-        assert found.origin == f"namespace {NAMESPACE} of the cluster at {api.url}"
+        world = self.read(api, tmp_path, namespace="team-a")
+        assert world.cluster.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
+        assert [layer.name for layer in world.layers] == ["base"]
+        assert world.problems[0].startswith('policy "broken" is broken, nothing of it is in force: ')
+        assert world.origin == f"namespace {NAMESPACE} of the cluster at {api.url}"
         paths = [path for verb, path in api.calls if verb == "GET"]
         assert paths == ["/api/v1/namespaces/team-a", CONFIGMAPS, f"{CONFIGMAPS}/{REMEMBERED}"]
 
-    def test_last_good_documents_are_found(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_last_valid_documents_are_read(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[CONFIGMAPS]["items"] = [BROKEN]
         api.objects[f"{CONFIGMAPS}/{REMEMBERED}"] = LAST_GOOD
         found = self.read(api, tmp_path, namespace="team-a")
         assert [layer.document.mode for layer in found.layers] == ["audit"]
         assert found.cluster.get(NAMESPACES, "team-a") is ABSENT
 
-    def test_jobs_and_the_objects_that_rules_read(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_jobs_and_objects_for_rules_are_read(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[MPIJOBS]["items"] = [changed({"metadata.ownerReferences": [{"kind": "TrainJob"}]})]
         api.objects["/api/v1/namespaces"]["items"] = [namespace("team-a", tier="x")]
         api.objects[PRIORITIES]["items"] = [{"metadata": {"name": "high"}, "value": 1000}]
-        found = self.read(api, tmp_path, jobs=True)
-        (job,) = map(json.loads, found.jobs)
+        world = self.read(api, tmp_path, jobs=True)
+        (job,) = map(json.loads, world.jobs)
         assert job["spec"] == changed()["spec"]
         assert job["metadata"]["ownerReferences"] == [{"kind": "TrainJob"}]
-        assert found.cluster.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
-        assert found.cluster.get(PRIORITY_CLASSES, "high") == PriorityClass("high", 1000)
-        assert found.cluster.get(PRIORITY_CLASSES, "low") is ABSENT
+        assert world.cluster.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
+        assert world.cluster.get(PRIORITY_CLASSES, "high") == PriorityClass("high", 1000)
+        assert world.cluster.get(PRIORITY_CLASSES, "low") is ABSENT
 
     def test_forbidden_or_missing_kind_is_unknown(self, api: FakeApi, tmp_path: Path) -> None:
         api.refusals["GET", "/api/v1/namespaces"] = 403, "namespaces is forbidden"
         del api.objects[PRIORITIES]
-        found = self.read(api, tmp_path, jobs=True)
-        assert found.cluster.get(NAMESPACES, "team-a") is UNKNOWN
-        assert found.cluster.get(PRIORITY_CLASSES, "high") is UNKNOWN
-        assert found.unread == ["no information about namespaces: forbidden: namespaces is forbidden"]
+        world = self.read(api, tmp_path, jobs=True)
+        assert world.cluster.get(NAMESPACES, "team-a") is UNKNOWN
+        assert world.cluster.get(PRIORITY_CLASSES, "high") is UNKNOWN
+        assert world.unread == ["no information about namespaces: forbidden: namespaces is forbidden"]
 
     @pytest.mark.parametrize(
         "fault",
@@ -144,7 +144,7 @@ class TestApi:
             ("/api/v1/namespaces/team-a", 403, "namespaces in team-a cannot be read: forbidden: no"),
         ],
     )
-    def test_refused_list_of_policies_or_jobs_is_an_error(
+    def test_denied_list_of_policies_or_jobs_is_an_error(
         self, api: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: tuple[str, int, str]
     ) -> None:
         path, status, message = fault

@@ -1,4 +1,4 @@
-"""Fields of a job by the paths that messages have."""
+"""Reading and setting fields of a job by path."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from webhook.cli.policy.job_fields import FieldError, get, parse, put
 WORKER = "spec.mpiReplicaSpecs[Worker].template.spec"
 
 
-def test_keys_in_brackets_may_hold_dots() -> None:
+def test_keys_in_brackets_may_contain_dots() -> None:
     assert parse("metadata.labels[kueue.x-k8s.io/queue-name]") == ("metadata", "labels", "kueue.x-k8s.io/queue-name")
     assert parse(f"{WORKER}.containers[0].image")[-3:] == ("containers", "0", "image")
 
@@ -77,7 +77,7 @@ def test_null_removes_a_field() -> None:
         ("metadata.name.first.second", "there is a value before first, which has no fields"),
     ],
 )
-def test_path_to_nothing_is_reported(path: str, problem: str) -> None:
+def test_impossible_path_is_rejected(path: str, problem: str) -> None:
     with pytest.raises(FieldError) as told:
         put(changed(), path, "x")
     assert str(told.value) == problem

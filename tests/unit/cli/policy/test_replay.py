@@ -1,4 +1,4 @@
-"""`policy replay` on the jobs that exist, and its report for an issue."""
+"""`policy replay -o markdown`."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ def job(name: str, namespace: str, workers: int) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A cluster with one policy and four jobs, and policies to try."""
+    """A folder with a cluster of one policy and four jobs, and a new policy."""
     jobs = (
         job("train", "team-a", 9),
         job("small", "team-a", 2),
@@ -42,11 +42,11 @@ def replay(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, given, catch_exceptions=False)
 
 
-def test_affected_jobs_by_rule_and_namespace(folder: Path) -> None:
+def test_affected_jobs_are_listed_by_rule_and_namespace(folder: Path) -> None:
     shown = replay(folder, "--policy", str(folder / "tight.yaml"), "-o", "markdown")
     assert shown.exit_code == 1
     assert shown.stdout.splitlines() == [
-        "# What other policies would mean for jobs",
+        "# The effect of changed policies on jobs",
         "",
         f"- now: platform (namespace mpijob-webhook of {str(folder).replace('_', chr(92) + '_')}/cluster.yaml)",
         "- then: platform, tight (new)",
@@ -62,7 +62,7 @@ def test_affected_jobs_by_rule_and_namespace(folder: Path) -> None:
     ]
 
 
-def test_warnings_and_refusals_have_a_table_each(folder: Path) -> None:
+def test_warnings_and_rejections_have_separate_tables(folder: Path) -> None:
     store(folder, policy_configmap("mode: warn"), job("one", "team-a", 1))
     shown = replay(folder, "--without", "platform", "-o", "markdown")
     assert shown.exit_code == 1

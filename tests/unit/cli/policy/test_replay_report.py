@@ -47,12 +47,12 @@ def test_changes_are_reported_for_each_job() -> None:
         "",
         "would newly deny 2 of 4 jobs: gpus 2, worker-count 1 (team-a/a, team-a/b)",
     ]
-    found = outcome.as_json()
-    gpus, workers = (hit for hit in found.pop("hits") if hit["action"] == "deny" and hit["new"])
+    report = outcome.as_json()
+    gpus, workers = (hit for hit in report.pop("hits") if hit["action"] == "deny" and hit["new"])
     about = {"action": "deny", "namespace": "team-a", "gone": [], "asNow": 0}
     assert gpus == {**about, "rule": "gpus", "new": ["team-a/a", "team-a/b", "team-a/c", "team-a/d"]}
     assert {**workers, "gone": [], "asNow": 0} == {**about, "rule": "worker-count", "new": ["team-a/a"]}
-    assert found == {
+    assert report == {
         "before": ["base"],
         "after": ["base", "new"],
         "jobs": 4,

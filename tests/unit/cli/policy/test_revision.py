@@ -1,4 +1,4 @@
-"""Policies at a git revision, with the real git."""
+"""Policies of a git revision, with the real git."""
 
 import subprocess
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Git = Callable[..., str]
 
 @pytest.fixture
 def git(tmp_path: Path) -> Git:
-    """A repository with two commits: at most 8 workers (tag v1), then 4; a folder gets a second file then."""
+    """A repository with two commits. The first (tag v1) allows 8 workers. The second allows 4 and adds a file."""
     who = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
 
     def run(*arguments: str) -> str:
@@ -46,14 +46,14 @@ def effective(folder: Path, at: str) -> Result:
 
 
 @pytest.mark.parametrize(("at", "most"), [("v1", 8), ("HEAD", 4), ("HEAD~1", 8), ("main", 4), ("main@{0}", 4)])
-def test_files_of_the_revision_are_in_force(git: Git, tmp_path: Path, at: str, most: int) -> None:
+def test_policies_are_read_from_the_revision(git: Git, tmp_path: Path, at: str, most: int) -> None:
     shown = effective(tmp_path / "policies", at)
     assert shown.exit_code == 0, shown.output
     (line,) = (line for line in shown.stdout.splitlines() if line.startswith("rules.worker-count.max "))
     assert line.split() == ["rules.worker-count.max", "base", str(most)]
 
 
-def test_a_file_that_is_gone_and_a_hash(git: Git, tmp_path: Path) -> None:
+def test_deleted_file_is_read_by_commit_hash(git: Git, tmp_path: Path) -> None:
     for file in (tmp_path / "policies").iterdir():
         file.unlink()
     (tmp_path / "policies").rmdir()
@@ -81,7 +81,7 @@ def test_unknown_revision_is_rejected(git: Git, tmp_path: Path, at: str, fault: 
     assert not (tmp_path / "x").exists()
 
 
-def test_faults_are_reported_by_the_names_in_the_repository(git: Git, tmp_path: Path) -> None:
+def test_faults_have_the_file_names_of_the_repository(git: Git, tmp_path: Path) -> None:
     git("commit", "-qam", "three")
     shown = effective(tmp_path / "policies", "HEAD")
     assert shown.exit_code == 2
@@ -91,15 +91,15 @@ def test_faults_are_reported_by_the_names_in_the_repository(git: Git, tmp_path: 
 
 def test_revision_without_policies(git: Git, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
-    with pytest.raises(RevisionError, match="is in no git repository that git reads for you"):
+    with pytest.raises(RevisionError, match="is not in a git repository that git reads for you"):
         revision.load([str(outside)], "v1")
-    with pytest.raises(RevisionError, match=r"there is no such file or folder of policies at v1 \("):
+    with pytest.raises(RevisionError, match=r"no file or folder with policies at v1 \("):
         revision.load([str(tmp_path / "policies" / "more.yaml")], "v1")
     with pytest.raises(RevisionError, match="standard input has no revisions"):
         revision.load(["-"], "v1")
 
 
-def test_without_git(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_git_is_reported(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RevisionError, match="git is not installed, or not in PATH"):
         revision.load([str(tmp_path / "policies")], "v1")
@@ -107,4 +107,4 @@ def test_without_git(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_revision_requires_policy_files() -> None:
     shown = CliRunner().invoke(main, ["policy", "effective", "-n", "a", "--at", "v1"])
-    assert (shown.exit_code, shown.stderr) == (2, "error: --at is for the files of --policy: name them too\n")
+    assert (shown.exit_code, shown.stderr) == (2, "error: --at is for the files of --policy: add --policy\n")

@@ -1,4 +1,4 @@
-"""`policy test`: how it finds tests, runs them, reports failures and rejects unusable input."""
+"""`policy test` finds tests, runs them, reports failures, and rejects unusable input."""
 
 import json
 import os
@@ -34,7 +34,7 @@ tests:
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    # Every finding on it is one of the policy's.
+    # The job has no findings except those of the tested policy.
     job = changed({"Launcher.template.spec.containers.0.command": ["mpirun", "python", "train.py"]})
     Path("job.yaml").write_text(yaml.dump(job))
     Path("tier.yaml").write_text(yaml.dump(configmap("tier", HEADER + "rules: {worker-count: {max: 8}}\n")))
@@ -55,7 +55,7 @@ def of(text: str, *arguments: str, code: int | None = None) -> list[str]:
 
 
 def complaints(text: str) -> list[str]:
-    """The errors in a file that cannot be used."""
+    """The errors of an unusable file."""
     Path("t.yaml").write_text(text)
     result = run("t.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -67,7 +67,7 @@ def one(case: str, head: str = "") -> str:
 
 
 class TestOutcomes:
-    def test_good(self) -> None:
+    def test_passing_tests(self) -> None:
         assert of(TIER, code=0) == ["  ok  eight", "  ok  nine"]
         assert run("t.yaml").stdout.endswith("2 tests: 2 passed, 0 failed\n")
 
@@ -75,28 +75,28 @@ class TestOutcomes:
         lines = of(one("expect: [{rule: worker-count, field: spec, message: too many}]"), code=1)
         assert lines == [
             "  FAILED  it",
-            '    line 7: expected, and not there: deny spec: "too many" [worker-count]',
+            '    line 7: expected but missing: deny spec: "too many" [worker-count]',
         ]
 
     def test_unknown_rule_in_a_suite_is_reported(self) -> None:
         (_, line) = of(one("expect: [{rule: worker-counts}]"), code=1)
         assert line.endswith("[worker-counts]; no rule is called worker-counts; did you mean worker-count?")
 
-    def test_an_own_rule(self) -> None:
-        own = "rules: {custom: [{id: few, expression: job.workers < 4, message: too many}]}\n"
-        Path("tier.yaml").write_text(HEADER + own)
+    def test_custom_rule_is_expected(self) -> None:
+        custom_rules = "rules: {custom: [{id: few, expression: job.workers < 4, message: too many}]}\n"
+        Path("tier.yaml").write_text(HEADER + custom_rules)
         assert of(one("expect: [{rule: custom/few, message: too many}]"), code=0)
         (_, line, _) = of(one("expect: [{rule: custom/fiew}]"), code=1)
         assert line.endswith("no rule is called custom/fiew; did you mean custom/few?")
 
-    def test_an_own_rule_without_a_value_is_not_overlooked(self) -> None:
-        own = "rules: {custom: [{id: few, expression: object.metadata.nope == 1, message: bad%s}]}\n"
-        Path("tier.yaml").write_text(HEADER + own % "")
+    def test_custom_rule_that_cannot_be_evaluated_fails_the_test(self) -> None:
+        custom_rules = "rules: {custom: [{id: few, expression: object.metadata.nope == 1, message: bad%s}]}\n"
+        Path("tier.yaml").write_text(HEADER + custom_rules % "")
         (_, line) = of(one("expect: []", "rules: []\n"), code=1)
         assert line.startswith("    line 8: not expected: fault ")
         assert line.endswith("[custom/few]")
         assert of(one("expect: [{rule: custom/few, action: fault, message: nope}]"), code=0)
-        Path("tier.yaml").write_text(HEADER + own % ", onError: deny")
+        Path("tier.yaml").write_text(HEADER + custom_rules % ", onError: deny")
         assert of(one("expect: [{rule: custom/few, action: deny}]"), code=0)
 
     def test_unexpected_finding_is_reported(self) -> None:
@@ -121,7 +121,7 @@ class TestOutcomes:
         case = one(f'change: {{"{REPLICAS}": 9}}', "rules: [images]\n")
         assert "not expected: deny" in of(case, code=1)[1]
 
-    def test_the_job_as_it_is_stored(self) -> None:
+    def test_expected_fields_of_the_stored_job(self) -> None:
         lines = of(
             one("stored:\n      spec.runPolicy.cleanPodPolicy: None\n      metadata.labels.team: null\n"
                 "      spec.slotsPerWorker: null"),
@@ -132,27 +132,27 @@ class TestOutcomes:
             "    line 10: spec.slotsPerWorker: expected nothing, the job has 2",
         ]
 
-    def test_quiet_shows_what_failed_alone(self) -> None:
+    def test_quiet_shows_only_failed_tests(self) -> None:
         lines = of(TIER + "  - {name: ten, expect: [{rule: gpus}]}\n", "-q", code=1)
         assert [line for line in lines if "ok" in line] == []
         assert "  FAILED  ten" in lines
 
 
 class TestFacts:
-    def test_namespaces(self) -> None:
+    def test_namespace_labels_select_policies(self) -> None:
         selected = HEADER + "namespaces: {matchLabels: {size: small}}\nrules: {worker-count: {max: 3}}\n"
         Path("tier.yaml").write_text(selected)
-        refused = "expect: [{rule: worker-count}]"
-        assert of(one(refused, "namespace: {labels: {size: small}}\n"), code=0)
+        rejected = "expect: [{rule: worker-count}]"
+        assert of(one(rejected, "namespace: {labels: {size: small}}\n"), code=0)
         assert of(one("namespace: {name: other}", "namespace: {labels: {size: small}}\n"), code=0)
         Path("by-name.yaml").write_text(selected.replace("size: small", "kubernetes.io/metadata.name: team-a"))
-        assert of(one(refused).replace("tier.yaml", "by-name.yaml"), code=0)
+        assert of(one(rejected).replace("tier.yaml", "by-name.yaml"), code=0)
         in_cluster = "{apiVersion: v1, kind: Namespace, metadata: {name: team-a, labels: {size: small}}}"
-        assert of(one(f"cluster: [{in_cluster}]\n    {refused}"), code=0)
+        assert of(one(f"cluster: [{in_cluster}]\n    {rejected}"), code=0)
         Path("cluster.yaml").write_text(in_cluster)
-        assert of(one(refused, "cluster: [cluster.yaml]\n"), code=0)
+        assert of(one(rejected, "cluster: [cluster.yaml]\n"), code=0)
 
-    def test_users_exemptions_and_the_day(self) -> None:
+    def test_exemptions_depend_on_user_and_date(self) -> None:
         Path("tier.yaml").write_text(
             HEADER + "rules: {worker-count: {max: 3}}\n"
             "exemptions: [{rules: [worker-count], users: [ci], groups: [ops], expires: 2027-01-31, reason: OPS-42}]\n"
@@ -163,16 +163,16 @@ class TestFacts:
         assert of(one("expect: [{rule: worker-count}]", "user: {name: ci}\ndate: 2027-02-01\n"), code=0)
         assert of(one("expect: [{rule: worker-count}]", "user: {name: eve}\ndate: 2027-01-31\n"), code=0)
 
-    def test_users_who_may_exempt(self) -> None:
-        asked = (
+    def test_user_may_exempt_a_job(self) -> None:
+        case = (
             f'change:\n      {REPLICAS}: 9\n      metadata.annotations[training.openshift.io/exempt]: worker-count\n'
             "      metadata.annotations[training.openshift.io/exempt-reason]: OPS-43\n"
             "    expect: [{rule: worker-count, action: %s}]"
         )  # fmt: skip
-        assert of(one(asked % "exempt", "user: {name: eve, mayExempt: [worker-count]}\n"), code=0)
-        assert of(one(asked % "deny", "user: {name: eve}\n"), code=0)
+        assert of(one(case % "exempt", "user: {name: eve, mayExempt: [worker-count]}\n"), code=0)
+        assert of(one(case % "deny", "user: {name: eve}\n"), code=0)
 
-    def test_a_job_that_the_cluster_has_is_changed(self) -> None:
+    def test_job_in_the_cluster_is_updated(self) -> None:
         changes = "change: {spec.slotsPerWorker: 1}\n    "
         running = changed({"status.conditions": [{"type": "Running", "status": "True"}]})
         Path("running.yaml").write_text(yaml.dump(running))
@@ -190,7 +190,7 @@ class TestFacts:
 
 
 class TestPlaces:
-    def test_a_folder_is_searched(self) -> None:
+    def test_folder_is_searched_recursively(self) -> None:
         Path("a/b").mkdir(parents=True)
         Path("a/.git").mkdir()
         text = HEAD + TIER.replace("[tier.yaml]", "[../../tier.yaml]").replace("job.yaml", "../../job.yaml")
@@ -207,13 +207,13 @@ class TestPlaces:
         assert result.exit_code == 0
         assert result.stdout.startswith("standard input\n")
 
-    def test_several_in_a_file(self) -> None:
+    def test_file_with_several_documents(self) -> None:
         Path("t.yaml").write_text(f"{HEAD}{TIER}---\n{HEAD}{TIER.replace('at most 8', 'at most 7')}")
         result = run("t.yaml")
         assert result.exit_code == 1
-        assert "    line 21: expected, and not there" in result.stdout
+        assert "    line 21: expected but missing" in result.stdout
 
-    def test_no_test(self) -> None:
+    def test_missing_tests_are_an_error(self) -> None:
         Path("empty").mkdir()
         no_test, no_file = run(), run("empty")
         assert (no_test.exit_code, no_test.stdout, no_file.exit_code, no_file.stdout) == (2, "", 2, "")
@@ -236,7 +236,7 @@ class TestPlaces:
         assert result.exit_code == 2
         assert result.stderr.endswith("locked: permission denied\n")
 
-    def test_tests_are_no_policies(self) -> None:
+    def test_validate_skips_tests(self) -> None:
         Path("t.yaml").write_text(HEAD + TIER)
         result = CliRunner().invoke(main, ["policy", "validate", "."])
         assert result.exit_code == 0, result.output
@@ -300,7 +300,7 @@ class TestPlaces:
         (HEAD + one("date: x"), ['t.yaml:7: tests[0].date: must be a date such as 2027-01-31 (it is "x")']),
     ],
 )  # fmt: skip
-def test_unusable(text: str, told: list[str]) -> None:
+def test_unusable_file_is_reported_with_its_line(text: str, told: list[str]) -> None:
     assert complaints(text) == told
 
 
@@ -315,7 +315,7 @@ def test_unusable(text: str, told: list[str]) -> None:
         ),
     ],
 )
-def test_a_test_that_cannot_be_run(case: str, told: str) -> None:
+def test_broken_test_is_reported_with_its_line(case: str, told: str) -> None:
     assert of(one(case), code=2) == ["  FAILED  it", f"    {told}"]
 
 
@@ -325,7 +325,7 @@ def test_a_broken_policy_is_reported_with_its_line() -> None:
     assert told.startswith("t.yaml:3: policies[0]: tier.yaml: line 3: rules.worker-count.max: ")
 
 
-def test_good_files_are_run_next_to_broken_ones() -> None:
+def test_valid_files_are_run_despite_broken_files() -> None:
     Path("a.yaml").write_text(HEAD + TIER)
     Path("b.yaml").write_text(HEAD + "tests: 3\n")
     result = run(".")
@@ -386,11 +386,11 @@ class TestForms:
     def test_github(self) -> None:
         first, _ = self.shown("github").splitlines()
         assert first == (
-            '::error file=t.yaml,line=10,title=nine::expected, and not there: deny "at most 7" [worker-count]'
+            '::error file=t.yaml,line=10,title=nine::expected but missing: deny "at most 7" [worker-count]'
         )
 
     @pytest.mark.parametrize("form", ["json", "junit", "sarif", "github"])
-    def test_broken_files_are_in_it(self, form: str) -> None:
+    def test_broken_files_are_in_the_report(self, form: str) -> None:
         Path("t.yaml").write_text(HEAD + "tests: 3\n")
         result = run("t.yaml", "-o", form)
         assert result.exit_code == 2
@@ -405,7 +405,7 @@ def test_names_are_escaped_for_github() -> None:
     assert "\x1b" not in ci_reports.junit([Checked("f", "n\x1b[31m", None, [Problem("r", "m\x00")])], "x")
 
 
-def test_the_ready_made_policies_do_what_their_tests_say() -> None:
+def test_ready_made_policies_pass_their_tests() -> None:
     result = run(str(MANIFESTS / "policies"))
     assert result.exit_code == 0, result.output
 

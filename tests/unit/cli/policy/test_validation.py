@@ -18,12 +18,12 @@ def check(*policies: PolicyFile) -> Validation:
     return validate(policies, today=TODAY)
 
 
-def test_good_documents_are_summed_up() -> None:
+def test_valid_documents_are_summarized() -> None:
     text = PREMIUM + "priority: 5\nmode: warn\nrules: {gpus: {max: 1, min: 1}}\n"
     exempt = "exemptions: [{rules: [gpus], users: [u], expires: 2026-11-21, reason: r}]"
     outcome = check(policy_file("a", text + exempt), policy_file("b"), policy_file("c", "rules: {gpus: {max: 1}}"))
     assert outcome.good
-    mode = 'mode enforce, warn where "a" is in force too'
+    mode = 'mode enforce, warn where "a" also applies'
     assert list(outcome.as_text()) == [
         "a.yaml: \x1b[32m\x1b[1mgood\x1b[0m (for namespaces {matchLabels: {tier: premium}}, priority 5, mode warn, "
         "2 settings, 1 exemption)",
@@ -41,13 +41,13 @@ def test_good_documents_are_summed_up() -> None:
         ("namespaces: {matchLabels: {tier: basic}}\nmode: warn\n", "mode enforce"),
     ],
 )
-def test_the_mode_is_the_one_that_will_be_in_force(below: str, mode: str) -> None:
-    """A document without a mode leaves it to other documents, including those of lower priority."""
+def test_mode_of_other_documents_is_shown(below: str, mode: str) -> None:
+    """A document without a mode gets the mode of other documents, also of those with lower priority."""
     first, *_ = check(policy_file("a", PREMIUM), policy_file("below", below)).as_text()
     assert f"priority 0, {mode}, 0 settings" in first
 
 
-def test_mode_of_the_document_is_in_force_without_a_higher_priority() -> None:
+def test_mode_of_the_document_is_shown_without_a_higher_priority() -> None:
     first, *_ = check(policy_file("a", "mode: enforce\n"), policy_file("below", "priority: -1\nmode: warn\n")).as_text()
     assert "mode enforce, 0 settings" in first
 
@@ -113,7 +113,7 @@ def test_faults_have_field_line_and_accepted_values() -> None:
                 policy_file("high", "priority: 1\nrules: {gpus: {min: 3}}"),
                 policy_file("low", "rules: {gpus: {max: 2}}"),
             ],
-            ['"high" does not go with "low", and is left out where both are in force: min (3) is above max (2)'],
+            ['"high" conflicts with "low", and is ignored where both apply: min (3) is above max (2)'],
         ),
         (
             [policy_file("a", BASE + "rules: {gpus: {min: 3}}"), policy_file("b", PREMIUM + "rules: {gpus: {max: 2}}")],

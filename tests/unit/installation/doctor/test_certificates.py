@@ -1,4 +1,4 @@
-"""The places where the doctor looks for certificates."""
+"""Reading the certificates of an installation."""
 
 import socket
 from datetime import timedelta
@@ -35,7 +35,7 @@ def with_arguments(*arguments: str, **spec: Any) -> Any:
         (UNREAD, "", (SELF_MANAGED, "mpijob-webhook-ca")),
     ],
 )
-def test_where_the_certificates_come_from(found: Any, flag: str, expected: tuple[str, str]) -> None:
+def test_source_of_the_certificates(found: Any, flag: str, expected: tuple[str, str]) -> None:
     assert source(found, arguments(found), flag) == expected
 
 
@@ -43,7 +43,7 @@ def test_where_the_certificates_come_from(found: Any, flag: str, expected: tuple
 
 
 class Answers:
-    """An API server that gives the same answer to everything, or denies everything."""
+    """An API server that gives the same answer to all requests, or denies all requests."""
 
     def __init__(self, answer: dict[str, Any] | Exception) -> None:
         self.answer = answer
@@ -84,7 +84,7 @@ EXTERNAL = {"metadata": {"name": "s"}, "spec": {"type": "ExternalName", "externa
         (UNREAD, 443, []),
     ],
 )
-async def test_where_replicas_are(service: Any, port: int, expected: list[tuple[str, int]]) -> None:
+async def test_addresses_of_replicas(service: Any, port: int, expected: list[tuple[str, int]]) -> None:
     api: Any = Answers(SLICES)
     assert await addresses(api, namespace="mpijob-webhook", service=service, port=port) == expected
 
@@ -94,17 +94,17 @@ async def test_closed_port_is_reported_as_unreached() -> None:
     taken = socket.create_server(("127.0.0.1", 0))
     port = taken.getsockname()[1]
     taken.close()
-    found = await read(
+    state = await read(
         api, namespace="n", service="s", deployment=None, options={}, ca_secret="", addresses=[("127.0.0.1", port)]
     )
-    assert (found.data, found.bundles, found.served) == (None, [], {})
-    assert [f"cannot reach 127.0.0.1:{port}" in why for why in found.unreached] == [True]
+    assert (state.data, state.bundles, state.served) == (None, [], {})
+    assert [f"cannot reach 127.0.0.1:{port}" in why for why in state.unreached] == [True]
 
 
-async def test_the_lives_of_certificates_are_those_of_the_deployment() -> None:
+async def test_lifetimes_come_from_the_options_of_the_deployment() -> None:
     api: Any = Answers(ApiError(404, "not found"))
     for options, days in (({"--ca-lifetime": "90d"}, 90), ({}, 365), ({"--ca-lifetime": "soon"}, 365)):
-        found = await read(
+        state = await read(
             api, namespace="n", service="s", deployment=None, options=options, ca_secret="", addresses=[]
         )
-        assert found.settings.ca_lifetime == timedelta(days=days)
+        assert state.settings.ca_lifetime == timedelta(days=days)

@@ -1,4 +1,4 @@
-"""The doctor's checks on an installation that matches the manifests, except for one change."""
+"""The checks of `doctor` on a healthy installation with one change."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -48,7 +48,7 @@ from webhook.installation import registration
 from webhook.installation.doctor import checks
 from webhook.installation.doctor.checks.hooks import after_kueue, unguarded
 from webhook.installation.doctor.diagnosis import Severity
-from webhook.installation.doctor.facts import AskedInVain, Policies, Probe
+from webhook.installation.doctor.facts import Policies, Probe, UnknownNames
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.parts.trainer.webhooks import hooks as trainer_hooks
 from webhook.plugins.loading import Plugin
@@ -71,7 +71,7 @@ OF_TRAINER = HAS | dict.fromkeys(
 
 
 def limited_to(*kinds: str) -> Any:
-    """A training-operator that reconciles these kinds."""
+    """A training-operator that reconciles only these kinds."""
     found = deployment("kubeflow", "kubeflow/training-operator:v1-855e096")
     found["spec"]["template"]["spec"]["containers"][0]["args"] = [f"--enable-scheme={kind}" for kind in kinds]
     return found
@@ -86,17 +86,17 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "older MPIJobs that are converted": ({"crd": converted_crd(), "deployment": converting(), "rights": CONVERTS}, {}),
     "older MPIJobs that are not converted": (
         {"crd": converted_crd()},
-        {"conversion-off": "has this service convert v1, but --conversion is off: it fails"},
+        {"conversion-off": "calls this service to convert v1, but --conversion is off"},
     ),
-    "older MPIJobs that nobody converts": (
+    "older MPIJobs without a conversion webhook": (
         {"crd": crd("v1", "v2beta1")},
-        {"conversion-missing": "v1 of MPIJobs is served next to the others without a conversion webhook"},
+        {"conversion-missing": "v1 of MPIJobs is served together with other versions, without a conversion webhook"},
     ),
     "nothing to convert": (
         {"deployment": converting(), "rights": CONVERTS},
-        {"conversion-unused": "--conversion is given, and the CRD of MPIJobs does not call this service"},
+        {"conversion-unused": "--conversion is set, but the CRD of MPIJobs does not call this service"},
     ),
-    "no operator": ({"deployments": []}, {"operator-missing": "nothing starts them"}),
+    "no operator": ({"deployments": []}, {"operator-missing": "no operator starts them"}),
     "two operators": (
         {"deployments": [OPERATOR, deployment("kubeflow", "kubeflow/training-operator:v1-855e096")]},
         {"operators-several": "mpi-operator in mpi-operator, training-operator in kubeflow"},
@@ -138,30 +138,30 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {**with_kueue(GOOD_KUEUE), "deployments": [deployment("o", "x/mpi-operator@sha256:00"), KUEUE]},
         {},
     ),
-    "an operator with the flag that a policy counts on": (
+    "an operator with the option that a policy assumes": (
         {"deployments": [with_flags("--gang-scheduling=volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
         {},
     ),
-    "the flag in a word of its own": (
+    "the value in a separate argument": (
         {"deployments": [with_flags("-gang-scheduling", "volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
         {},
     ),
-    "the flag by a variable": (
+    "the value in a variable": (
         {"deployments": [with_flags("--gang-scheduling=$(GANG)")], "policies": Policies(1, gangs={"p": "volcano"})},
         {},
     ),
-    "an operator without it": (
+    "an operator without the option": (
         {"policies": Policies(1, gangs={"p": "volcano"})},
         {
-            "operator-gang": 'policy "p" counts on --gang-scheduling=volcano, and mpi-operator in mpi-operator runs '
+            "operator-gang": 'policy "p" assumes --gang-scheduling=volcano, but mpi-operator in mpi-operator runs '
             "without --gang-scheduling"
         },
     ),
-    "an operator with another": (
+    "an operator with a different value": (
         {"deployments": [with_flags("--gang-scheduling=mine")], "policies": Policies(1, gangs={"p": "volcano"})},
         {"operator-gang": "runs with --gang-scheduling=mine"},
     ),
-    "an operator with it and no policy": (
+    "an operator with the option and no policy": (
         {"deployments": [with_flags("--gang-scheduling=volcano")]},
         {"operator-gang": "no policy says so: jobs whose gang never starts are admitted"},
     ),
@@ -181,20 +181,20 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "two images": ({"pods": [pod("a:1"), pod("a:2")]}, {"images-differ": "a:1, a:2"}),
     "no Service": ({"service": None}, {"service-missing": "no Service mpijob-webhook"}),
-    "a Service of others": ({"endpoints": []}, {"service-empty": "its selector or port is not theirs"}),
+    "a Service without endpoints": ({"endpoints": []}, {"service-empty": "its selector or port is wrong"}),
     "no configuration": (
         {"mutating": []},
         {"configuration-missing": "nothing is injected into jobs and jobs keep the SSH keys of the operator"},
     ),
     "renamed after Kueue": (
         {**with_kueue(GOOD_KUEUE), **named("mpijob-webhook")},
-        {"configuration-renamed": "is called mpijob-webhook", "configuration-order": "called after kueue-mutating"},
+        {"configuration-renamed": "has the name mpijob-webhook", "configuration-order": "called after kueue-mutating"},
     ),
     "a development server": (
         {**with_kueue(GOOD_KUEUE), **named(registration.NAME, **{registration.MADE_BY: registration.BY_REGISTER})},
         {"configuration-development": "serve --register"},
     ),
-    "a development server and nothing else": (
+    "only a development server": (
         {
             **ON_TRIAL,
             "service": None,
@@ -206,7 +206,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         },
         {"configuration-development": "nothing is installed in mpijob-webhook"},
     ),
-    "a development server for Trainer and nothing else": (
+    "only a development server for Trainer": (
         {
             **ON_TRIAL,
             "validating": [by_register(WITH_TRAINER)],
@@ -219,11 +219,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         },
         {"configuration-development": "nothing is installed in mpijob-webhook"},
     ),
-    "a development server beside an installation": (
+    "a development server next to an installation": (
         ON_TRIAL,
         {"configuration-development": "serve --register", "hook-elsewhere": "calls https://127.0.0.1:1"},
     ),
-    "a hook of others": (
+    "an unknown hook": (
         {
             "validating": [
                 {**stored(VALIDATING), "webhooks": [*stored(VALIDATING)["webhooks"], {"name": "old.example"}]}
@@ -235,7 +235,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"validating": [{**stored(VALIDATING), "webhooks": stored(VALIDATING)["webhooks"][::2]}]},
         {"hook-missing": "broken policies are not rejected"},
     ),
-    "hooks for Trainer without the option": ({"validating": [WITH_TRAINER]}, {"hook-unknown": "of this version's"}),
+    "hooks for Trainer without the option": (
+        {"validating": [WITH_TRAINER]},
+        {"hook-unknown": "does not belong to this version"},
+    ),
     "hooks for Trainer": ({"validating": [WITH_TRAINER], "deployment": FOR_TRAINER, "rights": OF_TRAINER}, {}),
     "no hooks for Trainer": (
         {"deployment": FOR_TRAINER, "rights": OF_TRAINER},
@@ -301,7 +304,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "the mounted Secret instead": (
         certificates(**FILES_MOUNTED, data={"tls.crt": LEAF.certificate_pem}, served={}),
-        {"certificate-unseen": "the mounted Secret is judged in its place"},
+        {"certificate-unseen": "the mounted Secret is checked instead"},
     ),
     "a right of the view": (
         denied(Right("list", "batch", "jobs")),
@@ -324,7 +327,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "too many rights": (
         denied(granted=(Right("list", "", "secrets"), Right("get", "", "secrets"))),
-        {"secrets-open": "the service may get, list secrets, and needs it for nothing"},
+        {"secrets-open": "the service may get, list secrets, but does not need this right"},
     ),
     "a broken policy": (
         {"policies": Policies(1, {"base": ("last-good", "line 3: no\nline 4: no")})},
@@ -336,11 +339,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "a policy under another key": (
         {"policies": Policies(1, misplaced={"base": "base.yaml"})},
-        {"policy-misplaced": 'ConfigMap "base" holds a policy under base.yaml'},
+        {"policy-misplaced": 'ConfigMap "base" has a policy under base.yaml'},
     ),
     "a policy elsewhere": (
         {"policies": Policies(1, elsewhere=[("team-a", "base")])},
-        {"policy-elsewhere": 'policy "base" is in namespace team-a, and nothing of it is in force'},
+        {"policy-elsewhere": 'policy "base" in namespace team-a has no effect'},
     ),
     "a plug-in that is broken here": (
         {"plugins": [Plugin("acme", "1.0", "broken", faults=("rule acme-no: is gone",))]},
@@ -351,24 +354,27 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
             "deployment": with_variable("MPIJOB_WEBHOOK_PLUGINS", "Acme_Rules,other"),
             "plugins": [Plugin("other", "1.0", "in force")],
         },
-        {"plugin-elsewhere": "plug-ins that this command does not know: acme-rules; policies that name their"},
+        {"plugin-elsewhere": "plug-ins that this command does not have: acme-rules; policies with their"},
     ),
     "policies elsewhere cannot be seen": (
         {"policies": Policies(1, elsewhere=UNREAD)},
         {"not-known": "whether there are policies in other namespaces: no permission"},
     ),
-    "an exemption from no rule": (
-        {"asked_in_vain": [AskedInVain("team-a/a", "training.openshift.io/exempt", ["imags", "zz"])]},
-        {"asked-in-vain": 'MPIJob team-a/a has what is no rule: "imags" (did you mean images?), "zz"'},
+    "an exemption from unknown rules": (
+        {"unknown_names": [UnknownNames("team-a/a", "training.openshift.io/exempt", ["imags", "zz"])]},
+        {"asked-in-vain": 'MPIJob team-a/a has an unknown rule: "imags" (did you mean images?), "zz"'},
     ),
-    "many jobs that skip no injection": (
-        {"asked_in_vain": [AskedInVain(f"a/{n}", "training.openshift.io/skip", ["istios"]) for n in range(9)]},
-        {"asked-in-vain": 'a/4 has what is no injection: "istios" (did you mean istio?); and 4 more like this'},
+    "many jobs that skip unknown injections": (
+        {"unknown_names": [UnknownNames(f"a/{n}", "training.openshift.io/skip", ["istios"]) for n in range(9)]},
+        {"asked-in-vain": 'a/4 has an unknown injection: "istios" (did you mean istio?); and 4 more like this'},
     ),
     "Kueue": (with_kueue(GOOD_KUEUE), {}),
     "Kueue without MPIJobs": (with_kueue(OTHER_KUEUE), {"kueue-without-mpijobs": "does not manage MPIJobs"}),
     "Kueue's broken configuration": (with_kueue("a: ["), {"kueue-config-unknown": "cannot be read"}),
-    "Kueue's empty ConfigMap": (with_kueue(None), {"kueue-config-unknown": "there is none"}),
+    "Kueue's empty ConfigMap": (
+        with_kueue(None),
+        {"kueue-config-unknown": "controller_manager_config.yaml is missing"},
+    ),
     "Kueue elsewhere": (
         {**with_kueue(GOOD_KUEUE), "kueue_config": None},
         {"kueue-config-unknown": "not its ConfigMap"},
@@ -381,7 +387,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
                 {**KUEUE_WEBHOOK, "webhooks": [{"name": "mmpijob.kb.io", "reinvocationPolicy": "IfNeeded"}]},
             ],
         },
-        {"configuration-renamed": "is called z"},
+        {"configuration-renamed": "has the name z"},
     ),
     "reached": ({"probe": Probe("team-a")}, {}),
     "reached and refused": (
@@ -393,9 +399,9 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"probe-failed": "does not reach the service"},
     ),
     "no such namespace": ({"probe": Probe("team-a", 'namespaces "team-a" not found')}, {"probe-unknown": "not found"}),
-    "a probe that proves nothing": (
+    "an inconclusive probe": (
         {"probe": Probe("team-a"), **hook("validate", failurePolicy="Ignore")},
-        {"probe-unknown": "without the service it would be too", "hook-fails-open": "jobs are not checked"},
+        {"probe-unknown": "it would also be accepted without the service", "hook-fails-open": "jobs are not checked"},
     ),
 }
 
@@ -403,24 +409,26 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_findings(case: str) -> None:
     changes, expected = CASES[case]
-    found = {each.id: each for _, each in checks.run(replace(HEALTHY, **changes)) if each.severity is not Severity.OK}
-    assert set(found) == set(expected)
+    diagnoses = {
+        each.id: each for _, each in checks.run(replace(HEALTHY, **changes)) if each.severity is not Severity.OK
+    }
+    assert set(diagnoses) == set(expected)
     for id_, text in expected.items():
-        assert text in found[id_].text
-        assert found[id_].fix
+        assert text in diagnoses[id_].text
+        assert diagnoses[id_].fix
 
 
-def test_every_check_says_something_when_all_is_well() -> None:
+def test_healthy_installation_has_an_ok_for_every_check() -> None:
     lines = list(checks.run(replace(HEALTHY, probe=Probe("team-a"))))
     assert [name for name, _ in lines] == list(checks.CHECKS)
 
 
-def test_every_finding_is_tried() -> None:
+def test_every_kind_of_diagnosis_has_a_case() -> None:
     tried = {id_ for _, expected in CASES.values() for id_ in expected}
     assert {kind.id for kind in checks.kinds()} == tried
 
 
-def test_ids_are_told_apart() -> None:
+def test_ids_are_unique() -> None:
     ids = [kind.id for kind in checks.kinds()]
     assert len(ids) == len(set(ids))
 
@@ -428,16 +436,16 @@ def test_ids_are_told_apart() -> None:
 OBJECTS = ("version", "mutating", "validating", "service", "endpoints", "deployment", "pods", "deployments", "crd")
 
 
-@pytest.mark.parametrize("field", [*OBJECTS, "rights", "policies", "asked_in_vain"])
-def test_what_cannot_be_read_is_no_problem(field: str) -> None:
+@pytest.mark.parametrize("field", [*OBJECTS, "rights", "policies", "unknown_names"])
+def test_unreadable_object_is_unknown_and_not_a_problem(field: str) -> None:
     changed: dict[str, Any] = {field: UNREAD}
     found = [each for _, each in checks.run(replace(HEALTHY, **changed))]
     assert {each.severity for each in found} <= {Severity.OK, Severity.UNKNOWN}
     assert field == "version" or any("no permission" in each.text for each in found)
 
 
-def test_nothing_can_be_read() -> None:
-    nothing: dict[str, Any] = dict.fromkeys([*OBJECTS, "kueue_config", "rights", "policies", "asked_in_vain"], UNREAD)
+def test_all_objects_unreadable() -> None:
+    nothing: dict[str, Any] = dict.fromkeys([*OBJECTS, "kueue_config", "rights", "policies", "unknown_names"], UNREAD)
     unread = certificates(data=UNREAD, bundles=UNREAD, served={})
     found = [each for _, each in checks.run(replace(HEALTHY, **nothing, **unread))]
     assert {each.severity for each in found if "agrees" not in each.text} == {Severity.UNKNOWN}
@@ -462,7 +470,7 @@ def test_concerns_of_a_running_service(mutating: list[Any], ids: list[str]) -> N
 # The runbook
 
 
-def test_the_runbook_explains_every_finding() -> None:
+def test_runbook_explains_every_kind_of_diagnosis() -> None:
     runbook = (ROOT / "docs" / "runbook.md").read_text()
     for kind in checks.kinds():
         assert f"| `{kind.id}` | {kind.severity} | " in runbook, kind.id
@@ -483,11 +491,11 @@ async def refused(error: Exception) -> None:
         (ApiError(500, "out of order"), "out of order"),
     ],
 )
-async def test_what_is_refused_is_unread(error: Exception, reason: str) -> None:
+async def test_denied_object_is_unread(error: Exception, reason: str) -> None:
     assert await attempt(refused(error)) == Unread(reason)
 
 
 @pytest.mark.parametrize("error", [ApiError(401, "who?"), ClusterError("nobody there")])
-async def test_a_cluster_that_cannot_be_used(error: Exception) -> None:
+async def test_unusable_cluster_raises(error: Exception) -> None:
     with pytest.raises(ClusterError):
         await attempt(refused(error))

@@ -1,7 +1,7 @@
 """The checks of `doctor`.
 
-A check is a function from Facts to diagnoses. It does not read the cluster: `gather` collects the Facts before, so
-every check can be tested without a cluster. Its module defines the kinds of diagnoses that it makes.
+A check is a function that returns diagnoses for Facts. It does not read the cluster, so it can be tested without one.
+The module of a check defines the kinds of its diagnoses.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,21 +27,19 @@ CHECKS: Final[Mapping[str, Callable[[Facts], Iterator[Diagnosis]]]] = {
     "Kueue": cluster.kueue,
     "probe": hooks.probe,
 }
-"""By their names in the report, in its order."""
-
-
-# Checks of parts that a server of `serve --register` does not have.
+"""The checks by their names in the report, in the order of the report."""
+# A server of `serve --register` has no such objects.
 INSTALLED: Final = frozenset({"replicas", "certificates", "rights"})
 
 
 def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
-    """(name of the check, diagnosis) of all checks. "OK" is reported only for a check without problems."""
+    """(name of the check, diagnosis) of all checks. OK is reported only for a check without problems."""
     for name, check in CHECKS.items():
         if facts.on_trial and name in INSTALLED:
             continue
-        found = list(check(facts))
-        faults = [each for each in found if each.severity is not Severity.OK]
-        yield from ((name, each) for each in faults or found)
+        diagnoses = list(check(facts))
+        problems = [diagnosis for diagnosis in diagnoses if diagnosis.severity is not Severity.OK]
+        yield from ((name, diagnosis) for diagnosis in problems or diagnoses)
 
 
 def kinds() -> tuple[DiagnosisKind, ...]:

@@ -1,4 +1,4 @@
-"""The cluster: Kubernetes, the MPIJob API, the operators that run the jobs, Kueue, and the clocks."""
+"""Checks of the cluster: Kubernetes, the CRD of MPIJobs, the operators that run the jobs, Kueue, and the clocks."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -27,19 +27,19 @@ OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
 OPERATOR_GANG: Final = DiagnosisKind("operator-gang", Severity.WARNING)
 
 OLDEST: Final = (1, 27)
-# Older ones keep the node selector of a job that Kueue suspended (mpi-operator#670).
+# Older operators keep the node selector of a job that Kueue has suspended (mpi-operator#670).
 OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
-# The operator's flag, which jobs do not show.
+# An option of the operator. It is not visible in jobs.
 GANG: Final = "gang-scheduling"
 OPERATORS: Final = ("mpi-operator", "training-operator")
 
 
 def versions(facts: Facts) -> Iterator[Diagnosis]:
-    """Check whether this version supports the cluster's versions."""
+    """Check whether this service supports the versions of Kubernetes, the CRD and the operators."""
     version = "unknown" if isinstance(facts.version, Unread) else str(facts.version.get("gitVersion"))
     if facts.kubernetes is not None and facts.kubernetes < OLDEST:
         yield KUBERNETES_OLD(
-            f"Kubernetes {version} is older than all that this is made for",
+            f"Kubernetes {version} is too old for this service",
             fix=f"update the cluster to Kubernetes {OLDEST[0]}.{OLDEST[1]} or newer",
         )
     yield from _mpijobs(facts)
@@ -55,7 +55,7 @@ def versions(facts: Facts) -> Iterator[Diagnosis]:
 
 def _mpijobs(facts: Facts) -> Iterator[Diagnosis]:
     if isinstance(facts.crd, Unread):
-        yield not_known("whether the cluster knows MPIJobs", facts.crd.reason)
+        yield not_known("whether the cluster has MPIJobs", facts.crd.reason)
         return
     versions = facts.crd["spec"]["versions"] if facts.crd else ()
     yield from _conversion(facts, [each["name"] for each in versions if each["served"]])
@@ -63,12 +63,12 @@ def _mpijobs(facts: Facts) -> Iterator[Diagnosis]:
         served = ", ".join(each["name"] for each in versions if each["served"])
         yield MPIJOBS_MISSING(
             f"the cluster serves no MPIJobs of {mpijob.API_VERSION}" + (f", only {served}" if served else ""),
-            fix="install mpi-operator with its CRD; training-operator v1 brings an older one of the same name",
+            fix="install mpi-operator with its CRD; training-operator v1 installs an older CRD of the same name",
         )
 
 
 def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
-    """A CRD with several versions needs a conversion webhook, and vice versa."""
+    """A CRD with several served versions needs a conversion webhook, and vice versa."""
     conversion = (facts.crd["spec"].get("conversion") or {}) if isinstance(facts.crd, Mapping) else {}
     called = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service") or {}
     ours = (called.get("namespace"), called.get("name")) == (facts.location.namespace, facts.location.service)
@@ -76,19 +76,19 @@ def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
     older = [name for name in served if f"{mpijob.GROUP}/{name}" in mpijob.OLDER_VERSIONS]
     if ours and not on and isinstance(facts.deployment, Mapping):
         yield CONVERSION_OFF(
-            f"the CRD of MPIJobs has this service convert {', '.join(older)}, but --conversion is off: it fails",
+            f"the CRD of MPIJobs calls this service to convert {', '.join(older)}, but --conversion is off",
             fix=f"add manifests/components/conversion to your overlay, then {AGAIN}",
         )
     elif older and len(older) < len(served) and conversion.get("strategy") != "Webhook":
         yield CONVERSION_MISSING(
-            f"{', '.join(older)} of MPIJobs is served next to the others without a conversion webhook: fields with "
-            "other names are ignored, and workers wait instead of running sshd",
-            fix=f"take it out of the CRD, or have {PROGRAM} convert: docs/older-versions.md",
+            f"{', '.join(older)} of MPIJobs is served together with other versions, without a conversion webhook: "
+            "fields with other names are ignored, and workers wait instead of running sshd",
+            fix=f"remove it from the CRD, or let {PROGRAM} convert it: docs/older-versions.md",
         )
     elif on and not ours:
         yield CONVERSION_UNUSED(
-            "--conversion is given, and the CRD of MPIJobs does not call this service for it",
-            fix="take manifests/components/conversion out of your overlay, or patch the CRD: docs/older-versions.md",
+            "--conversion is set, but the CRD of MPIJobs does not call this service for conversion",
+            fix="remove manifests/components/conversion from your overlay, or patch the CRD: docs/older-versions.md",
         )
 
 
@@ -101,13 +101,13 @@ def _operators(facts: Facts) -> Iterator[Diagnosis]:
     ]
     if not any(program == "mpi-operator" for program, _, _ in operators):
         yield OPERATOR_MISSING(
-            "no Deployment runs an image mpi-operator: jobs are stored, and nothing starts them",
+            "no Deployment has an image named mpi-operator: jobs are stored, but no operator starts them",
             fix="kubectl get deployments -A | grep operator; fine if it runs elsewhere, or under another image's name",
         )
-    watched = [flag(container, "namespace") for _, _, container in operators]
-    if any(not one or not other or one == other for one, other in combinations(watched, 2)):
+    namespaces = [flag(container, "namespace") for _, _, container in operators]
+    if any(not first or not second or first == second for first, second in combinations(namespaces, 2)):
         names = ", ".join(f"{program} in {namespace}" for program, namespace, _ in operators)
-        fix = "keep one; start training-operator with --enable-scheme for each of its other kinds, without mpijob"
+        fix = "keep one operator; start training-operator with --enable-scheme for each kind except mpijob"
         yield OPERATORS_SEVERAL(f"several operators reconcile MPIJobs, and each creates a launcher: {names}", fix=fix)
     for program, namespace, container in operators:
         image = container["image"]
@@ -120,32 +120,32 @@ def _operators(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def _takes_mpijobs(container: KubernetesObject) -> bool:
-    """Whether it reconciles MPIJobs: training-operator may be limited to other kinds."""
+    """Whether the operator reconciles MPIJobs. training-operator can be limited to other kinds."""
     words = " ".join(str(word) for key in ("command", "args") for word in container.get(key) or ())
     schemes = re.findall(r"--?enable-scheme[= ](\S+)", words)
     return not schemes or any("mpi" in scheme.lower() for scheme in schemes)
 
 
 def _gang_scheduling(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the operator's flag with its value in policies."""
+    """Compare the operator's option with the value that policies assume."""
     if not isinstance(facts.policies, Policies):
         return
     for namespace, container in facts.programs("mpi-operator"):
-        given = flag(container, GANG)
-        runs = f"runs with --{GANG}={given}" if given else f"runs without --{GANG}"
-        if given.startswith("$"):
+        actual = flag(container, GANG)
+        runs = f"runs with --{GANG}={actual}" if actual else f"runs without --{GANG}"
+        if actual.startswith("$"):
             continue
-        for name, wanted in facts.policies.gangs.items():
-            if wanted != given:
+        for name, assumed in facts.policies.gangs.items():
+            if assumed != actual:
                 yield OPERATOR_GANG(
-                    f'policy "{name}" counts on --{GANG}={wanted}, and mpi-operator in {namespace} {runs}: what the '
-                    "policy says of gangs and their queues is not so",
-                    fix="give the operator that flag, or take `gang` and `volcano-queue` out of the policy",
+                    f'policy "{name}" assumes --{GANG}={assumed}, but mpi-operator in {namespace} {runs}: the '
+                    "policy's checks of gangs and their queues are wrong",
+                    fix="set this option of the operator, or remove `gang` and `volcano-queue` from the policy",
                 )
-        if given and not facts.policies.gangs:
+        if actual and not facts.policies.gangs:
             yield OPERATOR_GANG(
                 f"mpi-operator in {namespace} {runs}, and no policy says so: jobs whose gang never starts are admitted",
-                fix="say it in a policy: manifests/policies/volcano.yaml, or `rules: {gang: {scheduler: NAME}}`",
+                fix="declare it in a policy: manifests/policies/volcano.yaml, or `rules: {gang: {scheduler: NAME}}`",
             )
 
 
@@ -154,27 +154,27 @@ def _tag(image: str) -> str:
 
 
 def _number(image: str) -> tuple[int, ...]:
-    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", _tag(image))
-    return tuple(map(int, found.groups())) if found else ()
+    match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", _tag(image))
+    return tuple(map(int, match.groups())) if match else ()
 
 
 CLOCK_SKEW: Final = DiagnosisKind("clock-skew", Severity.WARNING)
-MOST: Final = timedelta(seconds=30)
+MAX_SKEW: Final = timedelta(seconds=30)
 
 
 def clock(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the clock of the API server with that of this machine; the nodes' clocks are not visible."""
+    """Compare the clock of the API server with the clock of this machine. The clocks of nodes are not visible."""
     if facts.server_time is None:
         yield not_known("the clock of the API server", "its answers have no date")
         return
     apart = facts.now - facts.server_time
-    if abs(apart) > MOST:
+    if abs(apart) > MAX_SKEW:
         seconds = f"{abs(apart).total_seconds():,.0f} s {'behind' if apart > timedelta(0) else 'ahead of'}"
         yield CLOCK_SKEW(
-            f"the clock of the API server is {seconds} this machine's: one of them is wrong",
-            fix="fix NTP on the control plane (timedatectl); certificates are valid from only an hour in the past",
+            f"the clock of the API server is {seconds} this machine's clock: one of them is wrong",
+            fix="fix NTP on the control plane (timedatectl); a new certificate is valid from one hour in the past",
         )
-    yield ok("the API server's agrees with this machine's (those of the nodes cannot be seen)")
+    yield ok("the API server's clock agrees with this machine's (the nodes' clocks are not visible)")
 
 
 KUEUE_WITHOUT_MPIJOBS: Final = DiagnosisKind("kueue-without-mpijobs", Severity.WARNING)
@@ -183,10 +183,10 @@ FRAMEWORK: Final = "kubeflow.org/mpijob"
 
 
 def kueue(facts: Facts) -> Iterator[Diagnosis]:
-    """Read Kueue's own configuration: its webhooks exist whether it manages MPIJobs or not."""
+    """Check Kueue's configuration. Its webhooks exist even if it does not manage MPIJobs."""
     if not _installed(facts):
         if isinstance(facts.mutating, Unread):
-            yield not_known("whether Kueue is there", facts.mutating.reason)
+            yield not_known("whether Kueue is installed", facts.mutating.reason)
         yield ok("not installed")
         return
     if isinstance(facts.kueue_config, Unread):
@@ -195,7 +195,7 @@ def kueue(facts: Facts) -> Iterator[Diagnosis]:
     place = f"ConfigMap {NAME} in {facts.location.kueue_namespace}"
     if facts.kueue_config is None:
         yield KUEUE_CONFIG_UNKNOWN(
-            f"Kueue is there, but not its {place}: whether it manages a job is unknown, and queues are not injected",
+            f"Kueue is installed, but not its {place}: whether it manages a job is unknown, queues are not injected",
             fix="kubectl get configmaps -A | grep manager-config, then --kueue-namespace here and on the Deployment",
         )
         return
@@ -204,7 +204,7 @@ def kueue(facts: Facts) -> Iterator[Diagnosis]:
     except (ValueError, TypeError, LookupError) as error:
         config, fault = None, str(error)
     else:
-        fault = "there is none under controller_manager_config.yaml"
+        fault = "the key controller_manager_config.yaml is missing"
     if config is None:
         fix = f"kubectl -n {facts.location.kueue_namespace} get configmap {NAME} -o yaml"
         yield KUEUE_CONFIG_UNKNOWN(f"the configuration in {place} cannot be read: {fault}", fix=fix)

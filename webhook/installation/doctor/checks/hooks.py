@@ -1,4 +1,4 @@
-"""The webhook configurations: present, complete, from this version, called in order, and able to reach the service."""
+"""Checks of the webhook configurations: content, order, and whether the API server reaches the service."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
@@ -31,9 +31,9 @@ HOOK_FAILS_OPEN: Final = DiagnosisKind("hook-fails-open", Severity.WARNING)
 HOOK_FAILS_CLOSED: Final = DiagnosisKind("hook-fails-closed", Severity.WARNING)
 HOOK_ALTERED: Final = DiagnosisKind("hook-altered", Severity.WARNING)
 
-# The API server's defaults for absent fields.
+# The defaults of the API server.
 DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector": {}, "matchConditions": []}
-# `secret_hook` has kinds of diagnosis for it.
+# The hook for SSH keys, which `secret_hook` checks.
 GUARDED: Final = f"ssh-keys.{registration.DOMAIN}"
 WITHOUT: Final = {
     f"mutate.{registration.DOMAIN}": "nothing is injected into jobs",
@@ -42,11 +42,11 @@ WITHOUT: Final = {
     f"policy.{registration.DOMAIN}": "broken policies are not rejected",
     f"policy-removal.{registration.DOMAIN}": "the impact of removing a policy is not reported",
 }
-SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
+CHECKED_ELSEWHERE: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
 
 def configurations(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the configurations with those of the manifests."""
+    """Compare the configurations with the manifests."""
     required = registration.configurations(
         registration.by_service(facts.location.namespace, facts.location.service),
         labels={},
@@ -54,11 +54,11 @@ def configurations(facts: Facts) -> Iterator[Diagnosis]:
         options=_options(facts),
     )
     total = 0
-    for expected, found in zip(required, (facts.mutating, facts.validating), strict=True):
-        if isinstance(found, Unread):
-            yield not_known(f"the {expected['kind']}", found.reason)
+    for expected, stored in zip(required, (facts.mutating, facts.validating), strict=True):
+        if isinstance(stored, Unread):
+            yield not_known(f"the {expected['kind']}", stored.reason)
             continue
-        actual = configuration(found)
+        actual = configuration(stored)
         if actual is None:
             yield missing(expected, fix=f"when a replica is ready, add the component hooks to your overlay: {AGAIN}")
             continue
@@ -69,7 +69,7 @@ def configurations(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def missing(expected: KubernetesObject, *, fix: str) -> Diagnosis:
-    """The diagnosis that a configuration does not exist."""
+    """The diagnosis for a missing configuration."""
     without = " and ".join(map(_without, hooks(expected)))
     return CONFIGURATION_MISSING(f"there is no {expected['kind']}: {without}", fix=fix)
 
@@ -79,7 +79,7 @@ def _without(hook: KubernetesObject) -> str:
 
 
 def _options(facts: Facts) -> Set[str]:
-    """The options of `serve` that add hooks; of a development server only its hooks show them."""
+    """The options of `serve` that add hooks. Those of a development server are derived from its hooks."""
     if not facts.on_trial or isinstance(facts.validating, Unread):
         return arguments(facts.deployment).keys()
     paths = {
@@ -92,14 +92,14 @@ def _about(facts: Facts, kind: str, actual: KubernetesObject) -> Iterator[Diagno
     name = actual["metadata"]["name"]
     if name != registration.NAME:
         yield CONFIGURATION_RENAMED(
-            f"the {kind} is called {name}: the service keeps the caBundles of {registration.NAME} alone",
-            fix=f"kubectl delete {kind} {name}; then apply the manifests with the name that they have",
+            f"the {kind} has the name {name}: the service updates only the caBundles of {registration.NAME}",
+            fix=f"kubectl delete {kind} {name}; then apply the manifests without renaming it",
         )
     if made_by_register(actual):
-        besides = f", and nothing is installed in {facts.location.namespace}" if facts.on_trial else ""
+        addition = f", and nothing is installed in {facts.location.namespace}" if facts.on_trial else ""
         yield CONFIGURATION_DEVELOPMENT(
-            f"the {kind} is of a development server (serve --register){besides}",
-            fix=f"end that server; if it is gone: kubectl delete {kind} {name}",
+            f"the {kind} belongs to a development server (serve --register){addition}",
+            fix=f"end that server; if it has ended: kubectl delete {kind} {name}",
         )
 
 
@@ -112,33 +112,35 @@ def _hooks(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -
         else:
             yield from _hook(facts, hook, by_name[name])
     for name in by_name.keys() - {hook["name"] for hook in hooks(expected)}:
-        text = f"the hook {name} is none of this version's"
-        yield HOOK_UNKNOWN(text, fix=f"if you did not add it, it is of another version: {AGAIN}")
+        text = f"the hook {name} does not belong to this version"
+        yield HOOK_UNKNOWN(text, fix=f"if you did not add it, it belongs to a different version: {AGAIN}")
 
 
 def _hook(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
     name = expected["name"]
-    wanted, called = expected["clientConfig"]["service"], actual["clientConfig"].get("service") or {}
-    if not facts.on_trial and any(wanted[key] != called.get(key) for key in ("namespace", "name", "path")):
+    target, called = expected["clientConfig"]["service"], actual["clientConfig"].get("service") or {}
+    if not facts.on_trial and any(target[key] != called.get(key) for key in ("namespace", "name", "path")):
         where = actual["clientConfig"].get("url") or "{namespace}/{name}{path}".format(**{"path": "", **called})
-        target = f"{wanted['namespace']}/{wanted['name']}{wanted['path']}"
-        yield HOOK_ELSEWHERE(f"the hook {name} calls {where}, not the Service {target}", fix=AGAIN)
+        service = f"{target['namespace']}/{target['name']}{target['path']}"
+        yield HOOK_ELSEWHERE(f"the hook {name} calls {where}, not the Service {service}", fix=AGAIN)
     if _rules(expected) != _rules(actual):
-        text = f"the hook {name} has other rules: the API server sends it too little, or too much"
+        text = f"the hook {name} has different rules: it gets too few or too many objects"
         yield HOOK_RULES(text, fix=AGAIN)
     if name != GUARDED:
         yield from _failure(facts, expected, actual)
     altered = [
         field
         for field, value in {**DEFAULTS, **expected}.items()
-        if field not in SEEN_BY_OTHERS
+        if field not in CHECKED_ELSEWHERE
         and not (name == GUARDED and field == "matchConditions")
         and (actual.get(field) or DEFAULTS.get(field)) != value
     ]
     if altered:
         short = {field for field in altered if isinstance(expected.get(field), str | int)}
         words = [f"{field} is not {expected[field]}" if field in short else field for field in altered]
-        yield HOOK_ALTERED(f"the hook {name} is not as installed: {', '.join(words)}", fix=f"if unwanted: {AGAIN}")
+        yield HOOK_ALTERED(
+            f"the hook {name} differs from the manifests: {', '.join(words)}", fix=f"if unwanted: {AGAIN}"
+        )
 
 
 def _failure(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
@@ -167,7 +169,7 @@ CONFIGURATION_ORDER: Final = DiagnosisKind("configuration-order", Severity.PROBL
 
 
 def order(facts: Facts) -> Iterator[Diagnosis]:
-    """Check that the configurations sort before Kueue's."""
+    """Check that the configuration is called before Kueue's."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the order of the webhooks", facts.mutating.reason)
         return
@@ -177,25 +179,25 @@ def order(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """Kueue's hook is called first; that is fine if it is called again afterwards."""
+    """Report if Kueue's hook is called first, and not called again afterwards."""
     ours = configuration(mutating)
     if ours is None:
         return
     for name, policy in _kueue(mutating):
         if ours["metadata"]["name"] > name and policy != "IfNeeded":
             yield CONFIGURATION_ORDER(
-                f"{ours['metadata']['name']} is called after {name}: Kueue does not see the queue that is injected",
+                f"{ours['metadata']['name']} is called after {name}: Kueue does not get the injected queue",
                 fix="install the configuration under the name of the manifests, or set Kueue's Helm value "
                 "mutatingWebhook.reinvocationPolicy to IfNeeded",
             )
 
 
 def _kueue(mutating: Sequence[KubernetesObject]) -> Iterator[tuple[str, str]]:
-    """(configuration, reinvocationPolicy) of Kueue's hook for MPIJobs."""
-    for found in mutating:
-        for hook in hooks(found):
+    """(name of the configuration, reinvocationPolicy) of Kueue's hook for MPIJobs."""
+    for candidate in mutating:
+        for hook in hooks(candidate):
             if hook["name"] == KUEUE_HOOK:
-                yield found["metadata"]["name"], hook.get("reinvocationPolicy") or "Never"
+                yield candidate["metadata"]["name"], hook.get("reinvocationPolicy") or "Never"
 
 
 SECRET_HOOK_UNGUARDED: Final = DiagnosisKind("secret-hook-unguarded", Severity.PROBLEM)
@@ -206,7 +208,7 @@ LEGACY: Final = "manifests/components/legacy-no-match-conditions"
 
 
 def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
-    """Check whether its failurePolicy suits the conditions that narrow it."""
+    """Check whether the failurePolicy of the hook for SSH keys fits its match conditions."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the hook for SSH keys", facts.mutating.reason)
         return
@@ -215,20 +217,20 @@ def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
     if hook is None:
         return
     guarded = bool(hook.get("matchConditions"))
-    knows = bool(facts.kubernetes and facts.kubernetes >= registration.MATCH_CONDITIONS_SINCE)
-    if knows and not guarded and hook["failurePolicy"] == "Ignore":
-        text = "the hook for SSH keys has no matchConditions: it sees every Secret with an `app` label"
-        fix = f"take {LEGACY} out of your overlay, then {AGAIN}"
+    supported = bool(facts.kubernetes and facts.kubernetes >= registration.MATCH_CONDITIONS_SINCE)
+    if supported and not guarded and hook["failurePolicy"] == "Ignore":
+        text = "the hook for SSH keys has no matchConditions: it gets every Secret with an `app` label"
+        fix = f"remove {LEGACY} from your overlay, then {AGAIN}"
         yield SECRET_HOOK_WIDE(text, fix=fix)
     if guarded and hook["failurePolicy"] == "Ignore":
-        text = "the hook for SSH keys has failurePolicy Ignore: jobs made while no replica answers get weaker keys"
+        text = "the hook for SSH keys has failurePolicy Ignore: jobs created while no replica answers get weaker keys"
         yield SECRET_HOOK_FAILS_OPEN(text, fix=f"fine in an emergency; else {AGAIN}")
     fails = "closed" if hook["failurePolicy"] == "Fail" else "open"
-    yield ok(f"narrowed by {'matchConditions' if guarded else 'label'}, fails {fails}")
+    yield ok(f"limited by {'matchConditions' if guarded else 'label'}, fails {fails}")
 
 
 def unguarded(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """A hook that can block any Secret. Only the stored configuration counts: older API servers drop conditions."""
+    """Report a hook that can block any Secret. Older API servers drop the conditions of the manifests."""
     hook = _find(mutating)
     if hook and hook["failurePolicy"] == "Fail" and not hook.get("matchConditions"):
         yield SECRET_HOOK_UNGUARDED(
@@ -257,17 +259,17 @@ def probe(facts: Facts) -> Iterator[Diagnosis]:
     if f'"{HOOK}" denied' in refusal or (not refusal and closed):
         yield ok(f"the API server reached the service ({where}; nothing was stored)")
     elif "failed calling webhook" in refusal and DOMAIN in refusal:
-        fix = "see the findings on certificates and replicas; a NetworkPolicy or firewall may keep the API server out"
+        fix = "see the findings on certificates and replicas; a NetworkPolicy or a firewall may block the API server"
         yield PROBE_FAILED(f"the API server does not reach the service: {refusal}", fix=fix)
     elif refusal:
         fix = "name a namespace in which you may create MPIJobs: kubectl auth can-i create mpijobs -n NAMESPACE"
         yield PROBE_UNKNOWN(f"{where} is inconclusive: {refusal}", fix=fix)
     else:
         fix = "see the findings on the webhook configurations"
-        yield PROBE_UNKNOWN(f"{where} was accepted, but without the service it would be too", fix=fix)
+        yield PROBE_UNKNOWN(f"{where} was accepted, but it would also be accepted without the service", fix=fix)
 
 
 def _closed(facts: Facts) -> bool:
-    """Whether no job is stored unless the service answers."""
+    """Whether jobs are rejected while the service does not answer."""
     ours = None if isinstance(facts.validating, Unread) else configuration(facts.validating)
     return any(hook["name"] == HOOK and hook["failurePolicy"] == "Fail" for hook in hooks(ours or {}))

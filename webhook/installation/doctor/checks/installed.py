@@ -1,4 +1,4 @@
-"""The installed parts: the Deployment, its pods and Service, the certificates, and the service's rights."""
+"""Checks of the Deployment, its pods and Service, the certificates, and the service's rights."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -21,7 +21,7 @@ SERVICE_EMPTY: Final = DiagnosisKind("service-empty", Severity.PROBLEM)
 
 
 def replicas(facts: Facts) -> Iterator[Diagnosis]:
-    """Check that enough replicas are ready, run the same image, and are behind the Service."""
+    """Check that enough replicas are ready, run the same image, and are endpoints of the Service."""
     yield from _service(facts)
     if isinstance(facts.deployment, Unread):
         yield not_known("the Deployment", facts.deployment.reason)
@@ -54,7 +54,7 @@ def _service(facts: Facts) -> Iterator[Diagnosis]:
     elif isinstance(facts.endpoints, Unread):
         yield not_known("the endpoints of the Service", facts.endpoints.reason)
     elif not facts.endpoints and isinstance(facts.pods, list) and any(_ready(pod) for pod in facts.pods):
-        text = "replicas are ready, but the Service finds none: its selector or port is not theirs"
+        text = "replicas are ready, but the Service does not select them: its selector or port is wrong"
         yield SERVICE_EMPTY(text, fix=AGAIN)
 
 
@@ -65,7 +65,7 @@ def _images(facts: Facts) -> Iterator[Diagnosis]:
     images = {container["image"] for pod in facts.pods for container in pod["spec"]["containers"][:1]}
     if len(images) > 1:
         yield IMAGES_DIFFER(
-            f"the replicas are of different images: {', '.join(sorted(images))}",
+            f"the replicas have different images: {', '.join(sorted(images))}",
             fix=f"kubectl -n {facts.location.namespace} rollout status deployment/{PROGRAM}",
         )
 
@@ -76,7 +76,7 @@ def _ready(pod: KubernetesObject) -> bool:
 
 
 def _why(facts: Facts) -> str:
-    """Why pods are not ready, if their status has a reason."""
+    """The reasons in the status of pods that are not ready, in brackets; empty without a reason."""
     pods = [] if isinstance(facts.pods, Unread) else [pod for pod in facts.pods if not _ready(pod)]
     reasons = {
         waiting["reason"]
@@ -94,34 +94,34 @@ CERTIFICATE_UNSEEN: Final = DiagnosisKind("certificate-unseen", Severity.UNKNOWN
 
 
 def certificates(facts: Facts) -> Iterator[Diagnosis]:
-    """The results of `certs status`, by the clock of the API server, which verifies certificates."""
-    found = facts.certificates
-    yield from _stored(found)
-    if isinstance(found.bundles, Unread):
-        yield not_known("the caBundles", found.bundles.reason)
-    status = found.status(facts.server_time or facts.now)
-    log = f"kubectl -n {found.namespace} logs -l app.kubernetes.io/name={PROGRAM} --tail=100"
+    """Report the issues of `certs status`, by the clock of the API server, which verifies certificates."""
+    state = facts.certificates
+    yield from _stored(state)
+    if isinstance(state.bundles, Unread):
+        yield not_known("the caBundles", state.bundles.reason)
+    status = state.status(facts.server_time or facts.now)
+    log = f"kubectl -n {state.namespace} logs -l app.kubernetes.io/name={PROGRAM} --tail=100"
     for issue in status.issues:
-        if found.data is None and found.secret and "Secret" in issue.text:
-            continue  # reported above
+        if state.data is None and state.secret and "Secret" in issue.text:
+            continue  # _stored has reported it
         kind = CERTIFICATE_BROKEN if issue.severity == "error" else CERTIFICATE_ATTENTION
         yield kind(issue.text, fix=f"{issue.advice} ({log})")
-    if not found.served:
-        yield unseen(found)
+    if not state.served:
+        yield unseen(state)
         return
     until = min(each.not_after for each in status.certificates if each.role == "served")
-    plural = "" if len(found.served) == 1 else "es"
+    plural = "" if len(state.served) == 1 else "es"
     phase = f"; CA {status.phase}" if status.phase else ""
-    yield ok(f"valid until {until:%Y-%m-%d}, trusted, seen at {len(found.served)} address{plural}{phase}")
+    yield ok(f"valid until {until:%Y-%m-%d}, trusted, seen at {len(state.served)} address{plural}{phase}")
 
 
 def unseen(certificates: Certificates) -> Diagnosis:
-    """No replica's certificate could be read: why, and how to reach one."""
+    """The diagnosis that no replica could be reached, with the reason."""
     why = "; ".join(certificates.unreached) or "the Service has no endpoints"
-    stand_in = ", the mounted Secret is judged in its place" if certificates.stored else ""
+    stand_in = ", so the mounted Secret is checked instead" if certificates.stored else ""
     return CERTIFICATE_UNSEEN(
         f"the served certificate cannot be seen from here{stand_in} ({why})",
-        fix=f"kubectl -n {certificates.namespace} port-forward deployment/{PROGRAM} 8443, and at the same time this "
+        fix=f"kubectl -n {certificates.namespace} port-forward deployment/{PROGRAM} 8443, and meanwhile run this "
         "command with --address 127.0.0.1:8443",
     )
 
@@ -130,9 +130,9 @@ def _stored(certificates: Certificates) -> Iterator[Diagnosis]:
     if isinstance(certificates.data, Unread):
         yield not_known(f"the Secret {certificates.secret}", certificates.data.reason)
     elif certificates.secret and certificates.data is None:
-        again = f"apply the manifests again, they ship it empty: {AGAIN}"
+        again = f"apply the manifests again, which create an empty Secret: {AGAIN}"
         issuer = (
-            f"kubectl -n {certificates.namespace} describe certificates.cert-manager.io; with OpenShift see that the "
+            f"kubectl -n {certificates.namespace} describe certificates.cert-manager.io; on OpenShift check that the "
         )
         issuer += "Service has the annotation service.beta.openshift.io/serving-cert-secret-name"
         text = f"the Secret {certificates.secret} does not exist in {certificates.namespace}: " + (
@@ -147,7 +147,7 @@ SECRETS_OPEN: Final = DiagnosisKind("secrets-open", Severity.WARNING)
 
 
 def service_rights(facts: Facts) -> Iterator[Diagnosis]:
-    """Report missing rights, by purpose, and excess rights on Secrets."""
+    """Report missing rights by purpose, and unnecessary rights on Secrets."""
     if isinstance(facts.rights, Unread):
         yield not_known("the rights of the service", facts.rights.reason)
         return
@@ -156,25 +156,25 @@ def service_rights(facts: Facts) -> Iterator[Diagnosis]:
     yield from missing(purposes, facts.rights, fix=AGAIN)
     if open_ := [right for right in rights.excess(facts.location, options=options) if facts.rights.get(right)]:
         yield SECRETS_OPEN(
-            f"the service may {_words(open_)}, and needs it for nothing",
+            f"the service may {_words(open_)}, but does not need this right",
             fix=f"kubectl get clusterrolebindings,rolebindings -A -o wide | grep {PROGRAM}; "
-            "take away the one that is not of the manifests",
+            "remove the binding that is not in the manifests",
         )
     yield ok(f"all {sum(len(purpose.rights) for purpose in purposes)} rights, and no others on Secrets")
 
 
 def missing(purposes: Iterable[rights.Purpose], allowed: Mapping[Right, bool], *, fix: str) -> Iterator[Diagnosis]:
-    """For each purpose the rights that are not allowed."""
+    """Report the missing rights of each purpose."""
     for purpose in purposes:
         if lacking := [right for right in purpose.rights if not allowed.get(right)]:
             kind = RIGHT_ESSENTIAL if purpose.essential else RIGHT_MISSING
             yield kind(f"the service may not {_words(lacking)}: {purpose.without}", fix=fix)
 
 
-def _words(found: list[Right], most: int = 4) -> str:
-    """Verbs and their resources, only the first few of each."""
+def _words(rights_in_order: list[Right], most: int = 4) -> str:
+    """The verbs and their resources, with at most `most` resources for the same verbs."""
     verbs: dict[str, list[str]] = {}
-    for right in found:
+    for right in rights_in_order:
         verbs.setdefault(str(right).partition(" ")[2], []).append(right.verb)
     things: dict[str, list[str]] = {}
     for thing, names in verbs.items():

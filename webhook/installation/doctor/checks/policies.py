@@ -1,4 +1,4 @@
-"""The input of administrators and users: policies, plug-ins, and annotations of jobs."""
+"""Checks of policies, plug-ins, and annotations of jobs."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -20,7 +20,7 @@ POLICY_ELSEWHERE: Final = DiagnosisKind("policy-elsewhere", Severity.WARNING)
 
 
 def policies(facts: Facts) -> Iterator[Diagnosis]:
-    """Report broken policies, and what is in force instead."""
+    """Report policies that are broken, or that the service does not find."""
     if isinstance(facts.policies, Unread):
         yield not_known("the policies", facts.policies.reason)
         return
@@ -35,26 +35,26 @@ def policies(facts: Facts) -> Iterator[Diagnosis]:
         )
     for name in facts.policies.unlabelled:
         yield POLICY_UNLABELLED(
-            f'ConfigMap "{name}" holds a policy, and nothing of it is in force: it has no label {store.LABEL}: "true"',
-            fix=f"kubectl -n {namespace} label configmap {name} --overwrite {store.LABEL}=true; before, see what that "
-            f"changes: kubectl -n {namespace} get configmap {name} -o yaml | {PROGRAM} policy replay --policy -",
+            f'ConfigMap "{name}" has a policy without effect: it has no label {store.LABEL}: "true"',
+            fix=f"kubectl -n {namespace} label configmap {name} --overwrite {store.LABEL}=true; before, check the "
+            f"effect: kubectl -n {namespace} get configmap {name} -o yaml | {PROGRAM} policy replay --policy -",
         )
     for name, key in facts.policies.misplaced.items():
         yield POLICY_MISPLACED(
-            f'ConfigMap "{name}" holds a policy under {key}, and nothing of it is in force: that takes the key '
+            f'ConfigMap "{name}" has a policy under {key} without effect: it needs the key '
             f'{store.KEY} and the label {store.LABEL}: "true"',
-            fix=f"apply it again, with both; {PROGRAM} policy validate FILE says whether it has them",
+            fix=f"apply it again with both; {PROGRAM} policy validate FILE checks them",
         )
     if isinstance(facts.policies.elsewhere, Unread):
         yield not_known("whether there are policies in other namespaces", facts.policies.elsewhere.reason)
         return
     for place, name in facts.policies.elsewhere:
         yield POLICY_ELSEWHERE(
-            f'policy "{name}" is in namespace {place}, and nothing of it is in force: only those in {namespace} are',
-            fix=f"apply it with -n {namespace}; for jobs of {place} alone, `namespaces` in the document selects them. "
+            f'policy "{name}" in namespace {place} has no effect: the service reads only policies in {namespace}',
+            fix=f"apply it with -n {namespace}; to apply it only to jobs of {place}, use `namespaces` in the document. "
             f"Then kubectl -n {place} delete configmap {name}",
         )
-    yield ok(f"{facts.policies.count} in force" if facts.policies.count else "none: the built-in defaults hold")
+    yield ok(f"{facts.policies.count} in force" if facts.policies.count else "none: the built-in defaults apply")
 
 
 PLUGIN_BROKEN: Final = DiagnosisKind("plugin-broken", Severity.WARNING)
@@ -62,7 +62,7 @@ PLUGIN_ELSEWHERE: Final = DiagnosisKind("plugin-elsewhere", Severity.WARNING)
 
 
 def plugins(facts: Facts) -> Iterator[Diagnosis]:
-    """Report plug-ins that are broken here, and plug-ins of the service that this command lacks."""
+    """Report plug-ins that are broken here, and plug-ins of the service that this command does not have."""
     for plugin in facts.plugins:
         if plugin.faults:
             yield PLUGIN_BROKEN(
@@ -72,14 +72,14 @@ def plugins(facts: Facts) -> Iterator[Diagnosis]:
     if isinstance(facts.deployment, Unread):
         yield not_known("which plug-ins the service has", facts.deployment.reason)
         return
-    wanted = variables(facts.deployment).get(VARIABLE, "")
-    here = {plugin.name for plugin in facts.plugins}
-    missing = [name for name in map(normalised, wanted.split(",")) if name and name not in here]
+    service_plugins = variables(facts.deployment).get(VARIABLE, "")
+    names = {plugin.name for plugin in facts.plugins}
+    missing = [name for name in map(normalised, service_plugins.split(",")) if name and name not in names]
     if missing:
         yield PLUGIN_ELSEWHERE(
-            f"the service has plug-ins that this command does not know: {', '.join(missing)}; policies that name their"
-            " rules look broken from here",
-            fix=f"run it where they are: {_in_a_replica(facts)}",
+            f"the service has plug-ins that this command does not have: {', '.join(missing)}; policies with their"
+            " rules look broken here",
+            fix=f"run this command in a replica: {_in_a_replica(facts)}",
         )
     yield ok(f"{len(facts.plugins)} in force" if facts.plugins else "none")
 
@@ -93,23 +93,23 @@ ASKED_IN_VAIN: Final = DiagnosisKind("asked-in-vain", Severity.WARNING)
 
 def annotations(facts: Facts) -> Iterator[Diagnosis]:
     """Report jobs whose annotations have no effect."""
-    if isinstance(facts.asked_in_vain, Unread):
-        yield not_known("which annotations of jobs have no effect", facts.asked_in_vain.reason)
+    if isinstance(facts.unknown_names, Unread):
+        yield not_known("which annotations of jobs have no effect", facts.unknown_names.reason)
         return
-    more = len(facts.asked_in_vain) - MAX_LINES_PER_CHECK
-    for number, mistake in enumerate(facts.asked_in_vain[:MAX_LINES_PER_CHECK], start=1):
-        kind, known = (
+    more = len(facts.unknown_names) - MAX_LINES_PER_CHECK
+    for number, mistake in enumerate(facts.unknown_names[:MAX_LINES_PER_CHECK], start=1):
+        kind, ids = (
             ("rule", [*rules.REGISTRY]) if mistake.annotation == ASKED else ("injection", [*injections.REGISTRY])
         )
-        names = ", ".join(_named(each, known) for each in mistake.unknown[:MAX_LINES_PER_CHECK])
-        others = f"; and {more} more like this" if more > 0 and number == MAX_LINES_PER_CHECK else ""
+        names = ", ".join(_named(name, ids) for name in mistake.unknown[:MAX_LINES_PER_CHECK])
+        rest = f"; and {more} more like this" if more > 0 and number == MAX_LINES_PER_CHECK else ""
         yield ASKED_IN_VAIN(
-            f"{mistake.annotation} of MPIJob {mistake.job} has what is no {kind}: {names}{others}",
-            fix=f"correct it in the file of the job; `{PROGRAM} rules` lists all rules and injections",
+            f"{mistake.annotation} of MPIJob {mistake.job} has an unknown {kind}: {names}{rest}",
+            fix=f"correct the file of the job; `{PROGRAM} rules` lists all rules and injections",
         )
-    yield ok("the annotations of all jobs name rules and injections that there are")
+    yield ok("the annotations of all jobs name existing rules and injections")
 
 
-def _named(unknown: str, known: Iterable[str]) -> str:
-    near = closest_name(unknown, known)
+def _named(unknown: str, ids: Iterable[str]) -> str:
+    near = closest_name(unknown, ids)
     return f'"{unknown[:63]}"' + (f" (did you mean {near}?)" if near else "")
