@@ -46,8 +46,8 @@ LONG = {"x": "y" * limits.MAX_JOB_BYTES}
 @pytest.mark.parametrize(
     ("labels", "problem"),
     [
-        (MANY, r"too large for custom rules: 1,\d\d\d values, at most 1,000"),
-        (LONG, r"too large for custom rules: 26\d,\d\d\d bytes, at most 262,144"),
+        (MANY, r"too large for custom rules: 1,\d\d\d values, the maximum is 1,000"),
+        (LONG, r"too large for custom rules: 26\d,\d\d\d bytes, the maximum is 262,144"),
     ],
 )
 def test_a_job_that_is_too_large_is_not_evaluated(labels: dict[str, str], problem: str) -> None:

@@ -86,9 +86,9 @@ def test_a_launcher_that_computes_too() -> None:
         (job(asked="fabric/rail-9"), "NetworkAttachmentDefinition fabric/rail-9 does not exist"),
         (job(asked="rail-0"), "NetworkAttachmentDefinition team/rail-0 does not exist"),
         (job("own@a", asked="rail-1@a"), "NetworkAttachmentDefinition team/rail-1 does not exist"),
-        (job("own@a", asked="fabric/rail-1@a"), 'fabric/rail-1@a would have the interface a, which "own@a" has'),
-        (job("own", asked="fabric/rail-1@net1"), 'fabric/rail-1@net1 would have the interface net1, which "own" has'),
-        (job("own@net2", asked="fabric/rail-1"), 'fabric/rail-1 would have the interface net2, which "own@net2" has'),
+        (job("own@a", asked="fabric/rail-1@a"), 'fabric/rail-1@a needs the interface a, which "own@a" uses'),
+        (job("own", asked="fabric/rail-1@net1"), 'fabric/rail-1@net1 needs the interface net1, which "own" uses'),
+        (job("own@net2", asked="fabric/rail-1"), 'fabric/rail-1 needs the interface net2, which "own@net2" uses'),
         (job("a/b/c", asked="own"), f"{NETWORKS} is not [namespace/]name[@interface], with commas between several"),
         (job("{", asked="own"), f"{NETWORKS} is not a list of networks in JSON"),
         (job(asked="own,"), "training.openshift.io/networks is not [namespace/]name[@interface], with commas between"),
@@ -111,7 +111,7 @@ def test_missing_network_does_not_prevent_other_networks() -> None:
 
 
 def test_network_of_unknown_existence_is_not_injected() -> None:
-    unknown = "whether there is a NetworkAttachmentDefinition fabric/rail-9 is not known"
+    unknown = "it is unknown whether NetworkAttachmentDefinition fabric/rail-9 exists"
     assert inject(ID, job(), networks=["fabric/rail-9"]) == ({}, [unknown])
 
 
@@ -216,7 +216,7 @@ def test_in_no_queue_and_in_one_that_is_not_known() -> None:
     assert inject(ID, mpijob(), view=Snapshot(SRIOV), networks=RAILS)[1] == [f"attached to {', '.join(RAILS)}"]
     _, notes = inject(ID, mpijob(metadata=QUEUED), view=Snapshot(SRIOV), networks=["fabric/rail-0", "fabric/rail-2"])
     assert notes == [
-        'no fabric/rail-0: what the ClusterQueue of "training" covers is not known',
+        'no fabric/rail-0: the resources of the ClusterQueue of "training" are unknown',
         "attached to fabric/rail-2",
     ]
 

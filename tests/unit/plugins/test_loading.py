@@ -65,14 +65,17 @@ WRONG = {
     "not decorated": ("def check(): pass", "acme_no:check is not a function below @rule"),
     "another id": (RULE.format(id="acme-yes", body=SAYS_NO), "acme_no:check is called acme-yes in @rule"),
     "no docstring": (GOOD.partition("\n")[2], "its module has no docstring"),
-    "no settings": (GOOD.replace("(RuleSettings)", "(InjectionSettings)"), "its settings are no RuleSettings"),
+    "no settings": (
+        GOOD.replace("(RuleSettings)", "(InjectionSettings)"),
+        "its settings are not derived from RuleSettings",
+    ),
     "no defaults": (GOOD.replace('word: str = "no"', "word: str"), "its settings have no valid defaults: word"),
     "action of its own": (
         GOOD.replace('word: str = "no"', 'word: str = "no"; action: int = 3'),
-        "its settings make something else of action, which all have",
+        "its settings change the type of action, but only the default may differ",
     ),
     "no JSON": (GOOD.replace('word: str = "no"', 'n: float = float("inf")'), "its settings cannot be used: ValueError"),
-    "admits": (GOOD.replace('since="1.0"', 'since="1.0", admits=lambda _: 3'), "`admits` gives no Admitted"),
+    "admits": (GOOD.replace('since="1.0"', 'since="1.0", admits=lambda _: 3'), "`admits` does not return Admitted"),
 }
 
 
@@ -121,7 +124,7 @@ def test_second_plugin_with_the_same_id_is_broken(tmp_path: Path) -> None:
     with taken_in(tmp_path, "better", "acme") as found:
         assert [(each.name, each.state) for each in found] == [("better", "in force"), ("acme", "broken")]
         assert found[1].faults == (
-            "rule acme-no: there is a rule of the plug-in better with this name, which stays in force",
+            "rule acme-no: the plug-in better already has a rule with this name, which remains active",
         )
         assert rules.REGISTRY["acme-no"].plugin == "better"
         assert rules.REGISTRY.unusable == set()

@@ -44,7 +44,7 @@ TEXTS = {
 @pytest.mark.parametrize("field", TEXTS)
 def test_so_many_are_taken_and_not_one_more(field: str) -> None:
     document.load(HEADER + TEXTS[field](MAX_ENTRIES), policy_model())
-    with pytest.raises(PolicyError, match=r"has 1,001 entries, at most 1,000 are taken") as caught:
+    with pytest.raises(PolicyError, match=r"has 1,001 entries, the maximum is 1,000") as caught:
         document.load(HEADER + TEXTS[field](MAX_ENTRIES + 1), policy_model())
     (fault,) = caught.value.faults
     assert fault.field == field
@@ -56,7 +56,7 @@ def test_a_stored_one_beyond_it_is_a_broken_one() -> None:
     good = HEADER + exemptions(2)
     loaded = store.load([stored], {"base": good}, policy_model())
     assert loaded.states == {"base": "last-good"}
-    assert loaded.errors == {"base": "line 3: exemptions: has 1,001 entries, at most 1,000 are taken"}
+    assert loaded.errors == {"base": "line 3: exemptions: has 1,001 entries, the maximum is 1,000"}
     assert store.load([stored], {}, policy_model()).states == {"base": "unusable"}
 
 

@@ -46,7 +46,7 @@ def test_a_job_of_which_it_is_not_true_is_refused_in_the_rules_words() -> None:
 
 
 def test_without_a_fix_the_expression_is_shown() -> None:
-    assert said(decide(policy(rule(SLOTS)))) == [f"spec: not like this. This has to hold: {SLOTS} [custom/mine]"]
+    assert said(decide(policy(rule(SLOTS)))) == [f"spec: not like this. This must be true: {SLOTS} [custom/mine]"]
 
 
 @pytest.mark.parametrize(("action", "where"), [("warn", "warned"), ("audit", "audited")])
@@ -86,7 +86,7 @@ def test_a_job_too_large_for_custom_rules_is_rejected_whatever_is_done_on_errors
     decision = decide(found, large)
     (denied,) = [each for each in decision.denied if each.rule == "custom/mine"]
     assert re.sub(r"1,\d{3} values", "N values", denied.violation.message) == (
-        "too large for custom rules: N values, at most 1,000"
+        "too large for custom rules: N values, the maximum is 1,000"
     )
     assert not decision.rule_faults, "it is no fault of the policy"
     kept = decide(found, changed({"metadata.annotations": {"a": "b"}}, large), old=large)
@@ -191,10 +191,10 @@ def test_documents_add_up_and_the_higher_has_its_say() -> None:
 @pytest.mark.parametrize(
     ("written", "fault"),
     [
-        ({"id": "a"}, "rules.custom[0]: has no expression: only one with action off needs none"),
-        ({"id": "a", "expression": "true"}, "rules.custom[0]: has no message: only one with action off needs none"),
+        ({"id": "a"}, "rules.custom[0]: has no expression: only a rule with action off needs none"),
+        ({"id": "a", "expression": "true"}, "rules.custom[0]: has no message: only a rule with action off needs none"),
         (rule("true", id="A"), 'rules.custom[0].id: contains "A"; allowed are lower case letters, digits and "-"'),
-        (rule("t" * 2001), "rules.custom[0].expression: has 2,001 characters, at most 2,000 are taken"),
+        (rule("t" * 2001), "rules.custom[0].expression: has 2,001 characters, the maximum is 2,000"),
         (rule(" "), "rules.custom[0].expression: must not be empty"),
         (rule("true", onError="warn"), "rules.custom[0].onError: must be skip or deny"),
     ],
@@ -238,8 +238,7 @@ def test_a_policy_is_tried_before_it_is_in_force() -> None:
         " '(int, string)'",
     ]
     assert checked.notes == (
-        "rules.custom[2].expression: a usual job gives it no value, such a job is admitted:"
-        ' Key not found in map : "team"',
+        'rules.custom[2].expression: no value for a usual job, such a job is admitted: Key not found in map : "team"',
     )
 
 
@@ -270,7 +269,7 @@ def test_so_many_of_one_document_and_any_number_of_all_together() -> None:
     def numbered(first: int, count: int) -> list[dict[str, Any]]:
         return [rule("true", id=f"r{number}") for number in range(first, first + count)]
 
-    with pytest.raises(PolicyError, match=r"rules.custom: has 101 rules, at most 100 are taken"):
+    with pytest.raises(PolicyError, match=r"rules.custom: has 101 rules, the maximum is 100"):
         policy(*numbered(0, 101))
     both = PolicySet(
         [

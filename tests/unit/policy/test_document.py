@@ -50,7 +50,7 @@ def test_a_ceiling_on_all_injections(text: str, at_work: set[str]) -> None:
     ("text", "message"),
     [
         ("[]", "expected one mapping of kind MPIJobPolicy, found a list"),
-        ("a\n---\nb", "expected one mapping of kind MPIJobPolicy, found a mere value"),
+        ("a\n---\nb", "expected one mapping of kind MPIJobPolicy, found a plain value"),
         ("apiVersion: policy.training.openshift.io/v1", "kind: is missing, write kind: MPIJobPolicy"),
         (HEADER.replace("v1", "v2"), "apiVersion: must be policy.training.openshift.io/v1 (it is "),
         (HEADER + "rules: {worker-count: {min: 3}", "line 4, column 1"),

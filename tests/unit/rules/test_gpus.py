@@ -410,9 +410,9 @@ class TestClaims:
         assert [each.path for each in violations("gpus", claims("t"), settings={"min": 1}, view=view)] == [WORKER]
 
     UNKNOWN = 'claim "c0" counts against no GPU bound: '
-    ASK = "Keep within the bounds: they are not counted here."
+    ASK = "Keep within the limits: its devices are not counted here."
     NIC = claim_template("t", exactly("nic"))
-    ABSENT = "Check its name, or have it created: the pods wait for it."
+    ABSENT = "Check the name: the pods wait until it exists."
 
     @pytest.mark.parametrize("settings", [{"min": 16}, {"max": 0}])
     @pytest.mark.parametrize(
@@ -470,7 +470,8 @@ class TestClaims:
 
     def test_all_that_a_node_has_is_unknown(self) -> None:
         (told,) = self.found(exactly(allocationMode="All"))
-        assert (told.message, told.advisory) == (self.UNKNOWN + 'its template ("t") takes all of a node', True)
+        message = self.UNKNOWN + 'its template ("t") requests all devices of a node'
+        assert (told.message, told.advisory) == (message, True)
         assert told.fix == "Use one with allocationMode: ExactCount and a count."
         assert len(self.found(exactly(allocationMode="All"), {"max": 0})) == 1
 

@@ -158,7 +158,7 @@ def test_annotation_of_the_pods_leaves_one_constraint() -> None:
     assert check(required, view({"default": ["nonroot-v2"]})) == []
     (violation,) = violations("scc", required, view=view())
     assert violation.path == f"{WORKER}.metadata.annotations[openshift.io/required-scc]"
-    assert violation.message == 'OpenShift rejects "nonroot-v2": no such SCC that the pods may get'
+    assert violation.message == 'OpenShift rejects "nonroot-v2": the pods may not use this SCC, or it does not exist'
 
 
 def test_annotation_that_leaves_no_constraint_is_one_rejection_of_the_job() -> None:

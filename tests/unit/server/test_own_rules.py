@@ -99,6 +99,6 @@ def test_a_policy_that_cannot_be_evaluated_is_refused_when_it_is_applied() -> No
         answer = service.post("/validate-policy", policy_review(document(rule("object.spec.nothing")))).answer
         assert answer["allowed"]
         assert answer["warnings"] == [
-            "rules.custom[0].expression: a usual job gives it no value, such a job is admitted:"
+            "rules.custom[0].expression: no value for a usual job, such a job is admitted:"
             ' Key not found in map : "nothing"'
         ]

@@ -25,7 +25,7 @@ def test_versions_by_level() -> None:
 
 def test_fields_and_values() -> None:
     _, _, _, summary, fields = rows()["allowPrivilegeEscalation"]
-    assert summary == "No process gains more privileges than its parent, as by set-user-ID files."
+    assert summary == "No process gains more privileges than its parent, for example by a set-user-ID file."
     assert fields == (
         "**Restricted fields:**<br>`spec.containers[*].securityContext.allowPrivilegeEscalation`<br>"
         "**Allowed values:** `false`; from v1.25 anything in pods for Windows"
