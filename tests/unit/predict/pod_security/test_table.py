@@ -1,4 +1,4 @@
-"""The table for the reference."""
+"""The table of checks in the reference documentation."""
 
 from tools.pod_security_table import HEAD, table
 from webhook.predict.pod_security.checks import REGISTRY
@@ -10,7 +10,7 @@ def rows() -> dict[str, list[str]]:
     return {line[0].strip("`"): line for line in lines[2:]}
 
 
-def test_a_row_per_check() -> None:
+def test_every_check_has_a_row() -> None:
     assert set(rows()) == set(REGISTRY)
     assert all(len(row) == len(HEAD) for row in rows().values())
 
