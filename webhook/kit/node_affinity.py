@@ -33,45 +33,45 @@ def is_free(template: PodTemplate, key: str) -> bool:
     return key not in template.node_selector and key not in own
 
 
-def is_required(template: PodTemplate, wanted: Requirement) -> bool:
+def is_required(template: PodTemplate, requirement: Requirement) -> bool:
     """Whether every term has exactly this condition, as after `require`."""
     terms = [term for term in template.node_terms if term.match_expressions or term.match_fields]
-    expected = (wanted.key, "In", list(wanted.values))
+    expected = (requirement.key, "In", list(requirement.values))
     return bool(terms) and all(
         any((one.key, one.operator, one.values) == expected for one in term.match_expressions or ()) for term in terms
     )
 
 
-def require(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Sequence[Requirement]) -> list[str]:
+def require(patch: PatchBuilder, spec: Path, template: PodTemplate, requirements: Sequence[Requirement]) -> list[str]:
     """Adds the conditions to every term, or to a new term if there is none; returns the added keys.
 
     A key in the user's `nodeSelector` or in any term is not added, because it would narrow the user's choice in the
     remaining terms. `spec` is the path of the pod spec.
     """
-    wanted = [each for each in wanted if is_free(template, each.key)]
+    requirements = [each for each in requirements if is_free(template, each.key)]
     path = (*spec, *_REQUIRED)
     if not template.node_terms:
-        added = wanted and patch.add(path, [{"matchExpressions": [each.item for each in wanted]}])
-        return [each.key for each in wanted] if added else []
+        added = requirements and patch.add(path, [{"matchExpressions": [each.item for each in requirements]}])
+        return [each.key for each in requirements] if added else []
     # A term without conditions matches no node, but would match nodes if a condition were added.
     terms = [index for index, term in enumerate(template.node_terms) if term.match_expressions or term.match_fields]
     return [
         each.key
-        for each in wanted
+        for each in requirements
         if sum(patch.append((*path, index, "matchExpressions"), each.item, key="key") for index in terms)
     ]
 
 
-def prefer(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Requirement) -> bool:
+def prefer(patch: PatchBuilder, spec: Path, template: PodTemplate, requirement: Requirement) -> bool:
     """Adds the condition as a preference, unless the template has a condition on the same label."""
     path = (*spec, *_PREFERRED)
-    if not is_free(template, wanted.key) or any(wanted.key in _keys(item) for item in patch.get(path) or ()):
+    if not is_free(template, requirement.key) or any(requirement.key in _keys(item) for item in patch.get(path) or ()):
         return False
-    return patch.append(path, _preference(wanted), key=None)
+    return patch.append(path, _preference(requirement), key=None)
 
 
-def _preference(wanted: Requirement) -> dict[str, object]:
-    return {"weight": WEIGHT, "preference": {"matchExpressions": [wanted.item]}}
+def _preference(requirement: Requirement) -> dict[str, object]:
+    return {"weight": WEIGHT, "preference": {"matchExpressions": [requirement.item]}}
 
 
 def is_requirement(_: str, item: Any) -> bool:

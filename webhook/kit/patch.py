@@ -141,10 +141,10 @@ class PatchBuilder:
         self.additions.append(Addition(self.author, path, item, appended=True))
         return True
 
-    def take_back(self, kept: int, document: dict[str, Any]) -> None:
-        """Removes all but the first `kept` operations; `document` is the object after these."""
+    def take_back(self, count: int, document: dict[str, Any]) -> None:
+        """Removes all but the first `count` operations; `document` is the object after these."""
         self.document = document
-        del self.operations[kept:], self.additions[kept:]
+        del self.operations[count:], self.additions[count:]
 
     def _is_out_of_bounds(self, path: Path) -> bool:
         return self.only_below is not None and path[:3] not in self.only_below

@@ -145,16 +145,18 @@ def _unknown(location: Location, model: type[BaseModel]) -> str:
         return f"is {is_a}: write it below {' or '.join(sections)}"
     if location == ("spec",):
         return "is not a setting: remove it, and write its content without indentation"
-    known = _fields(_at(model, location[:-1]))
-    if near := _like(name, known):
+    settings = _fields(_at(model, location[:-1]))
+    if near := _like(name, settings):
         return f"is not a setting; did you mean {near}?"
-    return f"is not a setting; {'accepted: ' + ', '.join(known) if 0 < len(known) <= MAX_LISTED_CHOICES else HINT}"
+    return (
+        f"is not a setting; {'accepted: ' + ', '.join(settings) if 0 < len(settings) <= MAX_LISTED_CHOICES else HINT}"
+    )
 
 
-def _like(name: str, known: Iterable[str]) -> str | None:
+def _like(name: str, settings: Iterable[str]) -> str | None:
     """The only setting that contains `name`, or else the setting with the most similar name."""
-    whole = [each for each in known if name and name.casefold() in each.casefold()]
-    return whole[0] if len(whole) == 1 else closest_name(name, known)
+    whole = [each for each in settings if name and name.casefold() in each.casefold()]
+    return whole[0] if len(whole) == 1 else closest_name(name, settings)
 
 
 def _as_list(value: Any, annotation: Any) -> str:

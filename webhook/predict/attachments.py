@@ -47,11 +47,11 @@ def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachmen
     except NetworksError as error:
         result.problems.append(f"{networks.NETWORKS} {error}")
         return result
-    there = {network.within(ctx.namespace) for network in result.there}
+    attached = {network.within(ctx.namespace) for network in result.there}
     interfaces = {_interface(network, place): network for place, network in enumerate(result.there, start=1)}
     for network in wanted:
         key = network.within(ctx.namespace)
-        if key in there:
+        if key in attached:
             continue
         interface = _interface(network, len(result.there) + len(result.added) + 1)
         definition = ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, key)

@@ -39,11 +39,11 @@ class Asked(msgspec.Struct, frozen=True):
     several: bool = False
     """Whether both are sums over several containers."""
 
-    def fitting(self, kept: Bounds) -> Fit | None:
+    def fitting(self, allowed: Bounds) -> Fit | None:
         """Amounts within these bounds that the user could request instead."""
         request = self.request if self.own_request else None
         limit = self.request if self.limit is None else self.limit
-        return kept.fitting(request, limit, equal=not is_overcommitted(self.name))
+        return allowed.fitting(request, limit, equal=not is_overcommitted(self.name))
 
 
 class OutOfBounds(msgspec.Struct, frozen=True):
@@ -144,22 +144,22 @@ def _of_container(container: ContainerResources, wrote: Written, name: str) -> A
     )
 
 
-def _without_limit(asked: Asked) -> bool:
+def _without_limit(amounts: Asked) -> bool:
     """Whether the container's defaults make the pod invalid (`validateResourceRequirements`)."""
-    if asked.own_limit or asked.request is None:
+    if amounts.own_limit or amounts.request is None:
         return False
-    if asked.limit is None:
-        return not is_overcommitted(asked.name)
-    return asked.request > asked.limit or (asked.request != asked.limit and not is_overcommitted(asked.name))
+    if amounts.limit is None:
+        return not is_overcommitted(amounts.name)
+    return amounts.request > amounts.limit or (amounts.request != amounts.limit and not is_overcommitted(amounts.name))
 
 
 def _huge_pages_alone(container: ContainerResources, wrote: Written) -> Iterator[HugePagesAlone]:
-    got = container.requests
-    if "cpu" in got or "memory" in got:
+    requests = container.requests
+    if "cpu" in requests or "memory" in requests:
         return
-    names = [name for name in sorted(got) if name.startswith(pod_resources.HUGE_PAGES)]
+    names = [name for name in sorted(requests) if name.startswith(pod_resources.HUGE_PAGES)]
     if names and not any(name in (wrote.limits or ()) or name in (wrote.requests or ()) for name in names):
-        yield HugePagesAlone(f"{container.path}.resources", names[0], got[names[0]])
+        yield HugePagesAlone(f"{container.path}.resources", names[0], requests[names[0]])
 
 
 def _above_pod(
@@ -190,7 +190,7 @@ def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator
                 yield from _broken(CLAIM, Asked(path, name, request, request), own, own, sources)
 
 
-def _broken(kind: str, asked: Asked, own: Bounds, kept: Bounds, sources: tuple[str, ...]) -> Iterator[OutOfBounds]:
-    """The violated bounds of `own`. Suggested amounts are within all bounds of `kept`."""
-    for bound in own.broken(asked.request, asked.limit):
-        yield OutOfBounds(kind, asked, bound, own, asked.fitting(kept), sources)
+def _broken(kind: str, amounts: Asked, own: Bounds, allowed: Bounds, sources: tuple[str, ...]) -> Iterator[OutOfBounds]:
+    """The violated bounds of `own`. Suggested amounts are within all bounds of `allowed`."""
+    for bound in own.broken(amounts.request, amounts.limit):
+        yield OutOfBounds(kind, amounts, bound, own, amounts.fitting(allowed), sources)

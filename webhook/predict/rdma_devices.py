@@ -45,16 +45,16 @@ def holding(pods: JobPods, shapes: Collection[NodeShape]) -> list[NodeShape]:
     return [shape for shape in shapes if all(demand.met(shape) for demand in wanted)]
 
 
-def choose(wanted: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tuple[str, int]:
+def choose(settings: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tuple[str, int]:
     """(resource, number) for each of these pods. `shapes` could run the pods; empty if the nodes are unknown."""
-    resource = wanted.resource or _only_one(wanted, shapes)
-    requested = {name: amount for name, amount in pods.requests.items() if is_accelerator(name, wanted.accelerators)}
+    resource = settings.resource or _only_one(settings, shapes)
+    requested = {name: amount for name, amount in pods.requests.items() if is_accelerator(name, settings.accelerators)}
     accelerators = sum(quantity.whole(amount) for amount in requested.values())
-    if wanted.per_pod is not None:
-        return resource, wanted.per_pod
-    if wanted.per_accelerator is not None and accelerators > 0:
-        return resource, wanted.per_accelerator * accelerators
-    if is_accelerator(resource, wanted.shared):
+    if settings.per_pod is not None:
+        return resource, settings.per_pod
+    if settings.per_accelerator is not None and accelerators > 0:
+        return resource, settings.per_accelerator * accelerators
+    if is_accelerator(resource, settings.shared):
         return resource, 1
     spec = pods.template.spec
     # The number of accelerators in a claim is not computed here.
@@ -94,7 +94,7 @@ def _share(offered: int, requested: int, of: int) -> int:
     return max(offered * requested // of, 1) if requested > 0 and of > 0 else 1
 
 
-def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
+def _only_one(settings: Wanted, shapes: Collection[NodeShape]) -> str:
     if not shapes:
         raise Undecided("no known node could run the pods, and the policy names no device")
     devices = sorted(
@@ -102,7 +102,7 @@ def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
             name
             for shape in shapes
             for name, amount in shape.allocatable.items()
-            if amount > 0 and is_accelerator(name, wanted.known)
+            if amount > 0 and is_accelerator(name, settings.known)
         }
     )
     if not devices:

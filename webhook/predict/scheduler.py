@@ -137,10 +137,10 @@ def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[To
     return tuple(result)
 
 
-def fits(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
+def fits(required: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
     """Whether there is a shape that meets every demand."""
     for shape in shapes:
-        for demand in wanted:
+        for demand in required:
             if not demand.met(shape):
                 break
         else:
@@ -148,19 +148,19 @@ def fits(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
     return False
 
 
-def pods_per_node(wanted: Collection[Demand], shape: NodeShape) -> int | None:
+def pods_per_node(required: Collection[Demand], shape: NodeShape) -> int | None:
     """The maximum number of these pods on an empty node of the shape; None if it is unlimited."""
-    if not all(demand.met(shape) for demand in wanted):
+    if not all(demand.met(shape) for demand in required):
         return 0
-    return min((room.times(shape) for room in wanted if isinstance(room, Room)), default=None)
+    return min((room.times(shape) for room in required if isinstance(room, Room)), default=None)
 
 
-def lacks(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> list[Lack]:
+def lacks(required: Collection[Demand], shapes: Collection[NodeShape]) -> list[Lack]:
     """Why no shape fits: the demands that no shape meets, or else the demands that the nearest shape does not meet."""
-    unmet = [demand for demand in wanted if not any(demand.met(shape) for shape in shapes)]
+    unmet = [demand for demand in required if not any(demand.met(shape) for shape in shapes)]
     everywhere = bool(unmet)
     if not unmet:
-        unmet = min(([demand for demand in wanted if not demand.met(shape)] for shape in shapes), key=len)
-    others = [demand for demand in wanted if demand not in unmet]
+        unmet = min(([demand for demand in required if not demand.met(shape)] for shape in shapes), key=len)
+    others = [demand for demand in required if demand not in unmet]
     near = tuple(shape for shape in shapes if all(demand.met(shape) for demand in others)) or tuple(shapes)
     return [Lack(demand, near, everywhere) for demand in unmet]

@@ -26,9 +26,9 @@ from webhook.policy.store import read
 SLOTS = "object.spec.slotsPerWorker == 1"
 
 
-def decide(policy_: Any, job: Any = None, old: Any = None, **about: Any) -> Decision:
+def decide(active: Any, job: Any = None, old: Any = None, **about: Any) -> Decision:
     review = request(job or changed(), old=old, **about)
-    return pipelines.validate(review, policy=policy_, view=NothingKnown(), today=TODAY)
+    return pipelines.validate(review, policy=active, view=NothingKnown(), today=TODAY)
 
 
 TODAY = date(2026, 3, 2)

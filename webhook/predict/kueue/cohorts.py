@@ -28,12 +28,12 @@ def within_reach(view: ClusterView, queue: ClusterQueue, pair: FlavorResource) -
     path = _ancestors(view, queue.cohort)
     if path is UNKNOWN:
         return UNLIMITED
-    given = _subtrees(view, path[-1], pair)
-    if given is UNKNOWN:
+    quota_of_cohorts = _subtrees(view, path[-1], pair)
+    if quota_of_cohorts is UNKNOWN:
         return UNLIMITED
-    reach = given[path[-1]]
+    reach = quota_of_cohorts[path[-1]]
     for name in reversed(path[:-1]):
-        reach = _reach(_quota(view, name, pair), given[name], reach)
+        reach = _reach(_quota(view, name, pair), quota_of_cohorts[name], reach)
     return _reach(own, own.nominal, reach)
 
 
@@ -71,11 +71,11 @@ def _subtrees(view: ClusterView, root: str, pair: FlavorResource) -> Mapping[str
         order += children.get(name, {})
     total: dict[str, int] = {}
     for name in reversed(order):
-        here = plus(_quota(view, name, pair).nominal, _lent(members.get(name, {}))[pair])
+        quota_here = plus(_quota(view, name, pair).nominal, _lent(members.get(name, {}))[pair])
         for child, cohort in children.get(name, {}).items():
             quota = cohort.quotas.get(pair, _NOTHING)
-            here = plus(here, minus(total[child], _kept(quota, total[child])))
-        total[name] = here
+            quota_here = plus(quota_here, minus(total[child], _kept(quota, total[child])))
+        total[name] = quota_here
     return total
 
 

@@ -95,9 +95,9 @@ def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
 def advice(view: ClusterView, namespace: str, name: str) -> str:
     """The fix if the LocalQueue `name` takes no jobs: the first few other queues without a known fault."""
     known = view.within(LOCAL_QUEUES, namespace)
-    there = () if known is UNKNOWN else (queue for _, queue in sorted(known.items()) if queue.name != name)
+    candidates = () if known is UNKNOWN else (queue for _, queue in sorted(known.items()) if queue.name != name)
     others = [
-        queue.name for queue in islice((each for each in there if not _fault(view, each)), MAX_SHOWN_LOCAL_QUEUES)
+        queue.name for queue in islice((each for each in candidates if not _fault(view, each)), MAX_SHOWN_LOCAL_QUEUES)
     ]
     return f"Use {' or '.join(others)}." if others else "Ask for a queue."
 

@@ -37,11 +37,11 @@ def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
     config = configuration(ctx.view)
     if config is UNKNOWN or config.topology_aware is not True or manages(ctx.view, ctx.namespace) is not True:
         return None
-    known = _flavors(ctx.view, queue)
-    if known is None:
+    flavors = _flavors(ctx.view, queue)
+    if flavors is None:
         return None
-    mixed = not all(flavor.topology for flavor in known)
-    tried = list(islice(_choices(job, _levels(ctx.view, known), mixed=mixed), MAX_TOPOLOGIES_TRIED))
+    mixed = not all(flavor.topology for flavor in flavors)
+    tried = list(islice(_choices(job, _levels(ctx.view, flavors), mixed=mixed), MAX_TOPOLOGIES_TRIED))
     sets = pod_sets(job, ctx, config) if tried else None
     if sets is None:
         # Kueue computes this job's use differently. Without annotations it fits no queue whose flavors all have one.

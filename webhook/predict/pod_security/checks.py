@@ -534,12 +534,12 @@ def _se_linux_options(pod: Subject) -> Fault | None:
     if pod.version.minor >= 31:
         allowed.add("container_engine_t")
     field = "securityContext.seLinuxOptions"
-    given: list[tuple[Place | None, str, SELinuxOptions | None]]
-    given = [(None, f"spec.{field}", pod.security.se_linux_options)]
-    given += [(place, f"{place.path}.{field}", place.security.se_linux_options) for place in pod.containers]
+    contexts: list[tuple[Place | None, str, SELinuxOptions | None]]
+    contexts = [(None, f"spec.{field}", pod.security.se_linux_options)]
+    contexts += [(place, f"{place.path}.{field}", place.security.se_linux_options) for place in pod.containers]
     wrong = [
         (place, path, options, names)
-        for place, path, options in given
+        for place, path, options in contexts
         if options is not None and (names := _wrong_options(options, allowed))
     ]
     if not wrong:

@@ -265,17 +265,17 @@ def _dns(spec: model.PodSpec, path: str, faults: Faults) -> None:
 
 
 def _gates(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    for index, gate in enumerate(spec.readiness_gates or ()):
+    for index, readiness in enumerate(spec.readiness_gates or ()):
         where = f"{path}.readinessGates[{index}].conditionType"
-        texts.check(faults, where, gate.condition_type, texts.label_key)
+        texts.check(faults, where, readiness.condition_type, texts.label_key)
     seen: set[str] = set()
-    for index, held in enumerate(spec.scheduling_gates or ()):
+    for index, gate in enumerate(spec.scheduling_gates or ()):
         where = f"{path}.schedulingGates[{index}].name"
-        if problem := texts.label_key(held.name):
-            texts.note(faults, where, held.name, problem)
-        elif held.name in seen:
-            faults.add(where, f'"{shown(held.name)}" is listed twice', "Remove one of the two.")
-        seen.add(held.name)
+        if problem := texts.label_key(gate.name):
+            texts.note(faults, where, gate.name, problem)
+        elif gate.name in seen:
+            faults.add(where, f'"{shown(gate.name)}" is listed twice', "Remove one of the two.")
+        seen.add(gate.name)
 
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -64,10 +64,10 @@ def check_huge_pages(spec: model.PodSpec, path: str, faults: Faults, *, without_
         medium = (volume.empty_dir and volume.empty_dir.medium) or ""
         if not medium.startswith(_MEDIUM) or volume.name not in mounted:
             continue
-        where, wanted = f"{path}.volumes[{index}].emptyDir.medium", medium.removeprefix(_MEDIUM).removeprefix("-")
-        if not (sizes if medium == _MEDIUM else page_size(HUGE_PAGES + wanted) in sizes):
+        where, size = f"{path}.volumes[{index}].emptyDir.medium", medium.removeprefix(_MEDIUM).removeprefix("-")
+        if not (sizes if medium == _MEDIUM else page_size(HUGE_PAGES + size) in sizes):
             fault = f'no container requests pages for "{volume.name}" (the pods never start)'
-            fix = f"Set the limit {HUGE_PAGES}{wanted or '2Mi'} of a container."
+            fix = f"Set the limit {HUGE_PAGES}{size or '2Mi'} of a container."
             faults.add(where, fault, fix, advisory=without_ranges is None)
         elif medium == _MEDIUM and len(sizes) > 1:
             fault = f'there are several sizes of pages for "{volume.name}" (the pods never start)'

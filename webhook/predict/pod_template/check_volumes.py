@@ -29,13 +29,13 @@ _OF_BYTES: Final = frozenset(
 )
 
 
-def check_field(reference: model.FieldRef, path: str, known: frozenset[str], faults: Faults) -> None:
-    """A reference must name a label, an annotation or a field in `known`."""
+def check_field(reference: model.FieldRef, path: str, fields: frozenset[str], faults: Faults) -> None:
+    """A reference must name a label, an annotation or a field in `fields`."""
     if reference.api_version not in {None, "", "v1"}:
         faults.add(f"{path}.apiVersion", f'"{shown(reference.api_version or "")}" is not supported', "Write v1.")
         return
     field = reference.field_path
-    if not field or field in known:
+    if not field or field in fields:
         return
     name, bracket, key = field.partition("['")
     if bracket and key.endswith("']") and name in {"metadata.labels", "metadata.annotations"}:
@@ -43,7 +43,7 @@ def check_field(reference: model.FieldRef, path: str, known: frozenset[str], fau
         if problem := texts.label_key(key):
             texts.note(faults, f"{path}.fieldPath", field, f"has a key that {problem}", texts.LETTERS)
         return
-    fix = f"Use one of {', '.join(sorted(known - {'spec.host'}))}, or metadata.labels['KEY']."
+    fix = f"Use one of {', '.join(sorted(fields - {'spec.host'}))}, or metadata.labels['KEY']."
     faults.add(f"{path}.fieldPath", f'field "{shown(field)}" is not available here', fix, Kind.NOT_SUPPORTED)
 
 

@@ -80,10 +80,10 @@ def decode(template: bytes, path: str, faults: Faults) -> model.Template:
     except (msgspec.ValidationError, RecursionError) as error:
         first = decode_error(error)
     reader = _Reader(faults)
-    read: model.Template = reader.read(_type_of_template(), untyped.decode(template), path)
+    result: model.Template = reader.read(_type_of_template(), untyped.decode(template), path)
     if not faults and not reader.left_to_others:
         faults.add(f"{path}.{first.path}", first.message, "Correct it.")
-    return read
+    return result
 
 
 @cache

@@ -104,10 +104,10 @@ def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
     return replace(fewest, wider=next(wider, ""))
 
 
-def filled_in(template: PodTemplate, found: Outcome | None, ctx: Context) -> PodTemplate:
+def filled_in(template: PodTemplate, assigned: Outcome | None, ctx: Context) -> PodTemplate:
     """The template with the values of its SCC; if that SCC is unknown, with the values of DEFAULT."""
-    if found is not None and found.filled is not None:
-        return found.filled
+    if assigned is not None and assigned.filled is not None:
+        return assigned.filled
     reserved, stored = _reserved(ctx), ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS)
     if reserved is None or stored is UNKNOWN or DEFAULT not in stored or Subject(template).for_windows:
         return template

@@ -20,9 +20,9 @@ TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists"}
 
 
 def record(manifest: Json) -> ResourceFlavor:
-    flavor_ = Snapshot([manifest]).get(RESOURCE_FLAVORS, manifest["metadata"]["name"])
-    assert isinstance(flavor_, ResourceFlavor)
-    return flavor_
+    flavor = Snapshot([manifest]).get(RESOURCE_FLAVORS, manifest["metadata"]["name"])
+    assert isinstance(flavor, ResourceFlavor)
+    return flavor
 
 
 def template(**spec: Any) -> PodTemplate:
@@ -113,7 +113,7 @@ LEVEL = "does not contain the requested level"
 
 
 @pytest.mark.parametrize(
-    ("given", "flavor_", "only_topologies", "overlaps", "expected"),
+    ("given", "target", "only_topologies", "overlaps", "expected"),
     [
         ({}, NO_TAS, False, True, None),
         ({}, TAS, True, True, None),
@@ -133,11 +133,11 @@ LEVEL = "does not contain the requested level"
     ],
 )
 def test_topology_request_and_flavor(
-    given: dict[str, str], flavor_: ResourceFlavor, only_topologies: bool, overlaps: bool, expected: str | None
+    given: dict[str, str], target: ResourceFlavor, only_topologies: bool, overlaps: bool, expected: str | None
 ) -> None:
     request = TopologyRequest.of(given)
     assert request is not None
-    result = topology_mismatch(VIEW, request, flavor_, only_topologies=only_topologies, overlaps=overlaps)
+    result = topology_mismatch(VIEW, request, target, only_topologies=only_topologies, overlaps=overlaps)
     assert (result and result.message) == (expected and f"flavor f {expected}")
 
 
