@@ -4,7 +4,6 @@ import ast
 import inspect
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -168,9 +167,6 @@ def _panels() -> Iterator[str]:
                 yield f"| {panel['title']} | {panel['description']} |"
                 continue
             yield f"\n## {panel['title']}\n"
-            picture = "-".join(re.findall(r"\w+", panel["title"].lower()))
-            if (ROOT / "docs/dashboard" / f"{picture}.png").exists():
-                yield f"![The panels of this row](../dashboard/{picture}.png)\n"
             yield "| Panel | Shows |\n| --- | --- |"
 
 

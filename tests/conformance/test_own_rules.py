@@ -36,7 +36,7 @@ LABELS = "object.metadata.labels"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    folder = tmp_path_factory.mktemp("own-rules")
+    folder = tmp_path_factory.mktemp("custom-rules")
     with Cluster(controller_manager=False, log_dir=folder) as running:
         yield running
 

@@ -47,7 +47,7 @@ QUESTIONS = {
     "exempt": "exemptions",
     "Kueue queue": "quotas",
     "topology": "topology",
-    "custom rule": "own-rules",
+    "custom rule": "custom-rules",
 }
 
 
@@ -188,7 +188,7 @@ def test_search_puts_the_page_with_the_answer_first(chromium: Any, address: str)
             tab.locator(".search-summary", has_text="Search finished").wait_for()
             results = tab.locator("#search-results li > a").evaluate_all("all => all.map(e => e.getAttribute('href'))")
             first[question] = results[0].partition(".html")[0]
-        tab.goto(f"{address}own-rules.html")
+        tab.goto(f"{address}custom-rules.html")
         assert tab.locator(".highlighted").count() == 0, "the words of the last search"
     assert first == QUESTIONS
 

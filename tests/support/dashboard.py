@@ -13,7 +13,7 @@ EMPTY: Final = {
     "cannot be read: {{kind}}": "every kind can be read",
     "{{concern}}": "the configurations are as they should be",
     "{{plugin}} {{version}} {{state}}": "no plug-in is named",
-    "{{entry}} fails": "no plug-in failed",
+    "{{entry}} failures": "no plug-in failed",
 }
 """Legends of queries that have no answer in a healthy cluster, and why."""
 

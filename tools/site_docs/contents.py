@@ -7,7 +7,7 @@ USERS: Final = (
     "openshift", "convert", "command", "ci", "gitops", "clients", "real-jobs",
 )  # fmt: skip
 ADMINISTRATORS: Final = (
-    "install", "roll-out", "write-policies", "policies", "exemptions", "own-rules", "plugins", "quotas", "rdma",
+    "install", "roll-out", "write-policies", "policies", "exemptions", "custom-rules", "plugins", "quotas", "rdma",
     "secure", "operations", "dashboard", "runbook", "disconnected", "trainer", "older-versions", "SECURITY",
 )  # fmt: skip
 CONTRIBUTORS: Final = (

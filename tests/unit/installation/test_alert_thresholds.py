@@ -106,7 +106,7 @@ CASES = [
         minutes=7,
     ),
     *pairs(
-        "MPIJobWebhookOwnRuleFails",
+        "MPIJobWebhookCustomRuleFails",
         f'{OURS}own_rule_faults_total{{rule="custom/team"}}',
         above="0+1x60",
         below="7x60",
@@ -155,7 +155,7 @@ CASES = [
     Case("MPIJobWebhookKeysWait", {f"{OURS}ssh_keys_waiting": "1x60"}, 12, fires=True),
     Case("MPIJobWebhookKeysWait", {f"{OURS}ssh_keys_waiting": "1x8 0 1x50"}, 12, fires=False),
     *pairs(
-        "MPIJobWebhookCompanionFails",
+        "MPIJobWebhookControllerFails",
         f'{OURS}companion_failing{{companion="network-policies"}}',
         above="1x60",
         below="1x10 0 1x10 0 1x10 0 1x10 0 1x10",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import promtool
 from tests.support.dashboard import FILES, boards, filled, panels
-from tests.support.paths import DOCS, MANIFESTS
+from tests.support.paths import MANIFESTS
 from tests.support.prometheus import rule_groups
 from webhook.api.yaml import load_all
 from webhook.kit.importance import Importance
@@ -78,13 +78,6 @@ def test_grafana_finds_the_dashboards_by_their_label() -> None:
         (document,) = load_all(file.read_text(encoding="utf-8"))
         assert document["metadata"]["labels"]["grafana_dashboard"] == "1"
         assert len(document["data"]) == 1
-
-
-def test_the_page_has_a_picture_of_each_row_of_the_service() -> None:
-    page = (DOCS / "reference" / "panels.md").read_text(encoding="utf-8")
-    pictures = re.findall(r"^!\[.*\]\(\.\./dashboard/(.*)\)$", page, re.MULTILINE)
-    assert sorted(pictures) == sorted(path.name for path in (DOCS / "dashboard").iterdir())
-    assert len(pictures) == len([panel for panel in boards()[0]["panels"] if panel["type"] == "row"])
 
 
 @pytest.mark.parametrize("board", boards(), ids=lambda board: str(board["uid"]))

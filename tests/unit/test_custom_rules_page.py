@@ -1,4 +1,4 @@
-"""The examples of docs/own-rules.md are good policies."""
+"""The examples of docs/custom-rules.md are good policies."""
 
 import re
 
@@ -10,7 +10,7 @@ from webhook.policy import custom_rules_check
 from webhook.policy.in_force import policy_model
 from webhook.policy.store import read
 
-EXAMPLES = re.findall(r"```yaml\n(.*?)```", (DOCS / "own-rules.md").read_text(encoding="utf-8"), re.DOTALL)
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", (DOCS / "custom-rules.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
