@@ -1,4 +1,4 @@
-"""Regenerates the example of each framework, as `mpijob-webhook init` writes it: `make examples`."""
+"""Regenerates the example of each framework, as `mpijob-webhook init --mpiuser` writes it: `make examples`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +10,8 @@ from webhook.cli.first_job import FRAMEWORKS
 
 FOLDER: Final = EXAMPLES / "frameworks"
 _OWN: Final = "registry.example.com/ml/train:1.4"
+# Its Dockerfile is in docs/openshift.md.
+_EXTENDED: Final = "registry.example.com/ml/horovod:0.28.1-mpiuser"
 _SAID: Final[dict[str, Any]] = dict.fromkeys(
     ("image", "name", "workers", "gpus", "namespace", "queue", "rdma", "mpiuser")
 )
@@ -17,7 +19,10 @@ _SAID: Final[dict[str, Any]] = dict.fromkeys(
 
 def jobs() -> dict[Path, str]:
     """The content of each file."""
-    return {FOLDER / f"{name}.yaml": text(framework=name) for name in FRAMEWORKS}
+    extended = {"horovod": {"image": _EXTENDED, "program": FRAMEWORKS["horovod"]["program"].split()}}
+    return {
+        FOLDER / f"{name}.yaml": text(framework=name, mpiuser=True, **extended.get(name, {})) for name in FRAMEWORKS
+    }
 
 
 def text(*, program: Sequence[str] = (), **said: Any) -> str:

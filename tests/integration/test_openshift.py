@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.controlplane.cluster import Cluster
 from tests.support import openshift
@@ -12,7 +13,7 @@ from tests.support.installation.custom_resources import custom_resource
 from tests.support.jobs import changed
 from tests.support.paths import EXAMPLES
 from webhook.api import yaml
-from webhook.cli.init import FRAMEWORKS
+from webhook.cli.main import main
 
 pytestmark = pytest.mark.timeout(240)
 SCCS, QUOTAS = "securitycontextconstraints", "clusterresourcequotas"
@@ -66,7 +67,7 @@ def project(of_openshift: Cluster, namespace: str) -> str:
     return namespace
 
 
-def example(name: str, **changes: Any) -> dict[str, Any]:
+def example(name: object, **changes: Any) -> dict[str, Any]:
     (job,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
     return changed(changes, job)
 
@@ -98,10 +99,14 @@ def test_job_that_no_scc_accepts_is_rejected_until_one_is_allowed(of_openshift: 
 
 def test_examples_are_admitted_as_they_are_and_their_pods_are_created(of_openshift: Cluster, project: str) -> None:
     allow(of_openshift, bound("restricted-v3", EVERYONE, project), project)
-    for name in ("openmpi-pi", "intel-pi", "mpich-pi", *(f"frameworks/{each}" for each in FRAMEWORKS)):
-        output, refusal = tried(of_openshift, project, example(name))
-        assert "SCC" not in refusal, name
-        assert "PodSecurity" not in output, name
+    for path in EXAMPLES.rglob("*.yaml"):
+        if not path.stem.startswith("bad-"):
+            job = example(path.relative_to(EXAMPLES).with_suffix(""))
+            job["metadata"].pop("namespace", None)
+            output, refusal = tried(of_openshift, project, job)
+            assert "SCC" not in refusal, path
+            assert "PodSecurity" not in output, path
+            assert "ssh-paths" not in output, path
     of_openshift.kubectl("create", "-n", project, "-f", "-", stdin=example("openmpi-pi"))
     stored = of_openshift.get("mpijob", "openmpi-pi", "-n", project)["spec"]["mpiReplicaSpecs"]
     assert [replica["template"]["spec"]["hostUsers"] for replica in stored.values()] == [False, False]
@@ -110,6 +115,14 @@ def test_examples_are_admitted_as_they_are_and_their_pods_are_created(of_openshi
         return of_openshift.get("pod", "openmpi-pi-worker-0", "-n", project)
 
     assert of_openshift.wait_for("a worker", worker)["spec"]["hostUsers"] is False
+
+
+def test_init_writes_a_job_for_the_user_of_its_image(of_openshift: Cluster, project: str) -> None:
+    cluster = ["--kubeconfig", str(of_openshift.kubeconfig), "-n", project]
+    arguments = ["init", "--framework", "pytorch", "--image", "registry.example.com/ml/train:1.4", *cluster]
+    done = CliRunner().invoke(main, [*arguments, "--", "train.py"], catch_exceptions=False)
+    (job,) = yaml.load_all(done.stdout)
+    assert job["spec"]["sshAuthMountPath"] == "/home/mpiuser/.ssh"
 
 
 def test_user_that_openshift_chooses_has_no_key(of_openshift: Cluster, project: str) -> None:

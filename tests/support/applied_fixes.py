@@ -85,6 +85,11 @@ def _rename(document: Json, path: str, found: re.Match[str]) -> None:
     target[found[1]] = target.pop(key)
 
 
+def _head(document: Json, path: str, found: re.Match[str]) -> None:
+    del document[path]
+    document[found[1]] = found[2]
+
+
 def _remove(document: Json, path: str, _: re.Match[str]) -> None:
     target, key = _parts(document, path)
     del target[key]
@@ -147,6 +152,7 @@ def _program(document: Json, path: str, found: re.Match[str]) -> None:
 _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]] = (
     (r"Move it to (\S+(?: and to \S+)*)\.$", _move),
     (r"(?:Rename it to|Write the field) (\S+?)[.,](?: |$)", _rename),
+    (r"Write (kind|apiVersion): (\S+)\.$", _head),
     (r"Write its name, as (\S+)\.$", _write),
     (r"Write .+?, such as (.+), in place of", _write),
     (r'Put "sh", "-c" before it\.$', _by_shell),

@@ -31,8 +31,8 @@ SUBJECTS: Final = {
     "user": Subject(
         "The user that mpirun runs as",
         "161 run mpirun as root, with `--allow-run-as-root` or `OMPI_ALLOW_RUN_AS_ROOT`; 22 as user 1000.",
-        "Root is fine where the namespace allows it. A restricted namespace starts no container as root: `ssh- "
-        "paths` says so before the job is stored. For user 1000 `security-context` injects what that level asks "
+        "Root is fine where the namespace allows it. A restricted namespace starts no container as root: `ssh-paths` "
+        "says so before the job is stored. For user 1000 `security-context` injects what that level asks "
         "for, and `scc` what OpenShift needs.",
     ),
     "resources": Subject(
@@ -87,8 +87,8 @@ SUBJECTS: Final = {
         "What goes with RDMA",
         "`IPC_LOCK` in 68, `/dev/infiniband` by hostPath in 29, privileged workers in 43, the host network in 26, "
         "there with sshd on port 2222, declared so that the scheduler keeps workers apart.",
-        "None of it is ever injected. It is admitted where the namespace's Pod Security level allows it. `host- "
-        "network`, by policy, declares the port where nobody did.",
+        "None of it is ever injected. It is admitted where the namespace's Pod Security level allows it. "
+        "`host-network`, by policy, declares the port where nobody did.",
     ),
     "pod-security": Subject(
         "Pod Security",

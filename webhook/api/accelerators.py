@@ -119,29 +119,16 @@ def read(value: object) -> Quantity:
         return Quantity(0)
 
 
-def requested(container: Container, name: str) -> Quantity:
-    """The amount reserved for the container: its request, else its limit, which then becomes the request, else 0."""
-    resources = container.resources
-    if resources is None:
-        return Quantity(0)
-    if resources.requests and name in resources.requests:
-        return read(resources.requests[name])
-    return read(resources.limits[name]) if resources.limits and name in resources.limits else Quantity(0)
-
-
 def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
     """Accelerators of all kinds that the container gets; a negative number is treated as 0."""
     resources = container.resources
     if resources is None:
         return 0
     total = 0
-    limits, requests = resources.limits or {}, resources.requests or {}
-    for name in limits:
+    amounts = {**(resources.requests or {}), **(resources.limits or {})}  # where they differ, `gpus` demands the limit
+    for name, amount in amounts.items():
         if "/" in name and is_accelerator(name, patterns):
-            total += max(quantity.whole(requested(container, name)), 0)
-    for name in requests:
-        if "/" in name and name not in limits and is_accelerator(name, patterns):
-            total += max(quantity.whole(read(requests[name])), 0)
+            total += max(quantity.whole(read(amount)), 0)
     return total
 
 

@@ -63,6 +63,10 @@ LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
 """Every call contains at least one of these names."""
+NEAR_MPIRUN: Final = re.compile(
+    r"(?:^|[\n;&|])[ \t]*+(?!mpirun\b|mpiexec\b)(m[pi]{1,2}[-_]?(?:r[unm]{1,3}|e[xec]{2,4}))(?=\s|\Z)"
+)
+"""Nearly mpirun or mpiexec, where a command starts."""
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")
 _HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # set by the operator, see `webhook.api.operator_env`
 _AS_USER: Final = frozenset(("runuser", "su"))
@@ -229,31 +233,14 @@ def _summed_up(
     program: str, words: tuple[str, ...], end: int, options: tuple[tuple[str, tuple[str, ...]], ...], spoken: Dialect
 ) -> Invocation:
     """The call whose `options` are the words before `end`."""
-    ranks: list[int | None] = []
-    per_node, hosts, own_hosts = False, False, False
-    for name, values in options:
-        if name == "x":
-            continue
-        if name in spoken.ranks:
-            ranks.append(_number(values))
-        elif name in HOSTS:
-            hosts = True
-            own_hosts |= values != (HOSTFILE,)
-        elif _is_per_node(name, "".join(values)):
-            per_node = True
+    ranks = [_number(values) for name, values in options if name in spoken.ranks]
+    hosts = {values for name, values in options if name in HOSTS}
     oversubscribe = oversubscribes(" ".join(words[:end]))
-    if len(ranks) != 1 or own_hosts or (spoken.needs_hostfile and not hosts):
-        return Invocation(program, oversubscribe=oversubscribe, words=words, options=options, started=words[end])
-    return Invocation(
-        program,
-        ranks=ranks[0],
-        per_node=per_node,
-        refuses=spoken.refuses,
-        oversubscribe=oversubscribe,
-        words=words,
-        options=options,
-        started=words[end],
-    )
+    call = Invocation(program, oversubscribe=oversubscribe, words=words, options=options, started=words[end])
+    if len(ranks) != 1 or not hosts <= {(HOSTFILE,)} or (spoken.needs_hostfile and not hosts):
+        return call
+    per_node = any(_is_per_node(name, "".join(values)) for name, values in options)
+    return structs.replace(call, ranks=ranks[0], per_node=per_node, refuses=spoken.refuses)
 
 
 class PerNode(NamedTuple):

@@ -9,6 +9,7 @@ https://github.com/pmodels/mpich/blob/v4.3.2/src/pm/hydra/mpiexec/options.c
 https://github.com/horovod/horovod/blob/v0.28.1/horovod/runner/launch.py
 """
 
+import re
 from typing import Final
 
 import msgspec
@@ -73,6 +74,9 @@ HOROVODRUN: Final = _dialect(
     refuses=True,
     needs_hostfile=True,
 )
+
+NEAR_OPTION: Final = re.compile(r"(?:-*[\u2012-\u2015\u2212]+-*|--?(?=pn\Z))([\w-]+)")
+"""-pn, and options with the dash of a text editor."""
 
 HOSTS: Final = frozenset(
     ("H", "default-hostfile", "f", "host", "hostfile", "hostlist", "hosts", "hosts-group", "machine", "machinefile")

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache
 from glob import glob, has_magic
 from pathlib import Path
@@ -211,8 +212,14 @@ def _documents(source: str, content: bytes) -> tuple[str, list[Any]]:
 
 def _head(entry: Any, field: str) -> str:
     """Its kind or API version, also if the field is misspelt; empty if it has none."""
-    spelt = (key for key in entry if str(key).lower() == field.lower()) if isinstance(entry, dict) else ()
-    return next((text for key in (field, *spelt) if (text := _text(entry, key))), "")
+    return _text(entry, head_key(entry, field)) if isinstance(entry, dict) else ""
+
+
+def head_key(entry: Mapping[str, Any], field: str) -> str:
+    """The key of its kind or API version, perhaps misspelt."""
+    spelt = {re.sub("[-_ ]", "", str(key)).lower(): key for key in entry}
+    near = get_close_matches(field.lower(), spelt, n=1, cutoff=0.88)
+    return spelt[near[0]] if near and field not in entry else field
 
 
 def job_signs(entry: Any) -> int:

@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pkgutil import get_data
 from string import Template
 from typing import Any, Final
@@ -54,7 +55,8 @@ def wish(said: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GP
     if not image:
         raise ValueError(f"--image: no published image with {framework['needs']} is known: name your image")
     if said["mpiuser"] and framework["user"] == "root" and image == framework["image"]:
-        raise ValueError(f"--image: {image} is made for root: name your image with the user mpiuser (1000)")
+        ours = "name your image with the user mpiuser (1000), see docs/openshift.md"
+        raise ValueError(f"--image: {image} is made for root, which OpenShift rejects: {ours}")
     if framework["image"] and image != framework["image"] and not program:
         raise ValueError("PROGRAM: your image lacks the example: name the program that each rank runs in your image")
     return Wishes(
@@ -75,8 +77,9 @@ def wish(said: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GP
 def _started(program: Sequence[str], starter: str) -> Sequence[str]:
     """The program as mpirun or torchrun starts it: torchrun takes a script, mpirun what can be executed."""
     first = program[0].rpartition("/")[2]
-    if first in _STARTERS:
-        raise ValueError(f"PROGRAM: name the program that each rank runs, without {first}: the job starts the ranks")
+    modules = {name for option, name in pairwise(program[:4]) if option == "-m"}
+    for name in _STARTERS & {first, *modules}:
+        raise ValueError(f"PROGRAM: name the program that each rank runs, without {name}: the job starts the ranks")
     script = program[0].endswith(".py") or program[0] == "-m"
     if not starter:
         return ("python", *program) if script else program

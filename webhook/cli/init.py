@@ -20,9 +20,16 @@ if TYPE_CHECKING:
 FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspeed")
 
 
+class _Framework(click.Choice[str]):
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        from webhook.api.names import choose
+
+        return f'"{value}" is not supported. {choose(value, FRAMEWORKS)}'
+
+
 @click.command()
 @click.argument("program", nargs=-1, type=utf8_text, metavar="[-- PROGRAM...]")
-@click.option("--framework", type=click.Choice(FRAMEWORKS), required=True, help="The framework of the program.")
+@click.option("--framework", type=_Framework(FRAMEWORKS), required=True, help="The framework of the program.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers. Default: 2.")
 @click.option(
     "--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs of each worker. Default: 1; 0 for plain MPI."
@@ -31,7 +38,7 @@ FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspe
     "--image", type=utf8_text, metavar="IMAGE", help="The image. Default: a published image, if there is one."
 )
 @click.option("--rdma/--no-rdma", help="RDMA for the ranks, as set up by the platform. Default: no.")
-@click.option("--mpiuser", is_flag=True, help="Run as the image's user mpiuser (1000), as OpenShift demands.")
+@click.option("--mpiuser", is_flag=True, help="Run as the image's user mpiuser (1000). Default on OpenShift.")
 @click.option("--queue", type=object_name, metavar="NAME", help="The LocalQueue of Kueue. Default: none.")
 @click.option("--name", type=utf8_text, metavar="NAME", help="The job's name. Default: first-FRAMEWORK.")
 @click.option(
@@ -56,7 +63,8 @@ def init(
 ) -> NoReturn:
     """Write a first job, with comments.
 
-    The job runs PROGRAM, or an example in the image. With a cluster, the job requests the GPUs of its nodes.
+    The job runs PROGRAM, or an example in the image. With a cluster, the job requests the GPUs of its nodes. On
+    OpenShift it runs as with --mpiuser.
 
     The job is then checked as by `mpijob-webhook check`, with the built-in policy or a cluster's. Standard error has
     the verdict.
@@ -78,6 +86,7 @@ def init(
     from webhook.cli.check import world_of
 
     world = world_of(policy, cluster, access, [said["namespace"]], policy_namespace)
+    said["mpiuser"] |= _is_openshift(world, said["namespace"])
     try:
         wishes = first_job.wish(said, program, _gpus_of(world))
     except ValueError as error:
@@ -112,3 +121,14 @@ def _gpus_of(world: "JobWorld") -> str:
         name for node in nodes.values() for name in DEFAULT_ACCELERATORS if node.shape.allocatable.get(name)
     )
     return found.most_common(1)[0][0] if found else GPU
+
+
+def _is_openshift(world: "JobWorld", namespace: str | None) -> bool:
+    """Whether OpenShift has reserved ids for the namespace, or its SCCs can be read."""
+    from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+    from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS
+    from webhook.cluster.view import UNKNOWN
+
+    known = world.cluster.get(NAMESPACES, namespace or world.namespace)
+    constraints = world.cluster.all(SECURITY_CONTEXT_CONSTRAINTS)
+    return (isinstance(known, Namespace) and known.of_openshift) or (constraints is not UNKNOWN and bool(constraints))

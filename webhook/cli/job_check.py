@@ -89,9 +89,11 @@ def _texts(value: Any) -> dict[str, str]:
 
 
 NAMESPACE: Final = "namespace"
-_HEAD: Final = {"apiversion": "apiVersion", "kind": "kind"}
 _NEAR_KIND: Final = 0.8
 MPI_JOB: Final = GroupVersionKind(mpijob.GROUP, mpijob.API_VERSION.partition("/")[2], "MPIJob")
+
+
+_HEAD: Final = {"kind": MPI_JOB.kind, "apiVersion": mpijob.API_VERSION}
 
 
 def is_job(manifest: Manifest) -> bool:
@@ -106,9 +108,9 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
     head_findings = [*_of_head(manifest)]
     if not head_findings:
         return _check(manifest, world, namespace)
-    head = {"apiVersion": mpijob.API_VERSION, "kind": MPI_JOB.kind}
-    rest = {key: value for key, value in (manifest.written or manifest.document).items() if key.lower() not in _HEAD}
-    meant = replace(manifest, document={**head, **without_nulls(rest)}, written={**head, **rest})
+    keys = {files.head_key(manifest.document, field) for field in _HEAD}
+    rest = {key: value for key, value in (manifest.written or manifest.document).items() if key not in keys}
+    meant = replace(manifest, document={**_HEAD, **without_nulls(rest)}, written={**_HEAD, **rest})
     if manifest.api_version == mpijob.OLDER_VERSIONS[-1]:  # its spec is too different
         verdict = Verdict(manifest, manifest.namespace or namespace, validation=Decision(name=manifest.title))
     else:
@@ -119,15 +121,14 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
 
 def _of_head(manifest: Manifest) -> Iterator[Finding]:
     """Faults of `kind` and `apiVersion`."""
-    spelt = {_HEAD[key.lower()]: key for key in manifest.document if key.lower() in _HEAD}
-    for field, key in spelt.items():
-        if field not in manifest.document:
-            yield Finding(SCHEMA, Violation(key, "is not a field of an MPIJob", f"Rename it to {field}."))
-    if manifest.kind != MPI_JOB.kind:
+    misspelt = {field: key for field in _HEAD if (key := files.head_key(manifest.document, field)) != field}
+    for field, key in misspelt.items():
+        fix = f"Rename it to {field}." if manifest.document[key] == _HEAD[field] else f"Write {field}: {_HEAD[field]}."
+        yield Finding(SCHEMA, Violation(key, "is not a field of an MPIJob", fix))
+    if manifest.kind != MPI_JOB.kind and "kind" not in misspelt:
         fault = f'"{shortened(manifest.kind)}" is not supported' if manifest.kind else "is missing"
-        violation = Violation(spelt.get("kind", "kind"), fault, f"Write {MPI_JOB.kind}.", CauseReason.NOT_SUPPORTED)
-        yield Finding(SCHEMA, violation)
-    if manifest.api_version != mpijob.API_VERSION:
+        yield Finding(SCHEMA, Violation("kind", fault, f"Write {MPI_JOB.kind}.", CauseReason.NOT_SUPPORTED))
+    if manifest.api_version != mpijob.API_VERSION and "apiVersion" not in misspelt:
         yield skipping.finding(manifest.api_version)
 
 

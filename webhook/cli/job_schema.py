@@ -27,6 +27,7 @@ _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromke
 _WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+|[A-Za-z]{3,}|x)?\s*")
 _OTHER_NAMES: Final = {"cmd": "command", "entrypoint": "command", "environment": "env", "pvc": "persistentVolumeClaim"}
 _ENDING: Final = len("ReplicaSpecs")
+_PAIR: Final = re.compile(r"(?<![^\s,=:])([^\s,=:]++)\s*+[=:]\s*+([^\s,=:]++)")
 _TEXT: Final = Shape("string")
 _TEXTS: Final = Shape("object", values=_TEXT)
 _OF_METADATA: Final = {"annotations", "labels"}
@@ -172,6 +173,8 @@ class SchemaVerdict:
         wanted, shown = _words(shape.type), _shown(value)
         given = shown if isinstance(value, int | float) else _words(_KINDS.get(type(value), "empty"))
         meant = _meant(value, shape)
+        if shape.type == "integer" and isinstance(value, str) and "econds" not in path.rpartition(".")[2]:
+            meant = _converted(value, "number")
         if self._source and shape.type == "string" and len(self.violations) < MAX_SCHEMA_FAULTS:
             meant = written_at(self._source, path, value) or meant
         if meant is None:
@@ -230,7 +233,7 @@ def _first(name: str, present: Any, shape: Shape) -> _Around | None:
     path = name
     if shape.items is not None and (name == "containers" if present is None else _is(present, "array")):
         path, shape, present = f"{name}[0]", shape.items, present[0] if present and len(present) == 1 else present
-    return _Around(present or {}, shape, path) if present is None or isinstance(present, dict) else None
+    return None if isinstance(present, list) else _Around(present if isinstance(present, dict) else {}, shape, path)
 
 
 def _metadata(around: _Around) -> str | None:
@@ -306,9 +309,10 @@ def _converted(value: Any, kind: str) -> Any:
         return json.dumps(value)
     if kind == "boolean" and isinstance(value, str | int):
         return _BOOLEANS.get(str(value).strip().lower())
-    if kind in {"integer", "number"} and isinstance(value, str):
+    if kind == "integer" and isinstance(value, str):
         with suppress(duration.DurationError):  # every amount of time in a job is in seconds
             return duration.parse(duration.meant(value) or "")
+    if kind in {"integer", "number"} and isinstance(value, str):
         number = _WHOLE.fullmatch(value)
         digits = number[1] if number else IN_WORDS.get(value.strip().lower())
         return int(digits) if digits else None
@@ -327,17 +331,28 @@ def _mapped(value: Any, shape: Shape) -> dict[str, Any] | None:
     fields = shape.fields
     if isinstance(value, list) and "add" in fields:  # capabilities
         return {"add": value}
-    if isinstance(value, list) and shape.values is not None and all(isinstance(each, dict) for each in value):
-        kind = shape.values.type
-        return {key: _converted(each, kind) or each for entry in value for key, each in entry.items()} or None
+    entries = _entries(value)
+    if entries and (shape.values is not None or entries.keys() <= fields.keys()):
+        return {key: _converted(each, (shape.values or fields[key]).type) or each for key, each in entries.items()}
     port = value if _is(value, "integer") else _converted(value, "integer")
     if port is not None and (name := next((each for each in ("containerPort", "port") if each in fields), None)):
         return {name: port}
-    keys = [key for key in ("name", "claimName", "secretName") if key in fields]
+    keys = [key for key in ("name", "claimName", "secretName", "medium") if key in fields]
     if not isinstance(value, str) or not value or not keys:
         return None
     name, equals, text = value.partition("=")
     return {"name": name, "value": text} if equals and "value" in fields else {keys[0]: value}
+
+
+def _entries(value: Any) -> dict[str, Any]:
+    """The entries that are written as a list, or as text such as `gpu=a100`; empty if it is neither."""
+    entries: dict[str, Any] = {}
+    for each in value if isinstance(value, list) else [value]:
+        written = dict(_PAIR.findall(each)) if isinstance(each, str) and not _PAIR.sub("", each).strip(", ") else each
+        if not isinstance(written, dict):
+            return {}
+        entries |= written
+    return entries
 
 
 def _listed(value: Any, item: Shape) -> list[Any] | None:

@@ -29,7 +29,6 @@ before. It has that container's user, no capability, and no GPU.
 import re
 from collections.abc import Iterator
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import Field
@@ -86,15 +85,7 @@ NO_GPUS: Final = {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""}
 """Like the operator's own for the launcher: an image for GPUs requires all of them and a driver by default."""
 _NO_RIGHTS: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 _COPIED: Final = ("image", "imagePullPolicy")
-_COPIED_RIGHTS: Final = MappingProxyType(
-    {
-        "runAsUser": int,
-        "runAsGroup": int,
-        "runAsNonRoot": bool,
-        "readOnlyRootFilesystem": bool,
-        "seccompProfile": dict,
-    }
-)
+_COPIED_RIGHTS: Final = ("runAsUser", "runAsGroup", "runAsNonRoot", "readOnlyRootFilesystem", "seccompProfile")
 _AMOUNTS: Final = ("requests", "limits")
 _OWN_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _SHELL: Final = "/bin/sh"
@@ -126,34 +117,14 @@ class Settings(InjectionSettings):
 
 def _is_ours(_: str, container: Any) -> bool:
     """Whether `_container` can have written it. Later versions must also recognise this SCRIPT."""
-    own = mapping(container)
-    command = own.get("command")
-    if (
-        not isinstance(command, list)
-        or not 5 <= len(command) <= 6
-        or not all(isinstance(each, str) for each in command)
-    ):
-        return False
-    shell, *rest = command
-    resources, rights = mapping(own.get("resources")), mapping(own.get("securityContext"))
+    command = mapping(container).get("command")
     return (
-        own.keys() <= {"name", "command", "env", "volumeMounts", "resources", "securityContext", *_COPIED}
-        and [own.get(field) for field in ("name", "env", "volumeMounts")] == [sshd.WAIT_CONTAINER, [NO_GPUS], [MOUNT]]
-        and all(isinstance(own.get(field, ""), str) for field in _COPIED)
-        and _is_shell(shell)
-        and rest[:3] == ["-c", SCRIPT, sshd.WAIT_CONTAINER]
-        and resources.keys() <= set(_AMOUNTS)
-        and all(map(_are_amounts, resources.values()))
-        and rights.keys() <= {*_NO_RIGHTS, *_COPIED_RIGHTS}
-        and {field: rights.get(field) for field in _NO_RIGHTS} == _NO_RIGHTS
-        and all(isinstance(rights.get(field, kind()), kind) for field, kind in _COPIED_RIGHTS.items())
-        and mapping(rights.get("seccompProfile")).keys() <= {"type", "localhostProfile"}
-    )
-
-
-def _are_amounts(amounts: Any) -> bool:
-    return isinstance(amounts, dict) and all(
-        _is_copied(name, amount) and isinstance(amount, str | int) for name, amount in amounts.items()
+        isinstance(command, list)
+        and 5 <= len(command) <= 6
+        and all(isinstance(each, str) for each in command)
+        and _is_shell(command[0])
+        and command[1:4] == ["-c", SCRIPT, sshd.WAIT_CONTAINER]
+        and container == _container(container, command)
     )
 
 
@@ -186,13 +157,15 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     port = named or sshd.port(job, None)
     own = patch.get((*template_path(LAUNCHER), "spec", "containers", 0))
-    container = _container(own, _own_shell(launcher.containers[0]) or _SHELL, settings.timeout_seconds, port)
-    if _is_ours(ITEM, container) and patch.append((*template_path(LAUNCHER), "spec", "initContainers"), container):
+    start = [_own_shell(launcher.containers[0]) or _SHELL, "-c", SCRIPT, sshd.WAIT_CONTAINER]
+    options = [] if port is None else [f"-p{port}"]
+    container = _container(own, [*start, str(settings.timeout_seconds), *options])
+    if patch.append((*template_path(LAUNCHER), "spec", "initContainers"), container):
         yield f"the launcher waits for its workers, for {settings.timeout_seconds} s at most"
 
 
-def _container(own: Any, shell: str, seconds: int, port: int | None) -> dict[str, object]:
-    """The init container next to `own`, the launcher's first container."""
+def _container(own: Any, command: list[str]) -> dict[str, object]:
+    """The init container next to `own`, the launcher's first container; that of an init container is itself."""
     written = {field: at(own, "resources", field) for field in _AMOUNTS}
     resources = {
         field: copied
@@ -203,7 +176,7 @@ def _container(own: Any, shell: str, seconds: int, port: int | None) -> dict[str
     return {
         "name": sshd.WAIT_CONTAINER,
         **{field: own[field] for field in _COPIED if own.get(field) is not None},
-        "command": [shell, "-c", SCRIPT, sshd.WAIT_CONTAINER, str(seconds), *([] if port is None else [f"-p{port}"])],
+        "command": command,
         "env": [NO_GPUS],
         "volumeMounts": [MOUNT],
         **({"resources": resources} if resources else {}),

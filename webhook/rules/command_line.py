@@ -35,7 +35,7 @@ from typing import Final
 from webhook.api import mpirun, operator_env, programs, shell, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
-from webhook.api.mpirun_options import HYDRA, OPEN_MPI, Dialect
+from webhook.api.mpirun_options import HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
 from webhook.api.pod import Container, PodTemplate
 from webhook.kit.advice_bounds import Span
 from webhook.kit.context import Context
@@ -72,12 +72,6 @@ _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
 _OF_A_SHELL: Final = re.compile(r"(?:[.]|cd|export|set|source|ulimit|unset)(?=\s)|[A-Za-z_]\w*=\S*")
 _OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>"))
-# Nearly mpirun or mpiexec, where a command starts.
-_NEAR_MPIRUN: Final = re.compile(
-    r"(?:^|[\n;&|])[ \t]*+(?!mpirun\b|mpiexec\b)(m[pi]{1,2}[-_]?(?:r[unm]{1,3}|e[xec]{2,4}))(?=\s|\Z)"
-)
-# -pn, and options with the dash of a text editor.
-_NEAR_OPTION: Final = re.compile(r"(?:-*[\u2012-\u2015\u2212]+-*|--?(?=pn\Z))([\w-]+)")
 # Values that scripts get for `$0`.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -98,7 +92,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _call(call, job, ctx)
     for container in job.launcher.template.containers[:1] if job.launcher and not job.mpirun_calls else ():
         argv = shell.unwrapped(container.argv)
-        if container.command and (near := _NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
+        if container.command and (near := mpirun.NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
             fix = f"Write {'mpiexec' if 'x' in near[1] else 'mpirun'}."
             yield Violation(_place(container, near[1]), f"{near[1]} is not a program of MPI", fix, advisory=True)
     if job.launcher and any(call.program in _OF_EVERY_MPI and call.words for call in job.mpirun_calls):
@@ -186,7 +180,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
-    if near := _NEAR_OPTION.fullmatch(call.unread or call.started):
+    if near := NEAR_OPTION.fullmatch(call.unread or call.started):
         name = "np" if near[1] == "pn" else near[1]
         fix = f"Write {'-' if len(name) < 3 else '--'}{name}."
         yield Violation(_place(launcher, near[0]), f"{call.program} has no option {near[0]}", fix, advisory=True)

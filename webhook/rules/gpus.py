@@ -15,11 +15,11 @@ false` closes that way on the nodes.
 
 Devices that come by claims are counted if their ResourceClaimTemplate is known. Those of a DeviceClass are accelerators
 if `deviceclass.resource.kubernetes.io/` with its name, or the extended resource that it names, is among the resource
-names. If a request has several choices (`firstAvailable`), the largest counts against `max`. A claim that cannot be
-read, is shared by pods, or takes all devices of a node rejects nothing: a warning says which claim counts against no
-maximum, and why. With `refuseUncountedClaims` such claims are rejected, as are claims of a template that does not exist
-yet, and of DeviceClasses that are neither accelerators nor in `otherClasses`. A claim that cannot be read is still a
-warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
+names. If a request has several choices (`firstAvailable`), the largest counts against `max`. A claim that pods share or
+that takes all devices of a node rejects nothing: a warning names it and the reason. A claim that cannot be read is
+ignored. With `refuseUncountedClaims`, claims of the first two kinds are rejected, as are claims of a template that does
+not exist yet, and of DeviceClasses that are neither accelerators nor in `otherClasses`; a claim that cannot be read is
+a warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -302,7 +302,8 @@ def uncounted(
     where = f"{path}.template.spec.resourceClaims"
     if where in ctx.memo.reported_claims:
         return
-    for reason, claims in devices.uncounted(template, patterns, ctx, others).items():
+    reasons = devices.uncounted(template, patterns, ctx, others).items()
+    for reason, claims in (each for each in reasons if others is not None or each[0].known):
         ctx.memo.reported_claims.add(where)
         first, of_one = f'claim "{shortened(claims[min(claims)], MAX_CLAIM_NAME_CHARACTERS)}"', len(claims) == 1
         subject = f"{first} counts" if of_one else f"{first} and {len(claims) - 1} more count"

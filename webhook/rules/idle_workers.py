@@ -6,8 +6,9 @@ operator's list of workers is `/etc/mpi/hostfile`; Open MPI, MPICH and Intel MPI
 
 mpirun reaches workers by ssh alone, so a worker that runs `sleep infinity` or the training itself is never reached.
 
-All of it is a warning: a program may start others on the workers in ways of its own. Nothing is said where the command
-is a file of the image, or where it mentions ssh, hosts or a launcher of its own.
+All of it is a warning: a program may start others on the workers in ways of its own, and a script in Python may start
+mpirun. Nothing is said where the command is a file of the image, or where it mentions ssh, hosts or a launcher of its
+own.
 """
 
 import re
@@ -103,7 +104,7 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
         return
     text = sshd.text(launcher)
     mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
-    own = [name for name in started if name in mpirun.ON_EACH_NODE - {"deepspeed"} or _PYTHON.fullmatch(name)]
+    own = sorted(name for name in started if name in mpirun.ON_EACH_NODE - {"deepspeed"} or _PYTHON.fullmatch(name))
     env = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
     named = _OTHER_WAYS.search(_ON_ITS_NODE.sub("", text)) or _NAMES_HOSTS.search(env)
     of_others = named or not started <= (programs.TOOLS | programs.INSTALLERS).union(own)
@@ -111,7 +112,9 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     if has_deepspeed and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
         yield "deepspeed runs on the launcher alone", f"Add {_USE}."
     elif own and not of_others:
-        yield f"{own[0]} runs on the launcher alone", "Start it with mpirun."
+        name = next((each for each in own if not _PYTHON.fullmatch(each)), "")
+        fault = f"{name} runs on the launcher alone" if name else f"workers stay idle unless {own[0]} calls mpirun"
+        yield fault, "Start it with mpirun."
 
 
 def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tuple[str, str]]:

@@ -170,7 +170,7 @@ def _limit(wanted: int | None, most: int | None) -> str:
     if wanted is not None:
         within = most is None or wanted <= most
         return f"Set it to {wanted}, as annotated." if within else "Set it to as many seconds as you annotate instead."
-    return "Set it to the seconds that the job may take." if most is None else f"Set it to {_allowed(most)}."
+    return "Remove it, or set it to the seconds it may take." if most is None else f"Set it to {_allowed(most)}."
 
 
 def _disagreement(asked: str, wanted: int, seconds: int, *, stored: bool, beyond: int | None) -> Violation:

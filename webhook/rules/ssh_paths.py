@@ -107,10 +107,10 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     }
     worker, launcher = sides.get(WORKER), sides.get(LAUNCHER)
     keeps_root_out = _keeps_root_out(ctx)
-    if launcher is not None and not keeps_root_out:
-        yield from _started_as_root(job, launcher)
-    starts_sshd = worker is not None and sshd.starts(worker.container)
     mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
+    if launcher is not None and not keeps_root_out:
+        yield from _started_as_root(job, launcher, mount_path)
+    starts_sshd = worker is not None and sshd.starts(worker.container)
     if not mount_path.startswith("/"):
         fault = f'"{shortened(mount_path)}" does not start with /: the keys would be where ssh does not look'
         yield Violation(FIELD, fault, "Set it to /root/.ssh, or /home/USER/.ssh where the job runs as another user.")
@@ -187,7 +187,7 @@ def _wants_root(container: Container) -> bool:
     )
 
 
-def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
+def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[Violation]:
     """Whether Open MPI refuses to start as root, or ssh then finds no key."""
     container, text = launcher.container, sshd.text(launcher.container)
     calls = [call for call in job.mpirun_calls if call.program != "horovodrun" and call.options is not None]
@@ -195,7 +195,7 @@ def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
     if not calls or launcher.other_than_root:
         return
     values = {variable.name: variable.value for variable in container.env or ()}
-    of_root = normpath(job.spec.ssh_auth_mount_path or OF_ROOT) == OF_ROOT
+    of_root = normpath(mount_path) == OF_ROOT or not mount_path.startswith("/")  # the latter is rejected
     own_key = any(_OWN_KEY.search(part) for part in (text, *(value or "" for value in values.values())))
     if user := _ANOTHER_USER.search(text):
         if of_root and not own_key and user[1]:

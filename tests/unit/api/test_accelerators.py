@@ -9,10 +9,8 @@ from webhook.api.accelerators import (
     asking_for_devices,
     is_accelerator,
     pod_total,
-    requested,
 )
 from webhook.api.pod import Container, PodTemplate
-from webhook.api.quantity import NANO
 
 GPU = "nvidia.com/gpu"
 
@@ -50,30 +48,16 @@ def test_patterns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resources", "units"),
-    [
-        (None, 0),
-        ({}, 0),
-        ({"limits": {GPU: 2}}, 2),
-        ({"requests": {GPU: "2"}}, 2),
-        ({"requests": {GPU: 1}, "limits": {GPU: 2}}, 1),
-        ({"requests": {"cpu": 4}, "limits": {GPU: 2}}, 2),
-        ({"limits": {GPU: "two"}}, 0),
-        ({"limits": {GPU: None}}, 0),
-    ],
-)
-def test_effective(resources: Any, units: int) -> None:
-    assert requested(container(resources=resources), GPU) == units * NANO
-
-
-@pytest.mark.parametrize(
     ("resources", "count"),
     [
         (None, 0),
         ({"limits": {"cpu": 4}}, 0),
         ({"limits": {GPU: 2, "amd.com/gpu": 1}}, 3),
         ({"limits": {GPU: 2}, "requests": {GPU: 2}}, 2),
-        ({"requests": {GPU: 2}}, 2),
+        ({"requests": {GPU: "2"}}, 2),
+        ({"requests": {GPU: 1}, "limits": {GPU: 2}}, 2),
+        ({"limits": {GPU: "two"}}, 0),
+        ({"limits": {GPU: None}}, 0),
         ({"limits": {GPU: -2, "amd.com/gpu": 1}}, 1),
         ({"limits": {GPU: "500m"}}, 1),
     ],

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from tests.support import openshift
 from tests.support.checking import Check
 from tools import first_jobs
 from webhook.api import mpirun, yaml
@@ -117,11 +118,19 @@ def test_a_program_is_started_as_its_launcher_takes_it(init: Check, framework: s
     assert framework != "pytorch" or started == words
 
 
-@pytest.mark.parametrize("starter", ["mpirun", "/opt/bin/torchrun"])
+@pytest.mark.parametrize(
+    "starter",
+    ["mpirun", "/opt/bin/torchrun", "python -m torch.distributed.run", "python3 -u -m torch.distributed.launch"],
+)
 def test_a_program_that_starts_ranks_itself_is_rejected(init: Check, starter: str) -> None:
-    result = init("--framework", "pytorch", "--image", IMAGE, "--", starter, "train.py")
+    result = init("--framework", "pytorch", "--image", IMAGE, "--", *starter.split(), "train.py")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "PROGRAM: name the program that each rank runs, without " in result.stderr
+    name = starter.rsplit(maxsplit=1)[-1].rpartition("/")[2]
+    assert f"PROGRAM: name the program that each rank runs, without {name}: the job starts the ranks" in result.stderr
+
+
+def test_a_misspelt_framework_gets_a_suggestion(init: Check) -> None:
+    assert '"pytroch" is not supported. Write pytorch.' in init("--framework", "pytroch").stderr
 
 
 def test_texts_that_yaml_would_take_for_something_else(init: Check) -> None:
@@ -163,6 +172,32 @@ def test_by_the_policy_that_is_named(init: Check) -> None:
     result = init("--framework", "openmpi", "--workers", "3", "--policy", "policy.yaml", policy_yaml=policy)
     assert result.exit_code == 1
     assert "3 workers, at most 2 allowed" in result.stderr
+
+
+def as_list(*objects: Any) -> str:
+    return yaml.dump({"apiVersion": "v1", "kind": "List", "items": objects})
+
+
+PROJECT = as_list(openshift.project("team-a"))
+ON_OPENSHIFT = [PROJECT, as_list(*openshift.DEFAULT_SCCS)]
+
+
+@pytest.mark.parametrize("cluster", ON_OPENSHIFT, ids=["namespace", "SCCs"])
+@pytest.mark.parametrize("framework", ["openmpi", "pytorch"])
+def test_a_job_on_openshift_is_for_the_user_of_its_image(init: Check, framework: str, cluster: str) -> None:
+    flags = ["--framework", framework, "--image", IMAGE, "-n", "team-a", "--", "train"]
+    result = init("--cluster", "cluster.yaml", *flags, cluster_yaml=cluster)
+    assert (result.exit_code, "admitted\n" in result.stderr) == (0, True), result.stderr
+    assert result.stdout == init("--mpiuser", *flags).stdout
+
+
+def test_an_image_for_root_is_rejected_on_openshift(init: Check) -> None:
+    result = init("--framework", "horovod", "-n", "team-a", "--cluster", "cluster.yaml", cluster_yaml=PROJECT)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "error: --image: horovod/horovod:0.28.1 is made for root, which OpenShift rejects: name your image with "
+        "the user mpiuser (1000), see docs/openshift.md\n"
+    )
 
 
 NODE = """

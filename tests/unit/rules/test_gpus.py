@@ -396,10 +396,9 @@ class TestClaims:
         assert violations("gpus", claims("t"), settings={"max": 17, "min": 1}, view=view) == []
         unreadable = violations("gpus", claims("t", "unreadable"), view=view)
         assert [each.message for each in unreadable] == ["a worker requests 17 GPUs or more, at most 16 allowed"]
-        (unknown,) = violations(
-            "gpus", claims("t"), settings={"max": 17}, view=Snapshot([claim_template("t", choices)])
+        assert (
+            violations("gpus", claims("t"), settings={"max": 17}, view=Snapshot([claim_template("t", choices)])) == []
         )
-        assert unknown.advisory
 
     def test_claims_use_their_minimum_for_lower_limits(self) -> None:
         assert self.found(exactly(count=1), {"min": 1}) == []
@@ -410,7 +409,6 @@ class TestClaims:
         assert [each.path for each in violations("gpus", claims("t"), settings={"min": 1}, view=view)] == [WORKER]
 
     UNKNOWN = 'claim "c0" counts against no GPU bound: '
-    ASK = "Keep within the limits: its devices are not counted here."
     NIC = claim_template("t", exactly("nic"))
     ABSENT = "Check the name: the pods wait until it exists."
 
@@ -418,19 +416,25 @@ class TestClaims:
     @pytest.mark.parametrize(
         ("changes", "objects", "why", "fix"),
         [
-            (claims("t"), [], "ResourceClaimTemplates cannot be read", ASK),
             (claims("t"), [NONE], 'its template ("t") does not exist', ABSENT),
             (shared_claim("gpus"), [], 'pods share it (ResourceClaim "gpus")',
              "Use a ResourceClaimTemplate where each pod is to have GPUs of its own."),
-            (claims("t"), [NIC], "DeviceClasses cannot be read", ASK),
             (claims("t"), [NIC, NONE], 'its DeviceClass ("nic") does not exist', ABSENT),
         ],
     )  # fmt: skip
     def test_what_is_unknown_rejects_nothing_and_is_reported(
         self, changes: Json, objects: list[Json], why: str, fix: str, settings: Json
     ) -> None:
-        (told,) = violations("gpus", changes, settings=settings, view=Snapshot(objects))
-        assert told == Violation(f"{self.PATH}[0]", self.UNKNOWN + why, fix=fix, advisory=True)
+        (warning,) = violations("gpus", changes, settings=settings, view=Snapshot(objects))
+        assert warning == Violation(f"{self.PATH}[0]", self.UNKNOWN + why, fix=fix, advisory=True)
+
+    @pytest.mark.parametrize("objects", [[], [NIC]])
+    def test_claims_that_cannot_be_read_are_reported_only_if_the_policy_rejects_uncounted_ones(
+        self, objects: list[Json]
+    ) -> None:
+        assert violations("gpus", claims("t"), view=Snapshot(objects)) == []
+        (warning,) = violations("gpus", claims("t"), settings={"refuseUncountedClaims": True}, view=Snapshot(objects))
+        assert (warning.advisory, warning.fix) == (True, "Keep within the limits: its devices are not counted here.")
 
     OTHER = claim_template("other", exactly("other.example.com"))
     CLASSES = (device_class("other.example.com"), device_class("nic"))
@@ -484,8 +488,9 @@ class TestClaims:
 
     def test_claim_of_a_launcher_that_is_a_worker(self) -> None:
         changes = claims("t", role="Launcher")
-        assert violations("gpus", changes) == []
-        (told,) = violations("gpus", {**changes, **AS_WORKER})
+        view = Snapshot([NONE])
+        assert violations("gpus", changes, view=view) == []
+        (told,) = violations("gpus", {**changes, **AS_WORKER}, view=view)
         assert told.path == self.PATH.replace("Worker", "Launcher") + "[0]"
 
     def test_known_gpus_next_to_an_unknown_claim_count(self) -> None:

@@ -151,7 +151,7 @@ def test_an_update_without_the_limit_is_rejected(without: Json, fix: str) -> Non
 def test_a_limit_of_zero_is_rejected() -> None:
     """The Job controller ends a Job whose deadline is 0 as soon as it starts."""
     for without, fix in (
-        (job(0), "Set it to the seconds that the job may take."),
+        (job(0), "Remove it, or set it to the seconds it may take."),
         (job(0, timeout="72h"), "Set it to 259200, as annotated."),
     ):
         [violation] = violations("job-timeout", without)

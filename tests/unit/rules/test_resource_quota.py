@@ -387,9 +387,9 @@ def test_fewer_devices_of_claims(requests: list[Json], hard: int, first: str) ->
 
 def test_quota_for_devices_that_cannot_be_counted() -> None:
     limit = quota({"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": 16})
-    (told,) = violations("resource-quota", claims("t"), view=cluster(limit))
-    assert told.message == 'claim "c0" counts against no GPU bound: ResourceClaimTemplates cannot be read'
-    assert (told.advisory, told.path) == (True, "spec.mpiReplicaSpecs[Worker].template.spec.resourceClaims[0]")
+    (warning,) = violations("resource-quota", claims("t"), view=cluster(limit, claim_template("other")))
+    assert warning.message == 'claim "c0" counts against no GPU bound: its template ("t") does not exist'
+    assert (warning.advisory, warning.path) == (True, "spec.mpiReplicaSpecs[Worker].template.spec.resourceClaims[0]")
     known = claim_template("t", exactly("nic", allocationMode="All"))
     assert violations("resource-quota", claims("t"), view=cluster(limit, known)) == []
     assert violations("resource-quota", claims("t"), view=cluster(quota({"requests.nvidia.com/gpu": 16}))) == []

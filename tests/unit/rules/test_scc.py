@@ -1,6 +1,7 @@
 """scc: a job is rejected if no SCC that its pods may use accepts them."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +10,10 @@ from tests.support.jobs import changed
 from tests.support.openshift import DEFAULT_SCCS, grants, openshift, project, view
 from tests.support.paths import DOCS, EXAMPLES
 from tests.support.rule_checks import found, run, violations
+from tools import first_jobs
 from webhook.api import yaml
 from webhook.cli import job_check
 from webhook.cli.files import Manifest
-from webhook.cli.init import FRAMEWORKS
 from webhook.cli.job_world import JobWorld
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.in_force import load_policies
@@ -41,42 +42,22 @@ def test_job_without_security_context_is_accepted() -> None:
     assert check({}) == []
 
 
-@pytest.mark.parametrize("name", ["openmpi-pi", "intel-pi", "mpich-pi"])
-def test_examples_are_rejected_under_restricted_v2_and_accepted_under_nonroot_v2(name: str) -> None:
-    (job,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
+EXAMPLES_TO_RUN = [path for path in sorted(EXAMPLES.rglob("*.yaml")) if not path.stem.startswith("bad-")]
+
+
+@pytest.mark.parametrize("path", EXAMPLES_TO_RUN, ids=lambda path: path.stem)
+def test_every_example_runs_where_its_user_is_allowed(path: Path) -> None:
+    (job,) = yaml.load_all(path.read_text())
     rejected = found(run("scc", job, view=view()))
     assert [each.partition(": ")[2] for each in rejected] == [f'SCC "restricted-v2" rejects 1000: {RANGE}'] * 2
-    assert run("scc", job, view=view({"default": ["nonroot-v2"]})) == []
+    assert checked(job) == ["scc"]
+    assert checked(job, "restricted-v3") == checked(job, "nonroot-v2") == []
 
 
-def rows() -> list[tuple[str, bool]]:
-    """The examples and frameworks in the table of docs/openshift.md, and whether their image has a user of its own."""
-    lines = (DOCS / "openshift.md").read_text().splitlines()
-    found = [line.split("|")[1] for line in lines if line.startswith(("| `openmpi-pi`", "| `horovod-gpu`"))]
-    return [(name, index == 0) for index, cell in enumerate(found) for name in re.findall("`([^`]+)`", cell)]
-
-
-def test_page_names_every_example() -> None:
-    paths = [*EXAMPLES.glob("*.yaml"), *(EXAMPLES / "frameworks").glob("*.yaml")]
-    assert sorted(name for name, _ in rows()) == sorted(path.stem for path in paths if not path.stem.startswith("bad-"))
-
-
-@pytest.mark.parametrize(("name", "has_user"), rows())
-def test_page_has_the_outcome_of_each_example(name: str, has_user: bool) -> None:
-    folder = EXAMPLES / "frameworks" if name in FRAMEWORKS else EXAMPLES
-    (job,) = yaml.load_all((folder / f"{name}.yaml").read_text())
-    job["metadata"].pop("namespace", None)
-    assert checked(job) == (["scc"] if has_user else ["ssh-paths"])
-    assert checked(job, "restricted-v3") == ([] if has_user else ["ssh-paths"])
-    assert checked(job, "nonroot-v2") == ([] if has_user else ["ssh-paths"])
-
-
-@pytest.mark.parametrize("name", [name for name, has_user in rows() if not has_user])
-def test_changes_of_the_page_are_enough_for_the_others(name: str) -> None:
-    folder = EXAMPLES / "frameworks" if name in FRAMEWORKS else EXAMPLES
-    text = (folder / f"{name}.yaml").read_text().replace("- --allow-run-as-root\n", "\n")
-    (job,) = yaml.load_all(text.replace("--allow-run-as-root, ", ""))
-    job["metadata"].pop("namespace", None)
+@pytest.mark.parametrize("framework", ["horovod", "pytorch", "deepspeed"])
+def test_changes_of_the_page_are_enough_for_a_job_of_root(framework: str) -> None:
+    text = first_jobs.text(framework=framework, image="a:1", program=("train",), mpiuser=False)
+    (job,) = yaml.load_all(text.replace("- --allow-run-as-root\n", "\n"))
     (patch,) = [yaml.load_all(each) for each in page_blocks("sshAuthMountPath")]
     wanted = patch[0]["spec"]
     changes: dict[str, Any] = {"spec.sshAuthMountPath": wanted["sshAuthMountPath"]}
@@ -85,6 +66,7 @@ def test_changes_of_the_page_are_enough_for_the_others(name: str) -> None:
         changes |= {
             f"{role}.template.spec.containers.0.{key}": value for key, value in container.items() if key != "name"
         }
+    assert checked(job) == checked(job, "restricted-v3") == ["ssh-paths"]
     assert checked(changed(changes, job)) == ["scc"]
     assert checked(changed(changes, job), "restricted-v3") == []
 
@@ -96,6 +78,7 @@ def page_blocks(text: str) -> list[str]:
 
 def checked(job: Any, *may_use: str) -> list[str]:
     """The rules with relevant findings in a project whose default account may also use these SCCs."""
+    job["metadata"].pop("namespace", None)
     world = JobWorld(view({"default": may_use}), schema=None, instead=load_policies(None))
     decision = job_check.check(Manifest("job.yaml", job), world, namespace="team-a").validation
     return sorted({finding.rule for _, finding in decision.findings})

@@ -208,9 +208,10 @@ def test_gpus_that_come_by_claims() -> None:
 
 
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])
-def test_gpus_of_unknown_number_count_for_nothing_and_that_is_reported(role: str) -> None:
-    (told,) = violations("tier", claims("t", role=role), settings={"maxGpus": 8})
-    assert told.path == f"spec.mpiReplicaSpecs[{role}].template.spec.resourceClaims[0]"
-    assert told.message == 'claim "c0" counts against no GPU bound: ResourceClaimTemplates cannot be read'
-    assert told.advisory
+def test_gpus_of_an_unknown_number_are_ignored_and_reported(role: str) -> None:
+    view = Snapshot([claim_template("other")])
+    (warning,) = violations("tier", claims("t", role=role), settings={"maxGpus": 8}, view=view)
+    assert warning.path == f"spec.mpiReplicaSpecs[{role}].template.spec.resourceClaims[0]"
+    assert warning.message == 'claim "c0" counts against no GPU bound: its template ("t") does not exist'
+    assert warning.advisory
     assert violations("tier", claims("t"), settings={"maxWorkers": 8}) == []

@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from webhook.parts.why.limits import MAX_CAUSE_CHARACTERS
 
@@ -51,14 +51,9 @@ class Cause(msgspec.Struct, frozen=True):
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
-        return {
-            "id": self.id,
-            "stage": self.stage.name.lower(),
-            "text": self.text,
-            "where": self.where,
-            "fix": self.fix,
-            "passes": self.passes,
-        }
+        fields = asdict(self) | {"stage": self.stage.name.lower()}
+        del fields["rules"]
+        return fields
 
 
 def merged(found: Iterable[tuple[str, Cause]]) -> Iterator[Cause]:

@@ -4,9 +4,10 @@ Kueue `pkg/cache/queue/cluster_queue.go` (`queueOrderingFunc`): higher priority 
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from webhook.parts.why import loose
-from webhook.parts.why.sight import Json, QueuePlace
+from webhook.parts.why.sight import Json, QueuePlace, created
 
 
 def waits(workload: Json) -> bool:
@@ -36,7 +37,5 @@ def told(pending: Json, name: str, queue: str) -> QueuePlace | None:
     return None
 
 
-def _order(workload: Json) -> tuple[int, float, str]:
-    created = loose.moment(workload, "metadata", "creationTimestamp")
-    priority = loose.number(workload, "spec", "priority") or 0
-    return -priority, created.timestamp() if created else 0.0, loose.name(workload)
+def _order(workload: Json) -> tuple[int, datetime, str]:
+    return -(loose.number(workload, "spec", "priority") or 0), created(workload), loose.name(workload)

@@ -25,7 +25,7 @@ from webhook.installation.doctor.unread import Unread, attempt
 from webhook.parts.why import loose, place
 from webhook.parts.why.causes.disruption import SCHEDULED
 from webhook.parts.why.causes.scheduling import claims_of
-from webhook.parts.why.causes.start import initializes, pod_is_worker
+from webhook.parts.why.causes.start import initializes, pod_is_worker, statuses
 from webhook.parts.why.limits import MAX_LOGS_READ, MAX_OBJECTS_READ
 from webhook.parts.why.sight import LAUNCHER, WORKER, Judged, QueuePlace, Sight, created, happened
 from webhook.policy.in_force import PolicySet
@@ -213,18 +213,12 @@ class SightReader:
             resubmitted.judge(stored, policies=policies, view=WithoutJobs(view), today=self.world.today) or Decision()
         )
         self.unjudged = frozenset(view.unknown if self.world.policies is not None else {*view.unknown, POLICIES})
-        denied = [(finding, True) for finding in decision.denied]
-        warned = [(finding, False) for finding in decision.warned]
         return [
             Judged(
-                finding.rule,
-                finding.violation.path,
-                finding.violation.message,
-                finding.violation.fix,
-                refuses,
-                finding.importance[0],
+                each.rule, each.violation.path, each.violation.message, each.violation.fix, refuses, each.importance[0]
             )
-            for finding, refuses in (*denied, *warned)
+            for refuses, findings in ((True, decision.denied), (False, decision.warned))
+            for each in findings
         ]
 
 
@@ -235,10 +229,7 @@ def _controller(found: Mapping[str, Any] | None) -> str:
 
 def _speaks(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The status of a container that ended badly, now or before it was restarted, or of an init container that runs."""
-    for status in (
-        *loose.items(pod, "status", "initContainerStatuses"),
-        *loose.items(pod, "status", "containerStatuses"),
-    ):
+    for status in statuses(pod):
         ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
         runs = loose.mapping(status, "state", "running")
         if loose.number(ended, "exitCode") or (runs and initializes(pod, status)):

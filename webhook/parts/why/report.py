@@ -16,7 +16,7 @@ from webhook.parts.why.cause import Cause, cut
 from webhook.parts.why.diagnosis import Diagnosis, diagnose
 from webhook.parts.why.limits import MAX_JOBS_READ_AT_ONCE, MAX_LINE_CHARACTERS
 from webhook.parts.why.reader import SightReader, workloads_of
-from webhook.parts.why.sight import Sight
+from webhook.parts.why.sight import Sight, happened
 from webhook.parts.why.state import State
 
 WORST_FIRST: Final = (State.STUCK, State.FAILED, State.STARTS, State.RUNS, State.SUCCEEDED)
@@ -60,7 +60,7 @@ class JobReport:
     def _warning(self, event: Mapping[str, Any]) -> str:
         about = f"{loose.text(event, 'involvedObject', 'kind')} {loose.text(event, 'involvedObject', 'name')}"
         said = cut(loose.text(event, "message"), MAX_LINE_CHARACTERS)
-        return f"{self.sight.when(event)} ago, {about}: {loose.text(event, 'reason')}: {said}"
+        return f"{self.sight.since(happened(event))} ago, {about}: {loose.text(event, 'reason')}: {said}"
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""

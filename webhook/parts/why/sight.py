@@ -18,6 +18,7 @@ Json = Mapping[str, Any]
 WORKER: Final = "worker"
 LAUNCHER: Final = "launcher"
 _MINUTE, _HOUR = 60, 3600
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 ROLE: Final = "training.kubeflow.org/job-role"
 
 
@@ -128,10 +129,6 @@ class Sight:
                 found.setdefault((loose.text(event, "involvedObject", "name"), loose.text(event, "reason")), event)
         return list(found.values())[:MAX_EVENTS_SHOWN]
 
-    def when(self, event: Json) -> str:
-        """The time since the last occurrence of an event."""
-        return span(datetime.fromtimestamp(happened(event), UTC), self.now)
-
     def since(self, moment: datetime) -> str:
         """The time since then, in words."""
         return span(moment, self.now)
@@ -146,19 +143,15 @@ class Sight:
         return sorted(found, key=lambda pod: (len(loose.name(pod)), loose.name(pod)))
 
 
-def created(value: Json) -> float:
-    """When it was created, in seconds since the epoch."""
-    found = loose.moment(value, "metadata", "creationTimestamp")
-    return found.timestamp() if found else 0.0
+def created(value: Json) -> datetime:
+    """When it was created; the epoch if that is unknown."""
+    return loose.moment(value, "metadata", "creationTimestamp") or _EPOCH
 
 
-def happened(event: Json) -> float:
-    """When it happened last, in seconds since the epoch."""
-    times = (
-        loose.moment(event, *path) for path in (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
-    )
-    found = next((each for each in times if each), None)
-    return found.timestamp() if found else created(event)
+def happened(event: Json) -> datetime:
+    """When it happened last."""
+    paths = (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
+    return next(filter(None, (loose.moment(event, *path) for path in paths)), created(event))
 
 
 def span(start: datetime, end: datetime) -> str:

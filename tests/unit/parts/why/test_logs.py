@@ -6,6 +6,11 @@ from tests.support.stuck.real_logs import ALL, LOGS, SCENARIOS
 from webhook.parts.why.causes import logs
 
 
+def test_each_message_has_a_name_of_its_own() -> None:
+    names = [each.id for each in logs.messages()]
+    assert len(names) == len({*names})
+
+
 def box(code: int, ended: str) -> str:
     """MPICH's report of a rank."""
     return (
@@ -215,7 +220,7 @@ TABLE = {
     "mpirun's own library": (
         "mpirun: error while loading shared libraries: libopen-rte.so.40: cannot open shared object file: No such file "
         "or directory\n",
-        "no-library",
+        "no-launcher-library",
         "mpirun in the launcher lacks the library libopen-rte.so.40",
     ),
     "git, which survives ssh, and a rank that is killed": (

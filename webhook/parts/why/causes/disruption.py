@@ -6,7 +6,7 @@ scheduler's says on which node the worker was, and that node is cordoned.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from webhook.parts.why import loose
@@ -51,21 +51,13 @@ _NODE: Final = _Loss(
     "its node was lost",
     "kubectl get nodes shows whether it is back. Create the job again, and let the program resume from a checkpoint.",
 )
-LOSSES: Final = {
-    "Preempted": _PREEMPTED,
-    "Preempting": _PREEMPTED,
-    "PreemptionByScheduler": _PREEMPTED,
-    "Evicted": _KUBELET,
-    "TerminationByKubelet": _KUBELET,
-    "EvictionByEvictionAPI": _API,
-    "ScaleDown": _API,
-    "DeletionByTaintManager": _NODE,
-    "TaintManagerEviction": _NODE,
-    "DeletionByPodGC": _NODE,
-    "NodeLost": _NODE,
-    "NodeNotReady": _NODE,
-    "Terminated": _NODE,
-}
+_REASONS: Final = (
+    (_PREEMPTED, "Preempted Preempting PreemptionByScheduler"),
+    (_KUBELET, "Evicted TerminationByKubelet"),
+    (_API, "EvictionByEvictionAPI ScaleDown"),
+    (_NODE, "DeletionByTaintManager TaintManagerEviction DeletionByPodGC NodeLost NodeNotReady Terminated"),
+)
+LOSSES: Final = {reason: loss for loss, reasons in _REASONS for reason in reasons.split()}
 """By the reason of a condition, a status or an event."""
 
 
@@ -105,8 +97,7 @@ def _lost(sight: Sight, pod: Json) -> Cause | None:
         if loose.holds(pod, "Ready") and uid and loose.text(event, "involvedObject", "uid") == uid:
             continue
         reason, said = loose.text(event, "reason"), loose.text(event, "message")
-        when = datetime.fromtimestamp(happened(event), UTC)
-        return _cause(LOSSES[reason], said, f"Event {reason} of Pod {name}", _stage(sight, when))
+        return _cause(LOSSES[reason], said, f"Event {reason} of Pod {name}", _stage(sight, happened(event)))
     return next(_on_cordoned_node(sight, name, uid), None)
 
 
@@ -116,9 +107,8 @@ def _on_cordoned_node(sight: Sight, name: str, uid: str) -> Iterator[Cause]:
         # Successfully assigned NAMESPACE/POD to NODE
         node = loose.text(event, "message").rpartition(" to ")[2]
         if loose.text(event, "involvedObject", "uid") not in {"", uid} and node in sight.cordoned:
-            when = datetime.fromtimestamp(happened(event), UTC)
             where = f"Event {SCHEDULED} of Pod {name}, Node {node}"
-            yield _cause(_drained(node), f"{node} is cordoned", where, _stage(sight, when))
+            yield _cause(_drained(node), f"{node} is cordoned", where, _stage(sight, happened(event)))
 
 
 def _drained(node: str) -> _Loss:

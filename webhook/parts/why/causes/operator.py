@@ -47,9 +47,8 @@ def causes(sight: Sight) -> Iterator[Cause]:
     if loose.text(event, "reason") == "ErrResourceExists" and _incomplete(sight):
         fix = "Delete the other object if it is not needed, or give the job another name."
         found = sight.finding(CHILDREN)  # it knows the kind, which the operator leaves out
-        text = (
-            f"a name that the operator needs is taken: {found.message if found else cut(loose.text(event, 'message'))}"
-        )
+        said = found.message if found else cut(loose.text(event, "message"))
+        text = f"a name that the operator needs is taken: {said}"
         yield Cause("name-taken", Stage.OPERATOR, text, "Event ErrResourceExists", fix, CHILDREN)
     elif not (conditions or sight.launcher or sight.pods or _heard(sight)):
         yield from _absent(sight)

@@ -43,9 +43,8 @@ def causes(sight: Sight) -> Iterator[Cause]:
 
 def _without_workload(sight: Sight) -> Cause:
     if not (sight.queue or sight.all_queued):
-        fix = f"Set {SPEC} to false: kubectl patch mpijob {sight.name} --type=merge -p " + (
-            '\'{"spec":{"runPolicy":{"suspend":false}}}\''
-        )
+        patch = '{"spec":{"runPolicy":{"suspend":false}}}'
+        fix = f"Set {SPEC} to false: kubectl patch mpijob {sight.name} --type=merge -p '{patch}'"
         return Cause("suspended", Stage.QUEUE, "it is suspended by its user, and by no queue", SPEC, fix)
     if not sight.queue:
         text = "it names no queue, and Kueue starts no job here that does not"
@@ -57,14 +56,8 @@ def _without_workload(sight: Sight) -> Cause:
         return Cause("no-priority-class", Stage.QUEUE, text, where, "Name a class that exists.", PRIORITY)
     found = sight.finding(LOCAL_QUEUE) or sight.finding(PRIORITY)
     if found is not None:
-        return Cause(
-            "not-queued",
-            Stage.QUEUE,
-            f"Kueue does not queue it: {found.message}",
-            where,
-            found.fix,
-            frozenset({found.rule}),
-        )
+        text = f"Kueue does not queue it: {found.message}"
+        return Cause("not-queued", Stage.QUEUE, text, where, found.fix, frozenset({found.rule}))
     text = f'it waits for the queue "{sight.queue}", but Kueue has made no Workload of it'
     fix = "Ask your administrator whether Kueue runs, manages this namespace and has MPIJobs among its frameworks."
     return Cause("no-workload", Stage.QUEUE, text, where, fix, LOCAL_QUEUE)
@@ -96,10 +89,9 @@ def _checks(workload: Json) -> Iterator[Cause]:
     for check in loose.items(workload, "status", "admissionChecks"):
         state = loose.text(check, "state")
         if state != "Ready":
-            message = cut(loose.text(check, "message"))
-            told = f": {message}" if message else ""
+            name, message = loose.text(check, "name"), cut(loose.text(check, "message"))
             text = (
-                f"it has its quota, but the admission check {loose.text(check, 'name')} is {state or 'Pending'}{told}"
+                f"it has its quota, but the admission check {name} is {state or 'Pending'}{message and ': '}{message}"
             )
             fix = "Ask your administrator about this check: nothing in the job makes it go on."
             yield _cause(workload, "admission-check", text, seen="admissionChecks", fix=fix, passes=state != "Rejected")

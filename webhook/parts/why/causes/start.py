@@ -39,12 +39,12 @@ def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
         return
     name = loose.name(pod)
     waits = False
-    for status in _statuses(pod):
+    for status in statuses(pod):
         if cause := _of_container(sight, pod, status) or _of_init_container(sight, pod, status):
             yield cause
             return
         waits = waits or bool(loose.mapping(status, "state", "waiting"))
-    if waits or not _statuses(pod):
+    if waits or not statuses(pod):
         for event in sight.said(name, *_OF_PODS):
             message = cut(loose.text(event, "message"))
             fix = "Create what is missing, or correct its name in the template."
@@ -53,7 +53,8 @@ def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
     yield from _not_ready(sight, pod)
 
 
-def _statuses(pod: Json) -> list[Json]:
+def statuses(pod: Json) -> list[Json]:
+    """The statuses of its containers, init containers first."""
     return [*loose.items(pod, "status", "initContainerStatuses"), *loose.items(pod, "status", "containerStatuses")]
 
 
