@@ -4,13 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
-# Each process has a control plane of its own, and a file's tests stay together.
-# One more than the usual two cores: tests also wait.
+# Each process has a separate control plane, and runs whole files of tests.
+# One process more than the usual two cores, because tests also wait.
 PROCESSES ?= 3
 PYTEST = $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
-# A run of many thousand tests on a machine of others: what fails there is tried once more, and named at the end.
+# In CI, where machines are shared, a failed test is tried once more and listed at the end.
 ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
-# Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
+# Without stored bytecode, each of the hundreds of processes in the tests would compile 460 modules.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help install demo test test-long lint types unit unfinished integration bench bench-compare compare burst lives slow-workers real-failures chaos playground page page-static docs site chart sessions why corpus schema examples manifests bundle audit release-check lock clean
@@ -28,7 +28,7 @@ $(VENV)/.installed: requirements/dev.txt requirements/go.txt pyproject.toml
 
 install: $(VENV)/.installed  ## Create .venv with everything for development.
 
-demo: install  ## Demonstrate the main task with an embedded default: needs neither Go nor a cluster.
+demo: install  ## Show the verdicts on example jobs. Needs neither Go nor a cluster.
 	@$(BIN)/mpijob-webhook demo
 
 test: lint types  ## Lint, types and the tests, against a real control plane: PROCESSES=3.
@@ -36,7 +36,7 @@ test: lint types  ## Lint, types and the tests, against a real control plane: PR
 	@$(PYTEST) $(ONCE_MORE)
 
 test-long: export CI := true
-test-long: test  ## The same with slow tests that rarely fail, as in CI.
+test-long: test  ## Like `make test`, with slow tests that rarely fail, as in CI.
 
 lint: install  ## ruff and the import contracts.
 	@$(BIN)/ruff check .
@@ -49,13 +49,13 @@ types: install  ## The strict type checker.
 unit: install  ## Only the tests that need no cluster.
 	@$(PYTEST) tests/unit
 
-# Each test fails with the missing text and its place.
+# Each of these tests fails with the missing text and its file.
 UNFINISHED := test_house.py test_mistakes.py::test_each_rule_has_a_mistake_that_its_message_fixes test_bad_jobs.py \
 	parts/trainer/test_pipeline.py::test_every_rule_applies_or_is_left_out_with_a_reason test_docs.py test_corpus.py \
 	installation/test_dashboard.py::test_gpus_are_saved_by_the_rules_whose_jobs_would_not_have_run \
 	admission/test_messages.py cli/test_demo.py injections/test_kueue_queue.py
 
-unfinished: install  ## What a new rule or injection still needs in other files.
+unfinished: install  ## List the missing parts of a new rule or injection in other files.
 	@$(BIN)/pytest -o addopts= -q -n0 --no-header --tb=line $(addprefix tests/unit/,$(UNFINISHED))
 
 integration: install  ## Only the tests against the real control plane.
@@ -65,14 +65,14 @@ integration: install  ## Only the tests against the real control plane.
 bench: install  ## Throughput, latency, memory and start, compared with servers in Go in the same run.
 	@$(BIN)/python -m tests.bench --output build/bench.md
 
-bench-compare: install  ## The servers compared with those of another revision in the same run: make bench-compare BASE=main~1.
+bench-compare: install  ## Benchmark this revision and a different one in the same run: make bench-compare BASE=main~1.
 	@$(BIN)/python -m tests.bench --only servers --without pod-security opa caches --base $(or $(BASE),HEAD)
 
-compare: install  ## Compare all replies with those of another revision: make compare BASE=main~1.
+compare: install  ## Compare all replies with those of a different revision: make compare BASE=main~1.
 	@$(BIN)/python -m tests.bench.replies $(or $(BASE),HEAD)
 
 burst: export CI := true
-burst: install  ## Create a thousand jobs at once: each gets its own key, and the quota is met.
+burst: install  ## Create a thousand jobs at once: each gets a different SSH key, and quotas are not exceeded.
 	@MPIJOB_SSH_JOBS=1000 MPIJOB_QUOTA_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py tests/integration/test_quota.py
 
 slow-workers: install  ## Run 50 jobs whose workers take 5 to 60 seconds to start, with and without the launcher's wait.
@@ -83,7 +83,7 @@ real-failures: install  ## Test `why` on the output of real MPI programs that fa
 
 lives: export CI := true
 lives: install  ## Run 500 jobs with two replicas, one of them killed: Events, metrics, NetworkPolicies.
-	@MPIJOB_LIVES=72 $(BIN)/pytest tests/integration/test_job_lives.py tests/integration/test_network_policies.py -k "metrics or every_look"
+	@MPIJOB_LIVES=72 $(BIN)/pytest tests/integration/test_job_lives.py tests/integration/test_network_policies.py -k "metrics or replica_is_killed"
 
 chaos: install  ## Random faults, some at once: make chaos MINUTES=30 SEED=7.
 	@$(BIN)/python -m tests.controlplane.build

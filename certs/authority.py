@@ -1,4 +1,4 @@
-"""A small certificate authority in memory: ECDSA P-256 throughout, accepted by Go's x509 and by strict OpenSSL.
+"""A small certificate authority in memory. All keys are ECDSA P-256; Go's x509 and strict OpenSSL accept them.
 
 Extensions follow RFC 5280 section 4.2. Go and OpenSSL's strict mode require the key identifiers, the key usage and
 subject alternative names, and ignore the common name.
@@ -17,13 +17,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from certs.limits import MAX_COMMON_NAME_CHARACTERS
 from certs.pem import NO_EXTENSION, CertificateError, fingerprint, load_pair
 
-# A verifier with a slow clock must not find the certificate "not yet valid".
+# For a verifier with a slow clock, the certificate must not be "not yet valid".
 CLOCK_SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate and its private key, both in PEM; `not_after` is when it expires (UTC)."""
+    """A certificate and its private key, both in PEM. It expires at `not_after` (UTC)."""
 
     certificate_pem: bytes
     key_pem: bytes = field(repr=False)
@@ -70,12 +70,12 @@ class Authority:
 
     @property
     def certificate_pem(self) -> bytes:
-        """The CA's certificate: what clients trust, and a webhook configuration's caBundle."""
+        """The CA's certificate, which clients trust and a webhook configuration has as its caBundle."""
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     @property
     def key_pem(self) -> bytes:
-        """The CA's private key. Anyone who has it can pose as this webhook."""
+        """The CA's private key. Anyone with this key can pretend to be the webhook."""
         return _key_pem(self.key)
 
     @property
@@ -85,7 +85,7 @@ class Authority:
 
     @property
     def not_after(self) -> datetime:
-        """When the CA expires (UTC)."""
+        """The expiry of the CA (UTC)."""
         return self.certificate.not_valid_after_utc
 
     def usable(self, now: datetime) -> bool:
@@ -102,8 +102,8 @@ class Authority:
     ) -> KeyPair:
         """A serving certificate for `hosts` (DNS names and IP addresses, at least one) with a new key.
 
-        Valid from `now` - `backdate` to `now` + `lifetime`, but never longer than the CA: no client accepts a leaf
-        without a valid issuer.
+        The certificate is valid from `now` - `backdate` to `now` + `lifetime`, but not longer than the CA: clients
+        reject a leaf without a valid issuer.
         """
         if not hosts:
             raise ValueError("a serving certificate needs at least one host")

@@ -1,8 +1,8 @@
 """A serving certificate from files that cert-manager, OpenShift's service-ca or an administrator renews.
 
-Changes are detected by content, not by time stamps or file events: a mounted Secret changes by the exchange of a
-symbolic link, which inotify on the files does not report. A read during the exchange sees a key that does not match.
-The next poll reads the right key, so a problem is reported only after two polls in a row.
+Changes are detected by content, not by time stamps or file events: the kubelet changes a mounted Secret by replacing a
+symbolic link, which inotify on the files does not report. A read during the replacement can get a key that does not
+match the certificate. The next poll gets the right key, so a problem is reported only after two polls in a row.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ class Content:
 
 
 class FileCertificate:
-    """Serves the certificate and key in two files, and their successors. An unusable pair never replaces a usable
-    one.
+    """Serves the certificate and key in two files, also after the files change. An invalid pair never replaces a valid
+    pair.
     """
 
     serving: ServingCertificate
     problem: str | None = None
-    """Why the files, or the served certificate, are unusable; None if they are fine."""
+    """The fault of the files or of the served certificate; None if both are valid."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class FileCertificate:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         listener: Listener = ignore,
     ) -> None:
-        """Load the files; CertificateError if they cannot be served.
+        """Load the files; CertificateError if they are invalid.
 
         The certificate must be valid for each of `hosts`, and chain to `ca` if that file exists and is not empty.
         """
@@ -92,7 +92,7 @@ class FileCertificate:
         self._tell(Notice("CertificateReloaded", f"{message}{self.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
     def _note(self, problem: str | None) -> None:
-        """Report a problem when it is seen the second time, and when it ends."""
+        """Report a problem when it occurs a second time, and when it ends."""
         if problem is None and self.problem is not None:
             self._tell(Notice("CertificatesRecovered", f"{self._certificate} and {self._key} are valid again"))
             self.problem = None
@@ -115,7 +115,7 @@ class FileCertificate:
         return Content(chain_pem, key_pem, ca_pem)
 
     def _check(self, content: Content) -> None:
-        """CertificateError for a pair that clients would reject for its names or its issuer."""
+        """CertificateError if clients would reject the certificate because of its names or its issuer."""
         chain, _ = load_pair(content.chain_pem, content.key_pem)
         for host in self._hosts:
             if not covers(chain[0], host):

@@ -1,4 +1,4 @@
-"""Changes of certificates, reported to the program that uses them, for Events, logs and metrics."""
+"""Reports about changes of certificates. The program that uses `certs` turns them into Events, logs and metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ class Notice:
     """A change, reported once."""
 
     reason: str
-    """In the form of an Event's reason in Kubernetes, such as `CAPromoted`."""
+    """The reason, in the form of a Kubernetes Event's reason, such as `CAPromoted`."""
     message: str
     """One line for a human."""
     warning: bool = False

@@ -1,4 +1,4 @@
-"""Certificates and keys in PEM, and which certificate chains to which."""
+"""Reads and checks certificates, certificate chains and keys in PEM."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -14,15 +14,15 @@ NO_EXTENSION = (x509.ExtensionNotFound, x509.DuplicateExtension, x509.Unsupporte
 
 
 class CertificateError(ValueError):
-    """A certificate or key that cannot be used; the message says why."""
+    """A certificate or key that cannot be used; the message is the reason."""
 
 
 def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
-    """All certificates in `pem`, at least one; CertificateError if there is none or one is damaged."""
+    """All certificates in `pem`; CertificateError if there is no certificate, or one is damaged."""
     try:
         certificates = tuple(x509.load_pem_x509_certificates(pem))
         for certificate in certificates:
-            # The library parses each part of a certificate on first access.
+            # The library parses the parts of a certificate on first access.
             _ = (
                 certificate.subject,
                 certificate.issuer,
@@ -49,7 +49,7 @@ def load_pair(chain_pem: bytes, key_pem: bytes) -> tuple[tuple[x509.Certificate,
     chain, key = load_certificates(chain_pem), load_private_key(key_pem)
     try:
         belongs = key.public_key() == chain[0].public_key()
-    except (ValueError, UnsupportedAlgorithm):  # the certificate's own key is parsed only here
+    except (ValueError, UnsupportedAlgorithm):  # the library parses the certificate's key only here
         raise CertificateError("the certificate is not PEM, or damaged") from None
     if not belongs:
         raise CertificateError("the private key does not belong to the certificate")
@@ -68,7 +68,7 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 @lru_cache(maxsize=64)
 def fingerprints(pem: bytes) -> frozenset[str]:
-    """The fingerprints of a caBundle. Empty if it is empty or damaged: then clients trust nothing."""
+    """The fingerprints of a caBundle; empty if it is empty or damaged, because clients then trust nothing."""
     return frozenset(map(fingerprint, readable_certificates(pem)))
 
 
@@ -102,7 +102,7 @@ def covers(certificate: x509.Certificate, host: str) -> bool:
 
 
 def chains_to(chain: Sequence[x509.Certificate], roots: Sequence[x509.Certificate]) -> bool:
-    """Whether signatures connect the first of `chain` to one of `roots`. Ignores validity and extensions."""
+    """Whether signatures connect the first certificate of `chain` to a root. Validity and extensions are ignored."""
     link, rest = chain[0], list(chain[1:])
     while True:
         if link in roots or any(_issued(link, root) for root in roots):

@@ -1,13 +1,13 @@
-"""The rotation of a CA without a failed call: decides the next step from the Secret, the caBundles and the time alone.
+"""The rotation of a CA without failed calls. The next step depends only on the Secret, the caBundles and the time.
 
-Every CA starts as the successor. It is added to every caBundle next to the current CAs. It signs only when it has been
-read back from all of them and a grace time has passed. The CA that it replaces stays trusted until the last leaf that
-it may have signed has expired. Each step is one write, decided from what was just read, so any replica can take any
-step at any time; a late one gets a Conflict.
+Every CA starts as the successor. It is added to every caBundle next to the current CA. It signs only after it has been
+read back from all caBundles and a grace time has passed. The replaced CA stays trusted until its last leaf has expired.
+Each step is one write that depends only on the objects just read, so any replica can take any step at any time. A
+replica that is late gets a Conflict.
 
-Read the caBundles before the Secret: then the Secret is at least as new, and a CA that another replica has published is
-never mistaken for a foreign one. The alternative is a CA that signs at once, as in cert-controller and cert-manager's
-dynamic authority; it has caused outages (gatekeeper#1045, kueue#622, cert-manager#6624).
+The caBundles must be read before the Secret: then the Secret is at least as new, and another replica's new CA in a
+caBundle is not mistaken for a foreign CA. In cert-controller and cert-manager's dynamic authority a new CA signs at
+once, which has caused outages (gatekeeper#1045, kueue#622, cert-manager#6624).
 """
 
 from collections.abc import Sequence
@@ -29,18 +29,18 @@ LONGEST_LEAF = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotationSettings:
-    """Must be the same in every replica; ValueError for times that do not fit together."""
+    """The settings must be the same in every replica. ValueError if the times contradict each other."""
 
     name: str
-    """Common name of the CAs. It also identifies the service's certificates in caBundles after the Secret was lost."""
+    """The common name of the CAs. It also identifies the service's CAs in caBundles if the Secret is lost."""
     ca_lifetime: timedelta = timedelta(days=365)
-    """A CA is replaced when a third of its lifetime is left."""
+    """The lifetime of a CA. A CA is replaced when a third of its lifetime is left."""
     leaf_lifetime: timedelta = timedelta(days=14)
-    """A serving certificate is replaced when about a third of its life is left."""
+    """The lifetime of a serving certificate. It is replaced when about a third of its lifetime is left."""
     grace: timedelta = timedelta(minutes=2)
-    """From the moment that every caBundle has a new CA to its first signature: API servers notice it late."""
+    """Time between the publication of a new CA in all caBundles and its first signature: API servers notice it late."""
     backdate: timedelta = timedelta(hours=1)
-    """The largest expected delay of a client's clock."""
+    """The largest expected error of a slow client's clock."""
     interval: timedelta = timedelta(minutes=1)
     """Time between two reads of the Secret, the caBundles and the clock."""
 
@@ -57,7 +57,7 @@ class RotationSettings:
             raise ValueError("ca_lifetime must be at least three times leaf_lifetime and grace together")
 
 
-# A replica signs a leaf some moments after it has read which CA signs, and clocks differ.
+# A replica signs a leaf some moments after it has read the Secret, and clocks differ.
 LATE_LEAF = 2 * CLOCK_SKEW
 
 
@@ -67,13 +67,13 @@ class Phase(StrEnum):
     MISSING = "missing"
     """The Secret does not exist."""
     PUBLISHING = "publishing"
-    """A successor, or the first CA, is being added to the caBundles."""
+    """The successor (or the first CA) is being added to the caBundles."""
     WAITING = "waiting"
-    """The successor is in every caBundle; API servers get time to notice."""
+    """The successor is in every caBundle. API servers get time to notice it."""
     RETIRING = "retiring"
-    """A new CA signs; the old one is still trusted."""
+    """A new CA signs, and the old CA is still trusted."""
     STEADY = "steady"
-    """One CA, which signs."""
+    """There is only one CA, which signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ Step = MakeSuccessor | Save | Publish
 
 
 def phase_of(state: State) -> Phase:
-    """The phase as the Secret shows it."""
+    """The phase according to the Secret."""
     if state.successor:
         return Phase.WAITING if state.published_at else Phase.PUBLISHING
     if not state.current:
@@ -118,7 +118,7 @@ def lacking(bundles: Sequence[Bundle], fingerprint: str) -> tuple[Bundle, ...]:
 
 
 def signer(state: State, bundles: Sequence[Bundle], now: datetime) -> Authority | None:
-    """The CA whose leaves every caBundle trusts now: the current one, or if there is none the successor."""
+    """The CA whose leaves every caBundle trusts now: the current CA, or without a current CA the successor."""
     for authority in (state.current, state.successor):
         if authority and authority.usable(now) and not lacking(bundles, authority.fingerprint):
             return authority
@@ -126,14 +126,14 @@ def signer(state: State, bundles: Sequence[Bundle], now: datetime) -> Authority 
 
 
 def plan(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step | None:
-    """The next step; None until time passes or something changes."""
+    """The next step; None if nothing is to be done now."""
     if step := _repair(state, bundles, now, settings) or _publication(state, bundles):
         return step
     return _promotion(state, now, settings) if state.successor else _retirement(state, now, settings)
 
 
 def _repair(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step | None:
-    """A new CA if one is due, and a Secret that matches the caBundles."""
+    """The step to create a due successor or to repair the Secret."""
     if survivors := _survivors(state, bundles, settings.name):
         state = state.with_old(survivors, now)
     if reason := _successor_is_due(state, now, settings):
@@ -148,7 +148,7 @@ def _repair(state: State, bundles: Sequence[Bundle], now: datetime, settings: Ro
 
 
 def _publication(state: State, bundles: Sequence[Bundle]) -> Step | None:
-    """Make the caBundles equal to the Secret: nothing missing, nothing else. The service owns them."""
+    """Make the caBundles equal to the Secret. The service owns their whole content."""
     if state.successor and state.published_at and lacking(bundles, state.successor.fingerprint):
         return Save(replace(state, published_at=None))
     expected = frozenset(map(fingerprint, state.bundle))
@@ -157,7 +157,7 @@ def _publication(state: State, bundles: Sequence[Bundle]) -> Step | None:
 
 
 def _successor_is_due(state: State, now: datetime, settings: RotationSettings) -> str:
-    """Why a successor must be made; empty if none is due."""
+    """The reason to create a successor; empty if none is due."""
     if state.successor:
         return "" if state.successor.usable(now) else f"the next CA is {_fault(state.successor, now)}"
     if not state.current:
@@ -171,10 +171,10 @@ def _successor_is_due(state: State, now: datetime, settings: RotationSettings) -
 
 
 def _promotion(state: State, now: datetime, settings: RotationSettings) -> Step | None:
-    """Let the successor sign if it has been in every caBundle long enough."""
+    """The step that lets the successor sign, after it has been in every caBundle long enough."""
     serving = state.old or (state.current and state.current.usable(now))
     if serving:
-        # A time in the future was written by a clock that has been set back since.
+        # A time in the future is from a clock that has been set back since.
         if state.published_at is None or state.published_at > now + CLOCK_SKEW:
             message = f"every caBundle has the new CA; it signs in {settings.grace.total_seconds():.0f} s"
             return Save(replace(state, published_at=now), Notice("CAPublished", message))
@@ -184,7 +184,7 @@ def _promotion(state: State, now: datetime, settings: RotationSettings) -> Step 
 
 
 def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step | None:
-    """Remove old CAs once all their leaves must have expired."""
+    """The step that removes old CAs after all their leaves have expired."""
     if not state.old:
         return None
     if state.retired_at is None or state.retired_at > now + CLOCK_SKEW:
@@ -197,10 +197,10 @@ def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step
 
 
 def _survivors(state: State, bundles: Sequence[Bundle], name: str) -> list[x509.Certificate]:
-    """The service's CAs in caBundles that the Secret has lost: replicas may still serve their leaves.
+    """The service's CAs that are in caBundles but no longer in the Secret. Replicas may still serve their leaves.
 
-    CAs just retired look the same. So this applies only if the Secret is damaged, or if none of its CAs was ever
-    published: it was emptied, recreated, or restored from an old backup.
+    CAs that were just retired look the same. So this applies only if the Secret is damaged, or if none of its CAs was
+    ever published: then the Secret was emptied, recreated, or restored from an old backup.
     """
     trusted = {fingerprint(certificate) for certificate in state.bundle}
     live: dict[str, x509.Certificate] = {}

@@ -1,6 +1,6 @@
-"""Self-managed certificates: the CA in one Secret, a leaf in memory, and caBundles that follow.
+"""Self-managed certificates: the CA is in a Secret, the leaf in memory, and the caBundles are kept equal to the CA.
 
-Each caBundle is judged alone: if one cannot be written, its calls fail, and the others must not be affected.
+If a caBundle cannot be written, calls with this caBundle fail, but calls with other caBundles must not.
 
 Any number of replicas do this in parallel, without a leader (see `rotation`).
 """
@@ -24,13 +24,13 @@ from certs.serving import ServingCertificate
 from certs.state import State, load
 from certs.store import Bundle, Conflict, Secret, Store, StoreError
 
-# The part of a leaf's life in which it is renewed, at random: replicas that started together renew at different times.
+# The leaf is renewed at a random time in this part of its life, so that replicas renew at different times.
 RENEWAL = (0.57, 0.67)
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A certificate and its key, and when to replace it."""
+    """A certificate, its key, and the time to replace it."""
 
     certificate: x509.Certificate
     key_pem: bytes = field(repr=False)
@@ -41,11 +41,11 @@ class Leaf:
 
     @property
     def not_after(self) -> datetime:
-        """When it expires (UTC)."""
+        """The expiry (UTC)."""
         return self.certificate.not_valid_after_utc
 
     def valid(self, now: datetime) -> bool:
-        """Whether a client whose clock shows `now` accepts its times."""
+        """Whether the certificate is valid for a client whose clock shows `now`."""
         return self.certificate.not_valid_before_utc <= now < self.not_after
 
 
@@ -63,12 +63,12 @@ def issue(
 
 
 def new_signer(leaf: Leaf | None, state: State, bundles: Sequence[Bundle], now: datetime) -> Authority | None:
-    """The CA to sign a new leaf now; None to keep `leaf`, because it is good or no other would be better."""
+    """The CA that signs a new leaf now; None to keep `leaf`, because it is valid or a new leaf would not be better."""
     authority = signer(state, bundles, now)
     if authority is None or leaf is None or not leaf.valid(now) or lacking(bundles, leaf.issuer):
         return authority
     if leaf.issuer != authority.fingerprint:
-        # The successor signs only if no caBundle trusts anything else; otherwise not before its promotion.
+        # The successor signs before its promotion only if no caBundle trusts any other CA.
         return authority if authority is state.current else None
     # A leaf cannot outlive its CA, so near the CA's end a new leaf would not last longer.
     return authority if now >= leaf.renew_at and authority.not_after > leaf.not_after else None
@@ -81,20 +81,20 @@ class SelfManaged:
     """Maintains this replica's leaf, the CA Secret and the caBundles while `run` runs."""
 
     certificate: ServingCertificate | None = None
-    """What to serve. None until every caBundle trusts it, except those that cannot be written."""
+    """The leaf to serve; None until all caBundles that can be written trust it."""
     leaf: Leaf | None = None
     phase: Phase | None = None
-    """None until the Secret is read."""
+    """The phase; None until the Secret is read."""
     foreign_ca: str | None = None
-    """The common name of the CA in the Secret, if another program made it."""
+    """The common name of the CA in the Secret if another program made the CA."""
     ca_not_after: datetime | None = None
-    """When the CA that signs (on a first start: will sign) expires."""
+    """The expiry of the CA that signs, or at the first start will sign."""
     untrusting: tuple[str, ...] = ()
     """The names of the objects with a caBundle that does not trust the leaf."""
     last_error: str | None = None
-    """Why the last pass failed; None if it succeeded."""
+    """The error of the last pass; None if it succeeded."""
     clock_offset: timedelta = timedelta(0)
-    """How far the API server's clock is ahead of this machine's."""
+    """The API server's clock minus this machine's clock."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class SelfManaged:
         after_pass: Callable[[], None] = lambda: None,
         random: Random | None = None,
     ) -> None:
-        """Leaves are for `hosts`; `listener` gets notices of what this replica does; no callback may raise."""
+        """Leaves are for `hosts`. `listener` gets notices about this replica's changes. Callbacks must not raise."""
         self._store = store
         self._hosts = tuple(hosts)
         self._settings = settings
@@ -118,77 +118,77 @@ class SelfManaged:
         self._serving = asyncio.Event()
         self._state = State()  # as last read
         self._bundles: Sequence[Bundle] = ()  # as last read
-        # The CA that each caBundle was last seen to trust.
-        self._held: dict[str, str] = {}
+        # The CA that each caBundle trusted when it was last read.
+        self._trusted_ca: dict[str, str] = {}
         self._some_trust = True
 
     @property
     def now(self) -> datetime:
-        """The time by the API server's clock as far as possible: the API server verifies the leaf."""
+        """The time by the API server's clock if known, because the API server verifies the leaf."""
         return self._clock() + self.clock_offset
 
     @property
     def trusted(self) -> bool:
-        """Whether any caBundle, as last read, trusts the served leaf, and it has not expired.
+        """Whether the served leaf is valid and at least one caBundle, when last read, trusted it.
 
-        A call with another caBundle fails whether this replica serves or not.
+        Calls with the other caBundles fail even if this replica becomes unready.
         """
         return self.leaf is not None and self._some_trust and self.leaf.valid(self.now)
 
     @property
     def leaf_not_after(self) -> datetime | None:
-        """When the served leaf expires."""
+        """The expiry of the served leaf."""
         return self.leaf.not_after if self.leaf else None
 
     async def first_certificate(self) -> ServingCertificate:
-        """Wait for a trusted leaf. The same object serves all later ones."""
+        """Wait for a trusted leaf. The returned object also serves all later leaves."""
         await self._serving.wait()
         assert self.certificate  # noqa: S101 (set before the event)
         return self.certificate
 
     async def run(self) -> NoReturn:
-        """Run passes until cancelled: each interval, and more often after a failure."""
+        """Run passes until cancelled: one in each interval, and more often after a failure."""
         failures = 0
         while True:
             await self.reconcile()
             failures = failures + 1 if self.last_error else 0
-            # A suspended machine stops this clock but not the certificates', so the pause never exceeds the interval.
+            # The clock of a suspended machine stops, but certificates expire. So the pause never exceeds the interval.
             pause = self._settings.interval.total_seconds() * self._random.uniform(0.9, 1)
             if failures:
                 pause = min(pause, 2 ** min(failures, 10) * self._random.uniform(0.5, 1))
             await asyncio.sleep(pause)
 
     async def reconcile(self) -> None:
-        """One pass: every step that is possible now. A failure is in `last_error`, and the next pass retries."""
+        """Run one pass: every step that is possible now. A failure is in `last_error`; the next pass tries again."""
         try:
             await self._steps()
-        except Exception as error:  # noqa: BLE001 - whatever somebody wrote into a caBundle, the next pass must come
+        except Exception as error:  # noqa: BLE001 - any content of a caBundle must not prevent the next pass
             reason = str(error) if isinstance(error, StoreError | CertificateError) else type(error).__name__
             if reason != self.last_error:
                 self.last_error = reason
                 self._tell(Notice("CertificateProblem", self.last_error, warning=True))
-            self._go_on()
+            self._renew_after_failure()
         else:
             if self.last_error:
                 self._tell(Notice("CertificatesRecovered", "certificates are being renewed again"))
             self.last_error = None
         self._after_pass()
 
-    def _go_on(self) -> None:
-        """Keep issuing leaves of the CA that the caBundles trusted, despite any failure.
+    def _renew_after_failure(self) -> None:
+        """Issue leaves from the CA that the caBundles trusted, even after a failure.
 
-        A deleted Secret or an unreadable API server must not block reviews. A caBundle that cannot be fixed must not
-        affect the callers that trust the leaf.
+        A deleted Secret or an unavailable API server must not block reviews. A caBundle that cannot be written must not
+        affect clients that trust the leaf.
         """
         bundles = self._bundles
         if self.leaf and signer(self._state, bundles, self.now) is None:
             others = lacking(bundles, self.leaf.issuer)
             bundles = [bundle for bundle in bundles if bundle not in others] or bundles
-        self._look_after_leaf(self._state, bundles, self.now)
-        self._notice_trust(self._bundles)
+        self._renew_leaf(self._state, bundles, self.now)
+        self._record_trust(self._bundles)
 
     async def _steps(self) -> None:
-        failed: dict[str, str] = {}  # why a caBundle could not be written
+        failed: dict[str, str] = {}  # the errors of caBundles that could not be written
         for _ in range(MAX_ROTATION_STEPS):
             # The clock is read before the Secret, so a leaf never outlives the CA that signed it.
             ours = self._clock()
@@ -200,17 +200,17 @@ class SelfManaged:
                 raise StoreError("; ".join([NO_SECRET, *_reasons(failed)]))
             now = self._time(secret, ours)
             state = self._state = load(secret.data)
-            self._look_after_leaf(state, bundles, now)
-            self._notice_trust(bundles)
-            self._notice_state(state)
+            self._renew_leaf(state, bundles, now)
+            self._record_trust(bundles)
+            self._record_state(state)
             try:
                 step = plan(state, bundles, now, self._settings)
                 if isinstance(step, Publish) and failed.keys() >= {bundle.name for bundle in step.bundles}:
-                    # The rotation waits for these, unless that would mean serving a leaf that no client trusts.
+                    # The rotation waits for these caBundles, unless the leaf would then be trusted by no client.
                     rest = [bundle for bundle in bundles if bundle.name not in failed]
                     waits = signer(state, bundles, now) is not None or not rest
                     step = None if waits else self._without(rest, state, now)
-                    self._notice_trust(bundles)
+                    self._record_trust(bundles)
                 if isinstance(step, Publish):
                     todo = tuple(bundle for bundle in step.bundles if bundle.name not in failed)
                     failed |= await self._publish(replace(step, bundles=todo), state)
@@ -223,9 +223,9 @@ class SelfManaged:
         raise StoreError(f"other replicas or users kept changing the objects for {MAX_ROTATION_STEPS} steps")
 
     async def _restore(self, bundles: Sequence[Bundle]) -> dict[str, str]:
-        """Without the Secret: publish the CAs that it held if a caBundle lacks the CA of the leaf.
+        """If the Secret is missing, publish its last known CAs to caBundles that lack the CA of the leaf.
 
-        Returns why some could not be written.
+        Returns the errors of caBundles that could not be written.
         """
         failed: dict[str, str] = {}
         if self.leaf and (outdated := lacking(bundles, self.leaf.issuer)):
@@ -235,12 +235,12 @@ class SelfManaged:
         return failed
 
     def _without(self, rest: Sequence[Bundle], state: State, now: datetime) -> Step | None:
-        """The next step if only these caBundles existed."""
-        self._look_after_leaf(state, rest, now)
+        """The next step if the other caBundles did not exist."""
+        self._renew_leaf(state, rest, now)
         return plan(state, rest, now, self._settings)
 
     async def _take(self, step: MakeSuccessor | Save | None, state: State, secret: Secret, now: datetime) -> bool:
-        """Take the step; True if it was the last one. A step is done only when its result has been read back."""
+        """Take the step; True if it was the last step. A step is complete only after its result has been read back."""
         if step is None:
             return True
         after, notice = step.state, step.notice
@@ -254,7 +254,7 @@ class SelfManaged:
         return False
 
     async def _publish(self, step: Publish, state: State) -> dict[str, str]:
-        """Write each caBundle, even after a failure; returns why some could not be written."""
+        """Write each caBundle, even after a failure; returns the errors of caBundles that could not be written."""
         failed: dict[str, str] = {}
         conflict = None
         signs = state.current.fingerprint if state.current else ""
@@ -266,14 +266,14 @@ class SelfManaged:
             except StoreError as error:
                 failed[bundle.name] = str(error)
             else:
-                if self._held.get(bundle.name) == signs and lacking([bundle], signs):
-                    message = f"something took our CA out of the caBundle of {bundle.name}: put back"
+                if self._trusted_ca.get(bundle.name) == signs and lacking([bundle], signs):
+                    message = f"the CA was removed from the caBundle of {bundle.name}: restored"
                     self._tell(Notice("CABundleRestored", message, warning=True))
         if conflict and not failed:
             raise conflict
         return failed
 
-    def _look_after_leaf(self, state: State, bundles: Sequence[Bundle], now: datetime) -> None:
+    def _renew_leaf(self, state: State, bundles: Sequence[Bundle], now: datetime) -> None:
         authority = new_signer(self.leaf, state, bundles, now)
         if authority is None:
             return
@@ -286,15 +286,15 @@ class SelfManaged:
         self._serving.set()
         self._tell(Notice("LeafIssued", f"serving a new certificate, valid until {leaf.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
-    def _notice_trust(self, bundles: Sequence[Bundle]) -> None:
-        """Record which caBundles trust the leaf."""
+    def _record_trust(self, bundles: Sequence[Bundle]) -> None:
+        """Record the caBundles that trust the leaf."""
         self.untrusting = tuple(bundle.name for bundle in lacking(bundles, self.leaf.issuer)) if self.leaf else ()
         self._some_trust = len(self.untrusting) < len(bundles) or not bundles
         if self.leaf:
             trusting = (bundle.name for bundle in bundles if bundle.name not in self.untrusting)
-            self._held |= dict.fromkeys(trusting, self.leaf.issuer)
+            self._trusted_ca |= dict.fromkeys(trusting, self.leaf.issuer)
 
-    def _notice_state(self, state: State) -> None:
+    def _record_state(self, state: State) -> None:
         self.phase = phase_of(state)
         self.foreign_ca = None
         if signs := state.current or state.successor:
@@ -303,7 +303,7 @@ class SelfManaged:
             self.foreign_ca = name if name != self._settings.name else None
 
     def _time(self, secret: Secret, ours: datetime) -> datetime:
-        """The API server's time, else this machine's: one replica with a wrong clock must not touch the CA."""
+        """The API server's time, else this machine's: a replica with a wrong clock must not change the CA."""
         now = secret.server_time or ours
         differed = abs(self.clock_offset) > CLOCK_SKEW
         self.clock_offset = now - ours

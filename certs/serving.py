@@ -1,9 +1,9 @@
 """The certificate of a TLS listener, and its replacement while the listener runs.
 
 Loading a new pair into a live SSLContext is not safe: a key that does not match breaks every later handshake, and a
-pair of another key type is silently ignored. So each pair gets its own context, is checked there, and only then takes
-over: the listener's context passes every handshake on to the current one (`sni_callback`, which OpenSSL also calls for
-clients that send no server name).
+pair with a different key type is silently ignored. So each pair gets its own context and is checked there first. The
+listener's context passes every handshake to the current context by `sni_callback`, which OpenSSL also calls for clients
+that send no server name.
 """
 
 import os
@@ -21,7 +21,7 @@ __all__ = ["CertificateError", "ServingCertificate", "read_pair"]
 
 
 class ServingCertificate:
-    """A listener's certificate: give `context` to the server once; `swap` replaces the pair for later handshakes."""
+    """A listener's certificate. The server gets `context` once; `swap` replaces the pair for later handshakes."""
 
     context: ssl.SSLContext
     not_after: datetime
@@ -37,18 +37,16 @@ class ServingCertificate:
         self.context.sni_callback = self._select
 
     def require_clients(self, ca_pem: bytes) -> None:
-        """Require client certificates of these CAs (PEM) from now on; after a CertificateError the previous CAs
-        stay.
-        """
+        """Require client certificates from these CAs (PEM); after a CertificateError the previous CAs stay."""
         ca = ca_pem.decode("ascii", "replace")
         context = _context(*self._pair)  # a context cannot forget a CA
         _require(context, ca)
-        # The listener's own context decides whether to request a certificate, and the current one which CAs to trust.
+        # The listener's context decides whether to request a certificate, the current context which CAs to trust.
         _require(self.context, ca)
         self._current, self._client_ca = context, ca
 
     def swap(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
-        """Serve this pair from the next handshake on; after a CertificateError the old one stays."""
+        """Serve this pair from the next handshake on; after a CertificateError the old pair stays."""
         not_after = _check(chain_pem, key_pem, now)
         context = _context(chain_pem, key_pem)
         if self._client_ca:
@@ -61,7 +59,7 @@ class ServingCertificate:
 
 
 def read_pair(certificate: Path, key: Path) -> tuple[bytes, bytes]:
-    """The bytes of both files; CertificateError if one cannot be read."""
+    """The bytes of both files; CertificateError if a file cannot be read."""
     try:
         return certificate.read_bytes(), key.read_bytes()
     except OSError as error:
@@ -92,7 +90,7 @@ def _context(chain_pem: bytes, key_pem: bytes) -> ssl.SSLContext:
 
 
 def _check(chain_pem: bytes, key_pem: bytes, now: datetime | None) -> datetime:
-    """When the leaf expires; CertificateError for a pair that no client would accept."""
+    """The expiry of the leaf; CertificateError if no client would accept the pair."""
     now = now or datetime.now(UTC)
     (leaf, *_), _key = load_pair(chain_pem, key_pem)
     if leaf.not_valid_after_utc <= now:
@@ -104,7 +102,7 @@ def _check(chain_pem: bytes, key_pem: bytes, now: datetime | None) -> datetime:
 
 @contextmanager
 def _private_file(content: bytes) -> Iterator[str]:
-    """A path to `content` while the block runs: in memory on Linux, else a file that only this user can read.
+    """A path to `content` for the duration of the block: in memory on Linux, else a file that only this user can read.
 
     `ssl` loads keys only from files.
     """

@@ -3,12 +3,12 @@
 | key | content |
 |---|---|
 | `ca.crt`, `ca.key` | the CA that signs |
-| `next-ca.crt`, `next-ca.key` | the CA that will sign, while it is being made known |
-| `next-ca.published-at` | when every caBundle was first seen to hold it |
+| `next-ca.crt`, `next-ca.key` | the CA that will sign, while it is being published |
+| `next-ca.published-at` | the time when every caBundle first had it |
 | `old-ca.crt` | CAs that no longer sign, but whose leaves may still be served |
-| `old-ca.retired-at` | when the last of these stopped |
+| `old-ca.retired-at` | the time when the last of these CAs stopped |
 
-Times are RFC 3339. Other keys are left alone: the type of a Secret may demand some.
+Times are RFC 3339. Other keys are not changed: the type of a Secret may require some.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,9 +36,9 @@ class State:
     old: tuple[x509.Certificate, ...] = ()
     retired_at: datetime | None = None
     damage: tuple[str, ...] = ()
-    """Unusable parts, and why."""
+    """The invalid parts and their faults."""
     key_removed: bool = False
-    """The signing CA's certificate is present without its key: an administrator requests a new CA this way."""
+    """Whether the signing CA's certificate has no key: an administrator removes the key to request a new CA."""
     other: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
@@ -48,13 +48,13 @@ class State:
         return (*signers, *self.old)
 
     def with_old(self, certificates: Iterable[x509.Certificate], now: datetime) -> "State":
-        """The state in which these have stopped signing at `now` but stay trusted."""
+        """The state after these CAs have stopped signing at `now`. They stay trusted."""
         old = {fingerprint(certificate): certificate for certificate in (*self.old, *certificates)}
         newest = sorted(old.values(), key=lambda certificate: certificate.not_valid_before_utc)[-MAX_OLD_AUTHORITIES:]
         return replace(self, old=tuple(newest), retired_at=now)
 
     def with_successor(self, authority: Authority, now: datetime) -> "State":
-        """The state in which `authority` is being published, in place of an earlier successor."""
+        """The state in which `authority` is being published. It replaces an earlier successor."""
         state = self.with_old([self.successor.certificate], now) if self.successor else self
         return replace(state, successor=authority, published_at=None, damage=(), key_removed=False)
 
@@ -78,7 +78,7 @@ class State:
 
 
 def load(data: Mapping[str, bytes]) -> State:
-    """The state in `data`. Never raises: damaged parts are left out and named in `damage`.
+    """The state in `data`. It never raises: damaged parts are left out and named in `damage`.
 
     The certificate of a CA whose key is lost is treated as old: its leaves may still be served.
     """
@@ -93,12 +93,12 @@ def load(data: Mapping[str, bytes]) -> State:
         try:
             return Authority.load(certificate, key)
         except CertificateError as error:
-            left = readable_certificates(certificate)
-            if left and not key and prefix == "ca":
+            readable = readable_certificates(certificate)
+            if readable and not key and prefix == "ca":
                 removed.append(prefix)
             else:
                 damage.append(f"{prefix}.crt and {prefix}.key: {error}")
-            lost.extend(left)
+            lost.extend(readable)
             return None
 
     def time(key: str) -> datetime | None:

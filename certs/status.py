@@ -19,9 +19,9 @@ from certs.pem import (
 from certs.rotation import Phase, RotationSettings, lacking, phase_of
 from certs.store import Bundle
 
-# Every issuer renews when more than this part of the life is left.
+# Every issuer renews before less than this part of the lifetime is left.
 OVERDUE = 0.25
-# A successor gets into the caBundles within seconds, and signs a grace time later.
+# A successor is added to the caBundles within seconds, and signs after the grace time.
 STUCK = timedelta(minutes=10)
 
 
@@ -37,10 +37,10 @@ class Issue:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One certificate."""
+    """A certificate with its role."""
 
     role: str
-    """`signing CA`, `next CA`, `old CA`, `served`, or `caBundle` for a CA that only a caBundle holds."""
+    """`signing CA`, `next CA`, `old CA`, `served`, or `caBundle` for a CA that is only in a caBundle."""
     subject: str
     issuer: str
     hosts: tuple[str, ...]
@@ -48,7 +48,7 @@ class Described:
     not_before: datetime
     not_after: datetime
     remaining: timedelta
-    """Negative once it has expired."""
+    """The remaining lifetime; negative after the expiry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class DescribedBundle:
 
     name: str
     fingerprints: tuple[str, ...]
-    """The CAs that all its caBundles hold."""
+    """The CAs in the object's caBundles."""
     trusts_served: bool | None
-    """Whether each trusts the served certificate; None if that is unknown."""
+    """Whether every caBundle trusts the served certificate; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,10 @@ def describe(
 ) -> TrustStatus:
     """The status of the caBundles and, if it was fetched, of the served chain (leaf first).
 
-    `server_names` are the names by which the API server calls.
+    `server_names` are the host names that the API server uses.
     """
     certificates = [_described("served", certificate, now) for certificate in served]
-    listed = {one.fingerprint for one in certificates}
+    listed = {certificate.fingerprint for certificate in certificates}
     for pem in (pem for bundle in bundles for pem in bundle.ca_bundles):
         for certificate in readable_certificates(pem):
             if fingerprint(certificate) not in listed:
@@ -95,7 +95,7 @@ def describe(
     for bundle in bundles:
         issues += _bundle_issues(bundle, served, now)
     return TrustStatus(
-        None, tuple(certificates), tuple(_described_bundle(one, served) for one in bundles), tuple(issues)
+        None, tuple(certificates), tuple(_described_bundle(bundle, served) for bundle in bundles), tuple(issues)
     )
 
 
@@ -108,16 +108,16 @@ def describe_self_managed(
     served: Sequence[x509.Certificate] = (),
     server_names: Sequence[str] = (),
 ) -> TrustStatus:
-    """As `describe`, with the CA Secret's `data` (None if it does not exist)."""
+    """Like `describe`, with the CA Secret's `data` (None if the Secret does not exist)."""
     general = describe(bundles, now=now, served=served, server_names=server_names)
     state = secret.load(data or {})
     roles = [("signing CA", state.current), ("next CA", state.successor)]
     ours = [_described(role, authority.certificate, now) for role, authority in roles if authority]
     ours += [_described("old CA", certificate, now) for certificate in state.old]
-    known = {one.fingerprint for one in ours}
+    own_fingerprints = {own.fingerprint for own in ours}
     return TrustStatus(
         Phase.MISSING if data is None else phase_of(state),
-        (*ours, *(one for one in general.certificates if one.fingerprint not in known)),
+        (*ours, *(foreign for foreign in general.certificates if foreign.fingerprint not in own_fingerprints)),
         general.bundles,
         (*_secret_issues(data, state, bundles, now, settings), *general.issues),
     )
@@ -179,7 +179,7 @@ def _served_issues(served: Sequence[x509.Certificate], server_names: Sequence[st
     if not served:
         return
     leaf = served[0]
-    renew = "what issues the certificate does not renew it: look into the log of the service, or of cert-manager"
+    renew = "the issuer does not renew the certificate: see the log of the service, or of cert-manager"
     if fault := _fault(leaf, now):
         yield Issue("error", f"the served certificate {fault}", renew)
     elif leaf.not_valid_after_utc - now < (leaf.not_valid_after_utc - leaf.not_valid_before_utc) * OVERDUE:
@@ -188,13 +188,11 @@ def _served_issues(served: Sequence[x509.Certificate], server_names: Sequence[st
         if not covers(leaf, name):
             names = ", ".join(hosts(leaf)) or "no host"
             text = f"the served certificate is for {names}, but the API server calls {name}"
-            yield Issue("error", text, f"have a certificate issued for {name}")
+            yield Issue("error", text, f"issue a certificate for {name}")
 
 
 def _bundle_issues(bundle: Bundle, served: Sequence[x509.Certificate], now: datetime) -> Iterator[Issue]:
-    injected = (
-        "nothing puts the CA in: the service does so itself, or the annotations for cert-manager or service-ca do"
-    )
+    injected = "nothing adds the CA: the service must do it, or the annotations for cert-manager or service-ca"
     for pem in dict.fromkeys(bundle.ca_bundles):
         cas = readable_certificates(pem)
         if not pem.strip():
@@ -208,12 +206,12 @@ def _bundle_issues(bundle: Bundle, served: Sequence[x509.Certificate], now: date
             yield Issue(
                 "error",
                 text,
-                "the certificate and the caBundle come from different CAs: see that one source feeds both",
+                "the certificate and the caBundle come from different CAs: use the same source for both",
             )
 
 
 def _fault(certificate: x509.Certificate, now: datetime) -> str:
-    """Why it is invalid at this time, as the end of a sentence."""
+    """The reason why the certificate is invalid at this time, as the end of a sentence."""
     if certificate.not_valid_after_utc <= now:
         return f"expired at {_text(certificate.not_valid_after_utc)}"
     if certificate.not_valid_before_utc > now:

@@ -1,7 +1,7 @@
 """The cluster access that self-managed certificates need: a program with an API client implements `Store`.
 
-All reads are live: with a cache, an old answer could revert what another replica has just published. Every write names
-the version that it was decided on.
+All reads are live: an old answer from a cache could revert another replica's new CA. Every write contains the version
+of the object that was read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,17 +15,17 @@ class StoreError(Exception):
 
 
 class Conflict(StoreError):
-    """The object is not at the version that was read (HTTP 409, or 404 on a write)."""
+    """The object changed since it was read (HTTP 409, or 404 on a write)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """The stored CA Secret: decoded `data` (empty if it has none)."""
+    """The stored CA Secret. `data` is decoded, and empty if the Secret has none."""
 
     data: Mapping[str, bytes] = field(repr=False)
     resource_version: str
     server_time: datetime | None = None
-    """The `Date` of the API server's answer (aware). The API server verifies certificates by this clock."""
+    """The `Date` of the API server's response (aware). The API server verifies certificates by this clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +33,23 @@ class Bundle:
     """One object with caBundles: a webhook configuration, or a CRD with a conversion webhook."""
 
     name: str
-    """For messages, such as `ValidatingWebhookConfiguration/admission.example.com`."""
+    """The name in messages, such as `ValidatingWebhookConfiguration/admission.example.com`."""
     ca_bundles: tuple[bytes, ...]
     """The PEM of each client configuration that calls the service, in the object's order; b"" if there is none."""
     resource_version: str
 
 
 class Store(Protocol):
-    """One Secret and the caBundles, in the cluster. Every method raises StoreError, and nothing else, on failure."""
+    """The Secret and the caBundles in the cluster. Every method raises only StoreError on failure."""
 
     async def read_secret(self) -> Secret | None:
         """The CA Secret, or None if it does not exist."""
 
     async def write_secret(self, data: Mapping[str, bytes], resource_version: str) -> None:
-        """Replace all of the Secret's data; Conflict unless it is still at `resource_version`."""
+        """Replace all data of the Secret; Conflict unless it is still at `resource_version`."""
 
     async def read_bundles(self) -> Sequence[Bundle]:
-        """Every existing object that calls the service."""
+        """Every existing object with a caBundle for the service."""
 
     async def write_bundle(self, bundle: Bundle, pem: bytes) -> None:
-        """Set each of the object's caBundles to `pem`; Conflict unless it is still at `bundle.resource_version`."""
+        """Set all caBundles of the object to `pem`; Conflict unless it is still at `bundle.resource_version`."""

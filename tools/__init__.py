@@ -1,1 +1,1 @@
-"""Generators of shipped files: manifests, chart, schemas, documentation, releases. None is in the wheel."""
+"""Generators of manifests, chart, schemas, documentation and releases. They are not part of the wheel."""

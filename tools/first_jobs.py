@@ -1,4 +1,4 @@
-"""Regenerates the example of each framework, as `mpijob-webhook init --mpiuser` writes it: `make examples`."""
+"""Writes the example of each framework with `mpijob-webhook init --mpiuser`: `make examples`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,17 +18,17 @@ _SAID: Final[dict[str, Any]] = dict.fromkeys(
 
 
 def jobs() -> dict[Path, str]:
-    """The content of each file."""
+    """The content of each file by path."""
     extended = {"horovod": {"image": _EXTENDED, "program": FRAMEWORKS["horovod"]["program"].split()}}
     return {
         FOLDER / f"{name}.yaml": text(framework=name, mpiuser=True, **extended.get(name, {})) for name in FRAMEWORKS
     }
 
 
-def text(*, program: Sequence[str] = (), **said: Any) -> str:
-    """A job; without a published image, its image is an example."""
-    framework = FRAMEWORKS[said["framework"]]
-    return first_job.text(first_job.wish({**_SAID, "image": framework["image"] or _OWN, **said}, program))
+def text(*, program: Sequence[str] = (), **options: Any) -> str:
+    """The job for a framework. If there is no published image, its image is an example."""
+    framework = FRAMEWORKS[options["framework"]]
+    return first_job.text(first_job.wish({**_SAID, "image": framework["image"] or _OWN, **options}, program))
 
 
 if __name__ == "__main__":

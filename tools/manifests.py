@@ -1,4 +1,4 @@
-"""The manifests that are generated from the code: `python -m tools.manifests FOLDER` writes them."""
+"""Writes the manifests that are generated from the code: `python -m tools.manifests FOLDER`."""
 
 import sys
 from collections.abc import Iterable
@@ -21,35 +21,35 @@ NOTICE: Final = "# Written by `make manifests` out of the code: changes here are
 
 
 def files() -> dict[str, str]:
-    """The text of every generated file by its path in manifests/."""
+    """The text of every generated file by path in manifests/."""
     return {
         "base/cluster-view.yaml": _text(
-            "What rules and injections ask about. Nothing of it is ever written.",
+            "Read permissions for the objects that rules and injections use.",
             (
                 _role(f"{PROGRAM}-view", None),
                 _role(f"{PROGRAM}-own", WatchedPlace.OWN),
                 _role(f"{PROGRAM}-kueue", WatchedPlace.KUEUE),
             ),
         ),
-        "components/hooks/webhooks.yaml": _text("What the API server sends to the service, and when.", webhooks()),
+        "components/hooks/webhooks.yaml": _text("The requests that the API server sends to the service.", webhooks()),
         "components/trainer/webhooks.yaml": _patch(
-            "The hooks for Kubeflow Trainer's kinds, added to those of every installation.",
+            "Hooks for Kubeflow Trainer's kinds, in addition to the hooks of every installation.",
             trainer_hooks(by_service(PROGRAM, PROGRAM), PROGRAM),
         ),
         **{
-            f"components/{each.component}/rbac.yaml": _text(f"What `{each.option}` needs.", _component_role(each))
+            f"components/{each.component}/rbac.yaml": _text(f"Permissions for `{each.option}`.", _component_role(each))
             for each in COMPONENTS
         },
     }
 
 
 def webhooks() -> list[KubernetesObject]:
-    """The webhook configurations of an installation; their caBundles are filled on the cluster."""
+    """The webhook configurations of an installation. Their caBundles are set in the cluster."""
     return configurations(by_service(PROGRAM, PROGRAM), labels=PART_OF, policy_namespace=PROGRAM)
 
 
 def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
-    """A Role in our own namespace, else a ClusterRole: Kueue's namespace may have another name, or not exist yet."""
+    """A Role for the service's namespace, otherwise a ClusterRole: Kueue's namespace may have a different name."""
     own = place is WatchedPlace.OWN
     return {
         "apiVersion": f"{RBAC}/v1",
@@ -60,7 +60,7 @@ def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
 
 
 def _component_role(component: ComponentRights) -> list[KubernetesObject]:
-    """The ClusterRole of a component, and its binding to the service."""
+    """The ClusterRole of a component, and its binding to the service's account."""
     name = f"{PROGRAM}-{component.component}"
     rules = [
         {"apiGroups": [rule.group], "resources": list(rule.resources), "verbs": list(rule.verbs)}
@@ -79,7 +79,6 @@ def _component_role(component: ComponentRights) -> list[KubernetesObject]:
 
 
 def _patch(comment: str, hooks: Iterable[KubernetesObject]) -> str:
-    """A JSON patch that adds the hooks."""
     return f"{NOTICE}# {comment}\n" + yaml.dump([{"op": "add", "path": "/webhooks/-", "value": hook} for hook in hooks])
 
 

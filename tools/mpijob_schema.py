@@ -1,4 +1,4 @@
-"""Writes the packaged schema of MPIJobs out of the CRD in the pinned module of mpi-operator: `make schema`."""
+"""Writes the packaged schema of MPIJobs from the CRD in the pinned module of mpi-operator: `make schema`."""
 
 import json
 import re
@@ -15,7 +15,7 @@ GO_MOD = Path(__file__).parents[1] / "tests" / "controlplane" / "go.mod"
 
 
 def text() -> str:
-    """The file as it should be: one shape a line."""
+    """The text of the file: one shape in each line."""
     crd: Any = yaml.safe_load(assets().mpijob_crd.read_text(encoding="utf-8"))
     (version,) = (each for each in crd["spec"]["versions"] if each["name"] == "v2beta1")
     shapes = crd_schema.short_form(version["schema"]["openAPIV3Schema"])
@@ -24,7 +24,6 @@ def text() -> str:
 
 
 def release() -> str:
-    """The release that go.mod pins."""
     found = re.search(r"github.com/kubeflow/mpi-operator (\S+)", GO_MOD.read_text(encoding="utf-8"))
     assert found
     return found[1]

@@ -1,7 +1,7 @@
-"""Writes what is added to the CRD of MPIJobs for its older versions, out of the pinned mpi-operator: `make schema`.
+"""Writes the patch that adds older versions to the CRD of the pinned mpi-operator: `make schema`.
 
-Pod templates, `runPolicy` and `status` have the schema that v2beta1 has, without its descriptions: what the operator
-could not read must not be stored in an older version either.
+Pod templates, `runPolicy` and `status` have the schema of v2beta1 without its descriptions, because an older version
+must not allow values that the operator cannot read.
 """
 
 from typing import Any, Final
@@ -19,7 +19,7 @@ _INT32: Final = {"type": "integer", "format": "int32"}
 _INT64: Final = {"type": "integer", "format": "int64"}
 _TEXT: Final = {"type": "string"}
 _BOOLEAN: Final = {"type": "boolean"}
-# Go types: see tests/support/older_jobs.py.
+# The Go types are named in tests/support/older_jobs.py.
 _V1: Final = {"cleanPodPolicy": _TEXT, "mainContainer": _TEXT}
 _V1ALPHA2: Final = {
     **_V1,
@@ -37,17 +37,16 @@ _V1ALPHA1: Final = {
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes parts that several versions share only once."""
+    """Writes parts that several versions share only once, as YAML aliases."""
 
 
 def text() -> str:
-    """The JSON patch, for kustomize and for `kubectl patch`."""
+    """The text of the JSON patch, for kustomize and `kubectl patch`."""
     head = f"Written by `make schema` out of mpi-operator {release()}: changes here are lost."
     return f"# {head}\n{yaml.dump(operations(), Dumper=_Dumper, sort_keys=False, width=160, default_flow_style=None)}"
 
 
 def operations() -> list[dict[str, Any]]:
-    """The patch."""
     crd: Any = yaml.safe_load(assets().mpijob_crd.read_text(encoding="utf-8"))
     (newest,) = crd["spec"]["versions"]
     schema = _plain(newest["schema"]["openAPIV3Schema"]["properties"])
@@ -97,7 +96,7 @@ def _version(name: str, spec: dict[str, Any], status: Any, required: list[str] |
 
 
 def _plain(node: Any) -> Any:
-    """A schema without its descriptions; a field may be called so too."""
+    """A schema without its descriptions, but with fields that have the name description."""
     if isinstance(node, list):
         return [_plain(each) for each in node]
     if not isinstance(node, dict):

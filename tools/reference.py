@@ -1,4 +1,4 @@
-"""Writes the reference pages out of the code: `python -m tools.reference docs`."""
+"""Writes the reference pages from the code: `python -m tools.reference docs`."""
 
 import ast
 import inspect
@@ -44,7 +44,7 @@ MONITORING: Final = ROOT / "manifests/components/monitoring"
 
 
 def pages() -> dict[str, str]:
-    """The text of every generated page by its path below the documentation's folder."""
+    """The text of every generated page by path in the documentation's folder."""
     entries = explanations.entries()
     return {
         f"reference/{name}.md": NOTICE + "\n".join(lines) + "\n"
@@ -62,14 +62,14 @@ def pages() -> dict[str, str]:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write every page below `folder`; returns their paths."""
-    written = []
+    """Write all pages into `folder`. Returns their paths."""
+    paths = []
     for name, text in pages().items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        written.append(path)
-    return written
+        paths.append(path)
+    return paths
 
 
 def _entries(title: str, kind: str, entries: Iterable[Explanation]) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _commands() -> Iterator[str]:
 
 
 def commands(group: click.Group = main, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
-    """Every command with its full name, as `policy validate`, each after the group that it is in."""
+    """Every command by full name, such as `policy validate`. A group is before its commands."""
     for name, command in sorted(group.commands.items()):
         yield prefix + name, command
         if isinstance(command, click.Group):
@@ -171,7 +171,7 @@ def _panels() -> Iterator[str]:
 
 
 def _limits_of(module: ModuleType) -> Iterator[tuple[str, str, str, str]]:
-    """(package, name, value, docstring) of each constant. Its docstring is only in the source."""
+    """(package, name, value, docstring) of each constant. Docstrings of constants are only in the source."""
     package = module.__name__.rpartition(".")[0]
     for node, text in pairwise(ast.parse(inspect.getsource(module)).body):
         if isinstance(node, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
@@ -200,7 +200,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 def _text(name: str) -> str:
-    """The introduction to a page or to a part of one."""
+    """The introduction to a page or to a part of a page."""
     text = (get_data(__package__, f"reference_texts/{name}.md") or b"").decode()
     certain = ", ".join(f"`{rule.id}`" for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
     return Template(text).substitute(

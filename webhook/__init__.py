@@ -3,10 +3,10 @@
 import os
 from typing import Final
 
-# pydantic would look through every package that is installed for plugins of its own, and let them take part.
+# Otherwise pydantic searches all installed packages for its plugins and loads them.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 __version__ = "0.1.0"
 
 PROGRAM: Final = "mpijob-webhook"
-"""The name of the command, of an installation's namespace, Service and ServiceAccount, and the stem of other names."""
+"""The name of the command, the namespace, the Service and the ServiceAccount, and the prefix of other names."""

@@ -3,8 +3,8 @@
 from typing import Final
 
 MAX_DECISION_SECONDS: Final = 0.25
-"""Processor time for one job, object or policy document: other reviews wait for that long."""
+"""Maximum processor time for one job, object or policy document. Other reviews wait meanwhile."""
 MAX_UNSKIPPABLE_SECONDS: Final = 0.1
-"""The part of these seconds that a mutation reserves for injections that users cannot skip."""
+"""The part of MAX_DECISION_SECONDS that a mutation reserves for injections that users cannot skip."""
 WORK_CHECK_SECONDS: Final = 0.005
-"""Processor time of the process between two checks of the current decision's time."""
+"""Processor time of the process between two checks of the current decision."""

@@ -1,11 +1,11 @@
 """A limit on the processor time of one decision, in the server's main thread.
 
-A timer counts processor time and sends a signal. Its handler raises TooExpensive in the decision. It interrupts Python
-code, regular expressions and arithmetic with large integers, but not a long call of C code: limits on bytes and on
-nested values prevent such calls.
+A timer measures processor time and sends a signal, and the signal's handler raises TooExpensive in the decision. This
+interrupts Python code, regular expressions and arithmetic with large integers, but not a long call of C code: limits on
+bytes and on nested values prevent such calls.
 
-The timer counts the time of all threads of the process, so the handler checks the time of its own thread. An
-exception that is raised in a callback may be lost, as in `__del__`, so the timer fires repeatedly.
+The timer measures the time of all threads of the process, so the handler checks the time of its own thread. Python
+ignores an exception in some callbacks, such as `__del__`, so the timer fires repeatedly.
 """
 
 import signal
@@ -20,17 +20,17 @@ T = TypeVar("T")
 
 
 class TooExpensive(BaseException):
-    """A decision took more processor time than allowed. No `except Exception` of a rule or plug-in stops it."""
+    """A decision took more processor time than allowed. `except Exception` in a rule or plug-in does not catch it."""
 
 
 class _Decision:
-    """The decision that is being made."""
+    """The current decision."""
 
     __slots__ = ("armed", "until")
 
     def __init__(self) -> None:
         self.armed = False
-        """Whether the process has a limit."""
+        """Whether `arm` was called."""
         self.until = inf
         """The thread's processor time at which the decision ends; infinite between decisions."""
 
@@ -57,18 +57,18 @@ def limited(work: Callable[[], T], seconds: float = MAX_DECISION_SECONDS) -> T:
         _decision.until = time.thread_time() + seconds
         signal.setitimer(signal.ITIMER_VIRTUAL, WORK_CHECK_SECONDS, WORK_CHECK_SECONDS)
         result = work()
-        _decision.on_timer()  # the CEL engine turns any exception into an error of the rule
+        _decision.on_timer()  # the CEL engine may have turned TooExpensive into an error of the rule
         return result
     finally:
-        # Comes first: Python handles signals after calls, not after assignments, so none is raised from here on.
+        # This line is first: Python runs signal handlers after calls, not after assignments, so no handler raises now.
         _decision.until = inf
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def uncounted(work: Callable[[], T]) -> T:
-    """The result of `work`, whose time is not charged to the current job: other jobs need the result too.
+    """The result of `work`, whose time is not charged to the current decision, because other jobs use the result too.
 
-    The caller must store the result, so that `work` runs once. It is not interrupted.
+    The caller must store the result, so that `work` runs once. `work` is not interrupted.
     """
     if _decision.until == inf:
         return work()

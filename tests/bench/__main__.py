@@ -1,4 +1,4 @@
-"""What the service costs next to servers in Go: `python -m tests.bench`, in about ten minutes."""
+"""Compares the service's performance with servers in Go: `python -m tests.bench`, in about ten minutes."""
 # ruff: noqa: T201 - a command prints
 
 import argparse
@@ -15,12 +15,11 @@ PARTS = ("servers", "latency", "start")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--seconds", type=positive, default=4, help="length of each measurement (default: 4)")
-    parser.add_argument("--rounds", type=positive, default=3, help="how often each is repeated (default: 3)")
+    parser.add_argument("--rounds", type=positive, default=3, help="number of measurements of each server (default: 3)")
     parser.add_argument("--connections", type=positive, default=50, help="kept-alive connections (default: 50)")
-    parser.add_argument("--only", choices=PARTS, nargs="+", default=[*PARTS], help="measure these parts alone")
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=[*PARTS], help="measure only these parts")
     parser.add_argument(
         "--without", choices=throughput.PEERS, nargs="+", default=[], help="leave out these servers (default: none)"
     )
@@ -30,7 +29,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure and print; exit code 1 if a server gave a wrong answer."""
+    """Measure and print. The exit code is 1 if a server gave a wrong answer."""
     arguments = parse()
     progress = Progress()
     found, problems, failed = [f"{this_machine().summary}."], list[str](), False

@@ -1,7 +1,7 @@
-"""Latency that a hook adds to a creation at a real API server: dry runs, one after the other, by a waiting client.
+"""Latency that a hook adds to a creation at a real API server, measured by a client with one dry run at a time.
 
-Each hook is installed for its own namespace, and the namespaces take turns, so that a slow period of the machine
-affects them all. This service follows the cluster, which has all objects that the job refers to.
+Each hook is installed for a separate namespace, and the namespaces take turns, so that a slow period of the machine
+affects all hooks. This service watches the cluster, which has all objects that the job refers to.
 """
 
 import argparse
@@ -29,29 +29,27 @@ from tests.support.installation.load import ADMITTED, Client
 
 NONE: Final = "none"
 EACH: Final = 10
-"""Creations in a namespace before the next one's turn; one more comes first and does not count."""
+"""Creations in a namespace in each turn, after one creation that is not measured."""
 BROKEN: Final = "https://127.0.0.1:1/"
 _jobs = count()
 
 Hooks = Mapping[str, str]
-"""The URL of a hook by its kind, `Validating` or `Mutating`."""
+"""The URLs of hooks by kind, `Validating` or `Mutating`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A namespace with its own hooks."""
+    """A namespace with separate hooks."""
 
     label: str
     hooks: Hooks
 
     @property
     def namespace(self) -> str:
-        """Its name."""
         return "bench-" + "".join(letter if letter.isalnum() else "-" for letter in self.label.lower())
 
 
 def configurations(place: Place, ca: bytes) -> Iterator[dict[str, Any]]:
-    """The webhook configurations of a namespace."""
     rule = {
         "apiGroups": ["kubeflow.org"],
         "apiVersions": ["v2beta1"],
@@ -88,13 +86,13 @@ def needed(namespace: str) -> Iterator[dict[str, Any]]:
 
 
 def install(cluster: Cluster, places: Sequence[Place], ca: bytes) -> None:
-    """Register the hooks of all places; return once the API server calls them."""
+    """Register the hooks of all namespaces, and wait until the API server calls them."""
     broken = [Place(label=f"{kind} broken", hooks={kind: BROKEN}) for kind in ("Validating", "Mutating")]
     priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "training"}}
     cluster.apply(
         [priority | {"value": 1}, *(each for place in (*places, *broken) for each in needed(place.namespace))]
     )
-    # The API server loads them in their order: once it calls the last, it calls all.
+    # The API server loads configurations in order: once it calls the last hook, it calls all hooks.
     cluster.apply([each for place in (*places, *broken) for each in configurations(place, ca)])
     client = Client(cluster.kubeconfig)
     for place in broken:
@@ -114,7 +112,7 @@ def create(client: Client, place: Place) -> tuple[str, float]:
 
 
 def in_turns(cluster: Cluster, places: Sequence[Place], rounds: int) -> dict[str, list[float]]:
-    """The times of all creations in ms; ControlPlaneError if one is not admitted."""
+    """The times of all creations in ms. Raises ControlPlaneError if a creation is not admitted."""
     client = Client(cluster.kubeconfig)
     times: dict[str, list[float]] = {place.label: [] for place in places}
     for _ in range(rounds):
@@ -145,15 +143,14 @@ def table(times: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, ...]]:
 
 
 def p99(taken: Sequence[float]) -> float:
-    """The 99th percentile."""
     return quantiles(taken, n=100)[-1]
 
 
 def measure(arguments: argparse.Namespace, progress: Progress) -> str:
-    """A table of all hooks, measured in turns; ControlPlaneError if something cannot be built or started."""
+    """A table of all hooks, measured in turns. Raises ControlPlaneError if a program cannot be built or started."""
     server_core, _ = two_cores()
     programs = assets(progress=progress)
-    progress.say("Starting an API server, to measure what each hook adds to a creation.")
+    progress.say("Starting an API server, to measure the latency that each hook adds to a creation.")
     with (
         Cluster(controller_manager=False) as cluster,
         TemporaryDirectory(prefix="mpijob-bench-") as name,

@@ -1,6 +1,6 @@
 """Latency of an ordinary review during hostile ones: `python -m tests.bench.beside_hostile`.
 
-One client sends one costly job after the other to a real server, each as large as the server decodes; another sends the
+One client sends costly jobs of the maximum size, one after the other, to a real server. A second client sends the
 example job every few milliseconds.
 """
 # ruff: noqa: T201 - a command prints
@@ -28,14 +28,14 @@ HOOKS = ("validate-mpijob", "mutate-mpijob")
 
 
 class Client:
-    """One connection."""
+    """A client with one connection."""
 
     def __init__(self, server: Server, ca: Path) -> None:
         context = ssl.create_default_context(cafile=ca)
         self._connection = http.client.HTTPSConnection(server.address, context=context, timeout=30)
 
     def review(self, hook: str, sent: bytes) -> float:
-        """Milliseconds until the whole answer has arrived."""
+        """Milliseconds until the whole reply has arrived."""
         began = time.perf_counter()
         self._connection.request("POST", f"/{hook}?timeout=10s", sent, {"Content-Type": "application/json"})
         self._connection.getresponse().read()
@@ -43,7 +43,7 @@ class Client:
 
 
 def beside(server: Server, ca: Path, job: dict[str, Any], seconds: float) -> tuple[list[float], list[float]]:
-    """Milliseconds of each ordinary review, sorted, and of the hostile ones."""
+    """Milliseconds of the ordinary reviews, sorted, and of the hostile reviews."""
     older = json.loads(json.dumps(job))
     older["spec"]["slotsPerWorker"] = 5
     hostile, ordinary = [body(job), body(job, old=older)], validate_body(user_job(1))
@@ -66,12 +66,12 @@ def beside(server: Server, ca: Path, job: dict[str, Any], seconds: float) -> tup
 
 
 def main() -> int:
-    """Print the table, the worst first; 1 if any ordinary review took longer than allowed."""
+    """Print the table, the worst first. Returns 1 if an ordinary review took longer than allowed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=3, help="for each shape of job")
+    parser.add_argument("--seconds", type=float, default=3, help="seconds for each shape of job")
     parser.add_argument("--most", type=float, default=350, help="milliseconds that an ordinary review may take")
-    parser.add_argument("--shape", default="", help="only shapes with this in their name")
-    parser.add_argument("--lines", type=int, default=10, help="lines of the table")
+    parser.add_argument("--shape", default="", help="measure only shapes with this text in their name")
+    parser.add_argument("--lines", type=int, default=10, help="number of lines in the table")
     chosen = parser.parse_args()
     print(this_machine().summary)
     found = []

@@ -1,4 +1,4 @@
-"""The AdmissionReviews of the benchmarks: a job as a team might submit it, in the bytes that an API server sends."""
+"""The AdmissionReviews of the benchmarks: a typical job, in the bytes that an API server sends."""
 
 import copy
 import json
@@ -19,9 +19,9 @@ EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "horovod-gpu.ya
 JOBS = 100
 """Jobs of different teams, sizes and arguments in the files of reviews."""
 MARK = "987654321"
-"""The load generator replaces it by the number of the request, in everything that names a job or its data."""
+"""The load generator replaces this text by the number of the request, in names of jobs and data."""
 CREATED = "2026-03-02T09:30:00Z"
-# The defaults of the CRD's schema, which the API server sets before any webhook.
+# The defaults of the CRD's schema, which the API server sets before it calls webhooks.
 SPEC_DEFAULTS = {
     "launcherCreationPolicy": "AtStartup",
     "mpiImplementation": "OpenMPI",
@@ -39,9 +39,9 @@ def _example() -> dict[str, Any]:
 
 
 def user_job(number: int, run: str = MARK) -> dict[str, Any]:
-    """The project's Horovod example with the usual parts of a team's templates: data, caches, secrets, placement.
+    """The project's Horovod example with usual additions: data, caches, secrets, placement.
 
-    Each `number` has another namespace and size; `run` is in the job's name, its images, paths and arguments.
+    `number` selects the namespace and size. `run` is part of the job's name, images, paths and arguments.
     """
     job = copy.deepcopy(_example())
     job["metadata"] |= {"name": f"resnet-{run}", "namespace": f"team-{number:04}"}
@@ -112,19 +112,17 @@ def with_crd_defaults(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mutate_bodies() -> bytes:
-    """A line with a mutating review for each of JOBS jobs."""
+    """JOBS lines, each with a mutating review of a different job."""
     return b"".join(mutate_body(user_job(number)) + b"\n" for number in range(JOBS))
 
 
 def validate_bodies() -> bytes:
-    """The same with validating reviews."""
+    """JOBS lines, each with a validating review of a different job."""
     return b"".join(validate_body(user_job(number)) + b"\n" for number in range(JOBS))
 
 
 def mutate_body(job: Mapping[str, Any]) -> bytes:
-    """The request of the mutating hook for `kubectl create` of `job`: the object after schema defaults, with its
-    managers.
-    """
+    """The request of the mutating hook for `kubectl create`: the job with schema defaults and managedFields."""
     defaulted = with_crd_defaults(job)
     entry = {
         "apiVersion": job["apiVersion"],
@@ -144,8 +142,9 @@ def _default_policy() -> Policy:
 
 
 def validate_body(job: Mapping[str, Any]) -> bytes:
-    """The request of the validating hook: with this service's changes and the identity that the API server gives the
-    job. The managedFields are the earlier ones; the API server updates them afterwards.
+    """The request of the validating hook: with this service's changes and the uid of the API server.
+
+    The managedFields are the same as in the mutating review, because the API server updates them later.
     """
     request = review.decode(mutate_body(job))
     decision = pipelines.mutate(request, policy=_default_policy(), view=NothingKnown())

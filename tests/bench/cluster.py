@@ -1,4 +1,4 @@
-"""An API server with a cluster of any size: it lists objects as complete as real ones, and never changes."""
+"""An API server for a cluster of any size. Its objects have all usual fields, and never change."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -22,11 +22,11 @@ from webhook.server.policy_watch import policies
 PLACES = {WatchedPlace.OWN: "mpijob-webhook", WatchedPlace.KUEUE: "kueue-system"}
 ABSENT = ("resourcequotas", "leases")
 JOBS_PER_NAMESPACE = 10
-WORKERS = 4  # of each job of `user_job`, and existing workers of each stored job, which has one more
+WORKERS = 4  # workers of each job of `user_job`, and existing workers of each stored job, which has one more worker
 
 Manifest = dict[str, Any]
 Listed = tuple[int, Callable[[int], bytes]]
-"""The number of objects, and a function that returns the JSON of each by its index."""
+"""The number of objects, and a function that returns the JSON of an object by its index."""
 KUEUE_CONFIG = {
     "controller_manager_config.yaml": "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
     "kind: Configuration\nintegrations: {frameworks: [kubeflow.org/mpijob]}\n"
@@ -35,26 +35,25 @@ KUEUE_CONFIG = {
 
 @dataclass(frozen=True)
 class Size:
-    """The size of the cluster, which follows from the number of `jobs`. Half of them are over."""
+    """The size of the cluster, which depends on the number of `jobs`. Half of the jobs are finished."""
 
     jobs: int
     namespaces: int
 
     @classmethod
     def of(cls, jobs: int) -> "Size":
-        """A cluster whose namespaces are alike at any size."""
+        """A cluster with the same number of jobs in each namespace."""
         return cls(jobs, max(1, jobs // JOBS_PER_NAMESPACE))
 
     def namespace(self, job: int) -> str:
-        """The namespace of a job."""
         return f"team-{job % self.namespaces:04}"
 
 
 @contextmanager
 def kubeconfig(folder: Path, size: Size) -> Iterator[Path]:
-    """A kubeconfig for such an API server without quotas, under which a review writes a reservation.
+    """A kubeconfig for an API server of a cluster without quotas, because a review with a quota writes a reservation.
 
-    It runs until the block ends.
+    The API server runs until the block ends.
     """
     found = {place: listed for place, listed in collections(size).items() if not place[0].endswith(ABSENT)}
     configmaps = policies(PLACES[WatchedPlace.OWN])
@@ -77,7 +76,7 @@ def _application(found: dict[tuple[str, str], Listed]) -> web.Application:
         if count < 0:
             return web.json_response({"kind": "Status", "code": 404, "message": "not found"}, status=404)
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        with suppress(ConnectionResetError):  # the client closed it
+        with suppress(ConnectionResetError):  # the client closed the connection
             await response.prepare(request)
             if "watch" in request.query:
                 await request.app[ENDING].wait()
@@ -93,7 +92,7 @@ def _application(found: dict[tuple[str, str], Listed]) -> web.Application:
 
 
 def collections(size: Size) -> dict[tuple[str, str], Listed]:
-    """All objects, by path and label selector of each collection."""
+    """All objects, by the path and label selector of their collection."""
     made = objects(size)
     found = {}
     for resource in watched_resources():
@@ -104,18 +103,17 @@ def collections(size: Size) -> dict[tuple[str, str], Listed]:
 
 
 def objects(size: Size) -> dict[str, Listed]:
-    """The same by names of resources."""
     jobs, teams = size.jobs, size.namespaces
 
     def team(index: int) -> str:
         return f"team-{index % teams:04}"
 
     def child(suffix: str) -> Listed:
-        """One for each job."""
+        """An object for each job."""
         return jobs, lambda index: _child(index, f"job-{index}{suffix}", size)
 
     def teams_own(name: str, **fields: Any) -> Listed:
-        """One in each namespace."""
+        """An object in each namespace."""
         return teams, lambda index: encode(name, team(index), **fields)
 
     return {
@@ -184,7 +182,7 @@ CLUSTER_QUEUE = {
 
 
 def encode(name: str, namespace: str = "", **fields: Any) -> bytes:
-    """An object's JSON, with a managedFields entry such as each one has."""
+    """An object's JSON, with a typical managedFields entry."""
     metadata = {key: fields.pop(key) for key in ("labels", "annotations", "ownerReferences") if key in fields}
     managed = {"manager": "kubectl", "operation": "Update", "time": CREATED, "fieldsType": "FieldsV1"}
     whole = {"f:metadata": {"f:labels": {".": {}}}, "f:spec": {f"f:field-{index}": {} for index in range(12)}}
@@ -194,7 +192,7 @@ def encode(name: str, namespace: str = "", **fields: Any) -> bytes:
 
 
 def job_json(number: int, namespace: str) -> bytes:
-    """A stored job, of twenty with different requests."""
+    """A stored job. There are twenty variants with different requests."""
     return _replaced(_job(number % 20), number, namespace)
 
 
@@ -217,7 +215,7 @@ def _job(variant: int) -> bytes:
 
 
 def _child(number: int, name: str, size: Size, **labels: str) -> bytes:
-    """An object that was made for the job of this number."""
+    """An object that belongs to the job of this number."""
     job_name = f"job-{number}"
     owner = {"apiVersion": API_VERSION, "kind": "MPIJob", "name": job_name, "uid": f"uid-{number}", "controller": True}
     labels = {"training.kubeflow.org/job-name": job_name, **labels}
@@ -225,7 +223,7 @@ def _child(number: int, name: str, size: Size, **labels: str) -> bytes:
 
 
 def _pod(index: int, size: Size) -> bytes:
-    """A worker or the launcher of a running job: those are the jobs with even numbers."""
+    """A worker or the launcher of a running job. Jobs with even numbers are running."""
     running, pod = divmod(index, WORKERS + 1)
     number = 2 * running
     if pod < WORKERS:
@@ -236,7 +234,7 @@ def _pod(index: int, size: Size) -> bytes:
 
 
 def config_map(index: int, size: Size) -> bytes:
-    """The hostfile of a job, or one of two that each namespace has."""
+    """The hostfile of a job, or one of two ConfigMaps in each namespace."""
     if index < size.jobs:
         return _child(index, f"job-{index}-config", size)
     name = ("resnet-config", "kube-root-ca.crt")[index % 2]
@@ -244,13 +242,13 @@ def config_map(index: int, size: Size) -> bytes:
 
 
 def claim(index: int, namespace: str) -> bytes:
-    """The data and the checkpoints of a namespace."""
+    """The claim for data or checkpoints of a namespace."""
     spec = {"accessModes": ["ReadWriteMany"], "storageClassName": "fast", "volumeName": f"pv-{index}"}
     return encode(("data", "checkpoints")[index % 2], namespace, spec=spec, status={"phase": "Bound"})
 
 
 def node_json(number: int) -> bytes:
-    """A node, of forty shapes, with its images and conditions."""
+    """A node with its images and conditions. There are forty variants."""
     return _node(number % 40).replace(b"gpu-0", f"gpu-{number}".encode())
 
 

@@ -1,4 +1,4 @@
-"""Open Policy Agent with ten of this project's rules, and a check that both reject the same jobs."""
+"""Open Policy Agent with ten of this project's rules, and a check that it rejects the same jobs as the service."""
 
 import http.client
 import json
@@ -17,7 +17,7 @@ from tests.support.jobs import GOOD, REMOVE, body, changed
 HERE: Final = Path(__file__).parent / "opa"
 POLICY: Final = HERE / "policy.rego"
 PATH: Final = "/v0/data/mpijob/review"
-"""Its path for reviews."""
+"""The path for reviews."""
 RECIPE: Final = Recipe(
     what="Open Policy Agent, which the benchmarks measure",
     takes="2 to 5 minutes",
@@ -40,12 +40,12 @@ BROKEN: Final[tuple[Mapping[str, Any], ...]] = (
 
 
 def program(progress: Progress) -> Path:
-    """The program, built unless it is cached; ControlPlaneError if that fails."""
+    """The program, built unless it is cached. Raises ControlPlaneError if the build fails."""
     return ensure_built(RECIPE, progress=progress) / "bin" / "opa"
 
 
 def disagreements(engine: Server, ours: Server, ca: Path) -> Iterator[str]:
-    """The jobs that only one of the two admits, or that neither judges correctly."""
+    """The jobs with a wrong verdict from OPA or from the service."""
     for changes in ({}, *BROKEN):
         sent = body(changed(changes, GOOD))
         theirs = _allowed(engine, PATH, sent, ca)

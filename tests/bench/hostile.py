@@ -1,9 +1,9 @@
 """Processor time of one review, for jobs made to be as costly as possible: `python -m tests.bench.hostile`.
 
-Each shape of job has about 3 MB, is created and updated, and goes through both hooks, without a cluster and in a
-cluster with objects of every kind. The limit on processor time is in force. The results are processor time of this
-process, not wall-clock time. Objects that are too large are not decoded, so each shape also has a job as large as
-decoded objects may be.
+A job of about 3 MB of each shape is created and updated, with both hooks, without a cluster and in a cluster with
+objects of every kind. The limit on processor time applies. The results are processor time of this process, not
+wall-clock time. The service does not decode objects that are too large, so each shape has a second job of the maximum
+decoded size.
 """
 # ruff: noqa: T201 - a command prints
 
@@ -47,7 +47,7 @@ class Taken(NamedTuple):
 
 
 def jobs(length: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(name, job) of every shape, with `length` bytes and with the largest size that is decoded."""
+    """(name, job) for every shape, with `length` bytes and with the maximum decoded size."""
     for name, make in SHAPES.items():
         yield name, make(length)
         yield f"{name}, decoded", largest(make, length)
@@ -56,16 +56,16 @@ def jobs(length: int) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def costliest(name: str, job: dict[str, Any], views: dict[str, ClusterView]) -> Taken:
-    """The costliest of creating and updating the job, through both hooks, in each view."""
+    """The costliest review of the job: creation or update, mutating or validating, with each view."""
     job["metadata"]["namespace"] = "team-0000"
     older = json.loads(json.dumps(job))
     older["spec"]["slotsPerWorker"] = 5
     reviews = {"CREATE": body(job), "UPDATE": body(job, old=older)}
     times = {
-        f"{operation} {hook}, {known}": _milliseconds(hook, data, view)
+        f"{operation} {hook}, {cluster_name}": _milliseconds(hook, data, view)
         for operation, data in review_handler.items()
         for hook in HOOKS
-        for known, view in views.items()
+        for cluster_name, view in views.items()
     }
     worst = max(times, key=lambda key: times[key])
     return Taken(name, len(reviews["CREATE"]) / 1e6, times[worst], worst)
@@ -97,19 +97,19 @@ def largest(make: Callable[[int], dict[str, Any]], length: int) -> dict[str, Any
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table, the costliest first; 1 if anything took longer than allowed."""
+    """Print the table, the costliest first. Returns 1 if a review took longer than allowed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--bytes", type=int, default=BYTES, help="size of each job")
-    parser.add_argument("--shape", default="", help="only shapes with this in their name")
+    parser.add_argument("--shape", default="", help="measure only shapes with this text in their name")
     parser.add_argument("--most", type=float, default=300, help="milliseconds that a review may take")
-    parser.add_argument("--lines", type=int, default=20, help="lines of the table")
+    parser.add_argument("--lines", type=int, default=20, help="number of lines in the table")
     chosen = parser.parse_args(arguments)
-    gc.freeze()  # as the server does
+    gc.freeze()  # like the server
     gc.set_threshold(*PORTIONS)
     work_limit.arm()
     empty, full = clusters()
     views: dict[str, ClusterView] = {"nothing known": Snapshot(empty), "a cluster": Snapshot(full)}
-    costliest("the first costs more", SHAPES["env"](100), views)
+    costliest("the first review costs more", SHAPES["env"](100), views)
     found = [costliest(name, job, views) for name, job in jobs(chosen.bytes) if chosen.shape in name]
     found.sort(key=lambda each: -each.milliseconds)
     lines = [(t.shape, t.review, f"{t.megabytes:.1f}", f"{t.milliseconds:,.0f}") for t in found[: chosen.lines]]

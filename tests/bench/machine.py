@@ -1,4 +1,4 @@
-"""The machine that the figures are from."""
+"""The machine on which the figures were measured."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What a reader needs to know about it."""
+    """Facts about the machine that a reader of the figures needs."""
 
     processor: str
     cores: int
@@ -18,7 +18,6 @@ class Machine:
 
     @property
     def summary(self) -> str:
-        """One line."""
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return f"{self.cores} cores of {self.processor}, {versions}"
 
@@ -37,13 +36,13 @@ def this_machine() -> Machine:
 
 def busy_seconds() -> float:
     """Non-idle processor time of all cores since boot, including time taken by a hypervisor."""
-    # user nice system idle iowait irq softirq steal, then guests, which are in user already: proc(5)
+    # proc(5): user nice system idle iowait irq softirq steal, then guests, which are included in user
     times = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return (sum(times) - times[3] - times[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def two_cores() -> tuple[int, int]:
-    """(the servers' core, the load generator's); exits without two cores, since the figures would be meaningless."""
+    """The cores for servers and load generator. Exits if there is one core: the figures would be meaningless."""
     available = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
     if len(available) < 2:
         sys.exit("The benchmarks need Linux and two cores: one for the server, one for the load generator.")

@@ -1,8 +1,8 @@
 """The managedFields that an API server records for a created MPIJob.
 
 Format: structured-merge-diff's FieldsV1, https://kubernetes.io/docs/reference/using-api/server-side-apply/. A list
-whose items the CRD tells apart by a key has an entry for each item; any other list is one field, and so are the
-mappings that the CRD calls atomic.
+with keys in the CRD has an entry for each item. Any other list is one field, and so is a mapping that is atomic in the
+CRD.
 """
 
 import json
@@ -19,12 +19,12 @@ LIST_KEYS = {
     "volumeMounts": ("mountPath",),
     "volumes": ("name",),
 }
-# The mappings, here and in lists, that are owned as a whole (x-kubernetes-map-type: atomic).
+# The mappings with a single owner (x-kubernetes-map-type: atomic in the CRD).
 ATOMIC = frozenset({"configMap", "configMapKeyRef", "fieldRef", "imagePullSecrets", "resourceFieldRef", "secretKeyRef"})
 
 
 def managed_fields(job: Mapping[str, Any]) -> dict[str, Any]:
-    """`fieldsV1` of the manager that created `job`: its labels, its annotations, and all of its spec."""
+    """`fieldsV1` of the manager that created `job`: labels, annotations and spec."""
     metadata = {key: value for key, value in job["metadata"].items() if key in {"labels", "annotations"}}
     return {"f:metadata": _of_fields(metadata), "f:spec": {".": {}, **_of_fields(job["spec"])}}
 

@@ -17,13 +17,15 @@ from tests.bench.servers import Server, pinned
 from tests.controlplane.process import ControlPlaneError, guarded
 
 _requests = count(step=10**6)
-"""The number of the first request of each run: two runs never share a job."""
+"""The number of the first request of each run, so that two runs never have the same job."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """`bodies` has a review on each line; the job of each request is new. `rate` is in requests per second, independent
-    of the answers; None sends the next request with the answer to the last.
+    """`bodies` has a review on each line. Each request has a new job.
+
+    `rate` is in requests per second, independent of the replies. With None, a connection sends the next request as soon
+    as it gets a reply.
     """
 
     path: str
@@ -39,9 +41,9 @@ class Sample:
     requests: int
     """Correctly answered requests."""
     errors: int
-    """Wrong and missing answers."""
+    """The number of wrong and missing replies."""
     error: str
-    """The first of those."""
+    """The first wrong reply."""
     seconds: float
     rps: float
     p50: float
@@ -52,15 +54,15 @@ class Sample:
     cpu_micros: float
     """Processor time of the server for each request."""
     load_cpu: float
-    """How many cores the load generator took."""
+    """Cores used by the load generator."""
     others: float
-    """How many cores the rest of the machine took."""
+    """Cores used by all other programs."""
     go: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Generator:
-    """The load generator on its `core`; `warmup` seconds of the same load precede the `seconds` that count."""
+    """The load generator on a `core`. It measures for `seconds`, after the same load for `warmup` seconds."""
 
     program: Path
     ca: Path
@@ -71,7 +73,7 @@ class Generator:
 
     @classmethod
     def wanted(cls, arguments: argparse.Namespace, *, program: Path, ca: Path, core: int) -> Self:
-        """From the options of the command line."""
+        """A generator with the options of the command line."""
         seconds = arguments.seconds
         return cls(
             program=program,
@@ -83,7 +85,7 @@ class Generator:
         )
 
     def run(self, server: Server, load: Load) -> Sample:
-        """Measure; ControlPlaneError if the load generator itself fails."""
+        """Measure. Raises ControlPlaneError if the load generator fails."""
         flags = {
             "address": server.address,
             "ca": self.ca,
@@ -109,13 +111,13 @@ class Generator:
 
 
 def children_seconds() -> float:
-    """Processor time of the load generators that have ended."""
+    """Processor time of all load generators that have exited."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def sample(result: Mapping[str, Any], *, server_cpu: float, others: float) -> Sample:
-    """From the load generator's output, the server's processor seconds, and the cores that other programs took."""
+    """A sample from the load generator's output, the server's processor seconds, and cores of other programs."""
     same = ("requests", "errors", "seconds", "rps", "p50", "p90", "p99", "p999", "max", "go")
     return Sample(
         **{name: result[name] for name in same},

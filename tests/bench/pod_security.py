@@ -1,4 +1,4 @@
-"""Reviews of pods of 6 kB for Kubernetes' own Pod Security webhook: half of the templates of a job."""
+"""Reviews of pods of 6 kB for Kubernetes' Pod Security webhook. A job has two such templates."""
 
 import json
 from typing import Any, Final
@@ -14,7 +14,7 @@ TEMPLATE_BYTES: Final = 6_000
 
 
 def template(number: int) -> dict[str, Any]:
-    """The worker's template of a job, changed so that `restricted` admits it, with environment up to 6 kB of JSON."""
+    """A worker's template that `restricted` admits, with environment variables up to 6 kB of JSON."""
     made: dict[str, Any] = user_job(number)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
     made["spec"].pop("priorityClassName", None)  # the cluster has no PriorityClasses
     for container in made["spec"]["containers"] + made["spec"].get("initContainers", []):
@@ -26,7 +26,7 @@ def template(number: int) -> dict[str, Any]:
 
 
 def pod_bodies() -> bytes:
-    """A line with a review of the creation of a pod for each of JOBS jobs."""
+    """JOBS lines, each with a review of the creation of a pod."""
     kind = {"group": "", "version": "v1", "kind": "Pod"}
     resource = {"group": "", "version": "v1", "resource": "pods"}
     return b"".join(body(_pod(number), kind=kind, resource=resource) + b"\n" for number in range(JOBS))
@@ -39,7 +39,7 @@ def _pod(number: int) -> dict[str, Any]:
 
 
 def label_namespace(cluster: Cluster) -> None:
-    """Create the namespace of all requests, which enforces the level."""
+    """Create the namespace of all requests, with the enforced level."""
     labels = {PREFIX + "enforce": "restricted"}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
     cluster.kubectl("create", "-f", "-", stdin=namespace)

@@ -1,4 +1,4 @@
-"""Turns samples into the table and the budgets. Pure: no clock, no files."""
+"""Turns samples into the table and the budgets, without a clock and files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ POD_SECURITY: Final = "Go, pod-security-admission"
 OPA: Final = "OPA, ten rules"
 HOOKS: Final = ("validate", "mutate")
 FULL: Final = ", 10,000 jobs cached"
-"""The end of the names of hooks with full caches."""
+"""Suffix of the names of hooks with full caches."""
 HEADINGS: Final = (
     "server", "load", "requests/s", "of Go", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs", "peak MiB"
 )  # fmt: skip
 LOAD_LIMIT: Final = 0.9
-"""Share of its core above which the load generator may limit the requests/s."""
+"""If the load generator uses a larger share of its core, it may limit the requests/s."""
 BUSY: Final = 0.1
-"""Cores that other programs may use."""
+"""Cores that other programs may use during a valid measurement."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One server under one load: `rate` as in measure.Load; a sample for each round; `memory` is its peak in MiB."""
+    """A server with a load: `rate` as in measure.Load, a sample for each round, the peak `memory` in MiB."""
 
     server: str
     rate: int | None
@@ -37,13 +37,13 @@ class Row:
 
     @property
     def errors(self) -> int:
-        """Wrong and missing answers of all rounds: with any, the figures mean nothing."""
+        """Wrong and missing replies of all rounds. The figures are only valid without errors."""
         return sum(sample.errors for sample in self.samples)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """A goal and the measured value; `at_least` tells on which side of the goal is good."""
+    """A goal and the measured value. With `at_least` the value must be at least the goal, otherwise at most."""
 
     what: str
     goal: float
@@ -53,12 +53,12 @@ class Budget:
 
     @property
     def met(self) -> bool:
-        """Whether the goal is reached."""
+        """Whether the measured value meets the goal."""
         return self.now >= self.goal if self.at_least else self.now < self.goal
 
     @property
     def cells(self) -> tuple[str, str, str, str]:
-        """What, goal, now, verdict."""
+        """The cells of the table: name, goal, measured value, verdict."""
         sign = ">=" if self.at_least else "<"
         digits = 2 if self.goal <= 1 else 1
         unit = f" {self.unit}" if self.unit else ""
@@ -66,13 +66,13 @@ class Budget:
 
 
 def ratio(row: Row, yardstick: Row) -> float:
-    """Requests/s of `row` divided by those of `yardstick`, the median over the rounds."""
+    """Requests/s of `row` divided by the requests/s of `yardstick`: the median over the rounds."""
     pairs = zip(row.samples, yardstick.samples, strict=True)
     return median(ours.rps / theirs.rps if theirs.rps else 0.0 for ours, theirs in pairs)
 
 
 def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """The headings and a line of cells for each row. The ratio and the processor time need a saturated server."""
+    """The headings and a line of cells for each row. Ratio and processor time are only shown for a saturated server."""
     yardstick = next(row for row in rows if row.server == YARDSTICK and row.rate is None)
     lines: list[tuple[str, ...]] = [HEADINGS]
     for row in rows:
@@ -94,7 +94,7 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 
 
 def budgets(rows: Sequence[Row]) -> Iterator[Budget]:
-    """The budgets that these rows can show."""
+    """The budgets for which there are rows."""
     found = {(row.server, row.rate): row for row in rows}
     for hook, goal in zip(HOOKS, (0.30, 0.45), strict=True):
         now = ratio(found[hook, None], found[YARDSTICK, None])
@@ -111,26 +111,25 @@ def budgets(rows: Sequence[Row]) -> Iterator[Budget]:
 
 
 def verdicts(budgets: Iterator[Budget]) -> str:
-    """A table of budgets."""
     return text([("budget", "goal", "now", ""), *(budget.cells for budget in budgets)], left=1)
 
 
 def problems(rows: Sequence[Row]) -> Iterator[str]:
-    """Why the figures should not be trusted."""
+    """The reasons why the figures are unreliable."""
     samples = [sample for row in rows for sample in row.samples]
     others = sum(sample.others for sample in samples) / len(samples)
     if others > BUSY:
         yield f"Other programs used {others:.1f} cores: run this again on a quiet machine."
     for row in rows:
         if row.rate is None and row.median(lambda sample: sample.load_cpu) > LOAD_LIMIT:
-            yield f"{row.server}: the load generator was at its limit, the server may answer more."
+            yield f"{row.server}: the load generator was at its limit, the server may be faster."
         if row.errors:
             error = next(sample.error for sample in row.samples if sample.errors)
-            yield f"{row.server}: {row.errors} wrong or missing answers, the first: {error}"
+            yield f"{row.server}: {row.errors} wrong or missing replies, the first: {error}"
 
 
 def text(lines: Sequence[Sequence[str]], *, left: int) -> str:
-    """A table in Markdown with columns of equal width, the first `left` of them aligned to the left."""
+    """A Markdown table with padded columns. The first `left` columns are aligned to the left."""
     widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
     rule = ["-" * width if number < left else "-" * (width - 1) + ":" for number, width in enumerate(widths)]
 

@@ -7,7 +7,6 @@ from tests.support.paths import ROOT
 
 
 def tree(revision: str, work: Path) -> Path:
-    """A folder with the files of `revision`."""
     if Path(revision).is_dir():
         return Path(revision)
     archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, capture_output=True).stdout

@@ -1,4 +1,4 @@
-"""The servers under test, each pinned to one core, with a certificate of one CA."""
+"""The measured servers, each pinned to one core, with certificates of a common CA."""
 
 import os
 import socket
@@ -20,7 +20,7 @@ LIFETIME = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """A running server. `start_seconds` is from its exec until it was ready."""
+    """A running server. `start_seconds` is the time from its start until it was ready."""
 
     program: Program
     address: str
@@ -28,21 +28,21 @@ class Server:
 
     @property
     def peak_memory_mib(self) -> float:
-        """Its peak resident memory so far."""
+        """The peak resident memory until now."""
         status = Path(f"/proc/{self.program.pid}/status").read_text()
         kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))
         return int(kib) / 1024
 
     @property
     def cpu_seconds(self) -> float:
-        """Its processor time so far, to 10 ms."""
-        # The name of the program, in parentheses, may contain spaces; utime and stime are fields 14 and 15.
+        """The processor time until now, with a resolution of 10 ms."""
+        # The program's name in parentheses may contain spaces. utime and stime are fields 14 and 15.
         fields = Path(f"/proc/{self.program.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Servers:
-    """Starts servers in `folder` on `core`, and ends them with the block."""
+    """Starts servers in `folder` on `core`, and stops them when the block ends."""
 
     def __init__(self, folder: Path, *, core: int) -> None:
         self.ca = folder / "ca.pem"
@@ -63,13 +63,13 @@ class Servers:
         self._stack.close()
 
     def yardstick(self, assets: Assets) -> Server:
-        """The Go server that decodes and allows."""
+        """The Go server that decodes and allows each review."""
         host, port = "127.0.0.1", free_port()
         command: list[str | Path] = [assets.allow_server, f"{host}:{port}", self._certificate, self._key]
         return self._start("allow-server", command, (host, port), lambda: _listens(host, port))
 
     def pod_security(self, assets: Assets, kubeconfig: Path) -> Server:
-        """Kubernetes' own Pod Security as a webhook, which reads namespaces from the cluster."""
+        """Kubernetes' Pod Security webhook, which reads namespaces from the cluster."""
         host, port = "127.0.0.1", free_port()
         command: list[str | Path] = [assets.pod_security_webhook, f"--bind-address={host}", f"--secure-port={port}"]
         command += [f"--tls-cert-file={self._certificate}", f"--tls-private-key-file={self._key}"]
@@ -78,7 +78,7 @@ class Servers:
         return self._start("pod-security-webhook", command, (host, port), ready)
 
     def opa(self, program: Path, policy: Path) -> Server:
-        """Open Policy Agent with this policy, which logs only errors, as this service does."""
+        """Open Policy Agent with this policy. It logs only errors, like this service."""
         host, port = "127.0.0.1", free_port()
         command: list[str | Path] = [program, "run", "--server", "--addr", f"https://{host}:{port}", policy]
         command += ["--tls-cert-file", self._certificate, "--tls-private-key-file", self._key]
@@ -87,12 +87,12 @@ class Servers:
         return self._start("opa", command, (host, port), ready)
 
     def service(self, name: str, *flags: str | Path, tree: Path = ROOT) -> Server:
-        """This project's service with the built-in policy, its log in a file; `flags` are added to those of `serve`.
+        """This project's service with the built-in policy and a log file. `flags` are additional flags of `serve`.
         `tree` may have another revision of it.
         """
         host, port, ops = "127.0.0.1", free_port(), f"127.0.0.1:{free_port()}"
         addresses = ["--listen", f"{host}:{port}", "--ops-listen", ops, "--drain-seconds", "0"]
-        addresses += ["--ssh-keys-ready", "0"]  # otherwise they would be made during the measurement
+        addresses += ["--ssh-keys-ready", "0"]  # otherwise the service would generate keys during the measurement
         certificate = ["--tls-cert", str(self._certificate), "--tls-key", str(self._key)]
         command: list[str | Path] = [sys.executable, "-P", "-m", "webhook", "serve", *addresses, *certificate, *flags]
         ready = lambda: responds(f"http://{ops}/readyz")  # noqa: E731
@@ -117,7 +117,7 @@ class Servers:
 
 @contextmanager
 def pinned(core: int) -> Iterator[None]:
-    """Programs that are started in this block run on `core` alone."""
+    """Programs that are started in this block run only on `core`."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:

@@ -1,6 +1,6 @@
-"""How long `check` takes for one file, and `serve` until it is ready on a small cluster, with the image's packages.
+"""Measures `check` for one file, and the start of `serve` with a small cluster, with the image's packages.
 
-The minimum of several runs counts, since other programs affect it least.
+The result is the minimum of several runs, because other programs affect it least.
 """
 
 import os
@@ -23,13 +23,13 @@ RUNS: Final = 10
 
 @dataclass(frozen=True)
 class Commands:
-    """Runs the project's commands with the packages of one environment; each returns seconds."""
+    """Runs the project's commands in an environment. Each method returns the time in seconds."""
 
     python: Path
     folder: Path
 
     def check(self) -> float:
-        """`check` of one file, from its start to its end."""
+        """The time of `check` for one file, from start to exit."""
         began = time.perf_counter()
         with self._started("check", str(EXAMPLES / "horovod-gpu.yaml")) as process:
             if process.wait():
@@ -37,7 +37,7 @@ class Commands:
         return time.perf_counter() - began
 
     def serve(self, small: Path) -> float:
-        """`serve`, from its start until it is ready; then it is ended."""
+        """The time of `serve` from start until it is ready. It is then stopped."""
         ops = f"127.0.0.1:{free_port()}"
         addresses = ("--listen", "127.0.0.1:0", "--ops-listen", ops, "--ssh-keys-ready", "0", "--drain-seconds", "0")
         began = time.perf_counter()
@@ -53,7 +53,7 @@ class Commands:
         return self.folder / "log"
 
     def _started(self, *arguments: str) -> subprocess.Popen[bytes]:
-        # Compiled modules are kept, as in the image.
+        # Compiled modules are stored, as in the image.
         own = {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")}
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         command = guarded([str(self.python), "-P", "-m", "webhook", *arguments])
@@ -69,7 +69,7 @@ def measure(progress: Progress) -> str:
     ):
         commands = Commands(environment.this(progress).python, Path(name))
         progress.say(f"Starting `check` and `serve` {RUNS} times each.")
-        commands.check()  # compiles
+        commands.check()  # the first run compiles the modules
         commands.serve(small)
         check = min(commands.check() for _ in range(RUNS))
         serve = min(commands.serve(small) for _ in range(RUNS))

@@ -1,4 +1,4 @@
-"""A short run of everything. The figures mean nothing here; the test is that the benchmarks work."""
+"""A short run of all benchmarks. It tests that they work; the figures are meaningless."""
 
 import os
 from argparse import Namespace
@@ -15,16 +15,18 @@ from tests.controlplane.progress import Progress
 from tests.support.paths import ROOT
 from tests.support.rare import rare
 
-assets()  # builds, if nothing is built, before the time limit of a test counts
+assets()  # builds the programs before the time limit of a test applies
 QUICK = parse(["--seconds", "1", "--rounds", "1", "--connections", "4", "--without", "pod-security", "opa"])
 
 pytestmark = pytest.mark.timeout(900)  # it builds the servers in Go
-two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core is for the server, one for the load")
+two_cores = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="needs a core for the server and a core for the load generator"
+)
 
 
 @rare
 @two_cores
-def test_a_short_run_fills_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_run_fills_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throughput, "CACHED", Size.of(1_000))
     progress = StringIO()
     rows = throughput.measure(Namespace(**{**vars(QUICK), "base": str(ROOT)}), Progress(progress))
@@ -44,7 +46,7 @@ def test_a_short_run_fills_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> N
 
 @rare
 @two_cores
-def test_each_hook_is_called_by_the_api_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_api_server_calls_each_hook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(added_latency, "EACH", 2)
     table = added_latency.measure(QUICK, Progress(StringIO()))
     hooks = [line.split("|")[1].strip() for line in table.splitlines()[2:]]

@@ -1,4 +1,4 @@
-"""The load generator, against servers that misbehave in known ways."""
+"""The load generator, with servers that have known errors."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ def allow(review: dict[str, Any]) -> bytes:
 
 
 class Server:
-    """Answers each request with `answer`, and records what it received."""
+    """Replies to each request with `answer`, and records the requests."""
 
     def __init__(self, answer: Answer, folder: Path) -> None:
         self.answer = answer
@@ -37,7 +37,7 @@ class Server:
         self._folder = folder
 
     async def load(self, **flags: object) -> dict[str, Any]:
-        """What the load generator prints about this server."""
+        """The output of the load generator for this server."""
         authority = Authority("test", lifetime=timedelta(days=1))
         pair = authority.issue(["127.0.0.1"], lifetime=timedelta(days=1))
         chain, ca, bodies = (self._folder / name for name in ("chain.pem", "ca.pem", "bodies"))
@@ -84,21 +84,21 @@ async def run(**flags: object) -> dict[str, Any]:
     return printed
 
 
-async def test_right_answers_are_counted(tmp_path: Path) -> None:
+async def test_correct_replies_are_counted(tmp_path: Path) -> None:
     server = Server(allow, tmp_path)
     result = await server.load()
     assert result["requests"] > 0
     assert result["errors"] == 0
-    assert result["sent"] == len(server.uids)  # including those of the warm-up
+    assert result["sent"] == len(server.uids)  # including the requests of the warm-up
     assert result["rps"] == pytest.approx(result["requests"] / result["seconds"])
     assert 0 < result["p50"] <= result["p90"] <= result["p99"] <= result["p999"] <= result["max"]
-    assert server.connections == 2  # kept alive
-    assert set(server.uids) == {"uid-0", "uid-1", "uid-2"}  # in turns
+    assert server.connections == 2  # connections are used again
+    assert set(server.uids) == {"uid-0", "uid-1", "uid-2"}  # bodies are used in turn
     assert server.heads[0].startswith("POST /hook?timeout=10s HTTP/1.1\r\n")
     assert "Content-Type: application/json\r\n" in server.heads[0]
 
 
-async def test_at_a_fixed_rate_exactly_what_is_due_is_sent(tmp_path: Path) -> None:
+async def test_fixed_rate_sends_the_exact_number_of_requests(tmp_path: Path) -> None:
     server = Server(allow, tmp_path)
     result = await server.load(rate=200, seconds=0.5)
     assert result["requests"] + result["errors"] == 100
@@ -116,7 +116,7 @@ async def test_at_a_fixed_rate_exactly_what_is_due_is_sent(tmp_path: Path) -> No
         (lambda _: b"", "EOF"),
     ],
 )
-async def test_wrong_answers_are_errors(tmp_path: Path, answer: Answer, error: str) -> None:
+async def test_wrong_replies_are_errors(tmp_path: Path, answer: Answer, error: str) -> None:
     result = await Server(answer, tmp_path).load()
     assert result["requests"] == 0
     assert result["errors"] > 0

@@ -1,4 +1,4 @@
-"""The comparison of replies is effective: the cases trigger most rules and injections, and a change is found."""
+"""The comparison of replies works: its cases trigger most rules and injections, and a changed reply is reported."""
 
 import json
 from collections import Counter
@@ -13,11 +13,11 @@ from webhook.injections import REGISTRY as INJECTIONS
 from webhook.rules import REGISTRY as RULES
 from webhook.rules import worker_count
 
-# Rules that find nothing fail other tests: these tests are about the comparison.
+# Other tests check that each rule has violations. These tests are about the comparison.
 pytestmark = rare
 
 FEW = 3000
-# Minimum share of rules and injections that appear in some reply. A new one need not be.
+# Minimum share of rules and injections that appear in a reply. New ones may be missing.
 SHARE = 0.8
 
 
@@ -31,7 +31,7 @@ def replies(given: dict[str, object], folder: Path) -> list[str]:
     return command.answers(ROOT, folder / "given.json", folder / "replies")
 
 
-def test_most_rules_and_injections_speak(given: dict[str, object], tmp_path: Path) -> None:
+def test_most_rules_and_injections_appear_in_replies(given: dict[str, object], tmp_path: Path) -> None:
     spoke: Counter[str] = Counter()
     for line in replies(given, tmp_path):
         reply, _ = json.JSONDecoder().raw_decode(line)
@@ -42,7 +42,7 @@ def test_most_rules_and_injections_speak(given: dict[str, object], tmp_path: Pat
     assert len(silent) <= (1 - SHARE) * len({*RULES, *INJECTIONS}), silent
 
 
-def test_another_tree_with_another_text_is_found_out(
+def test_changed_message_in_a_different_tree_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = command.tree("HEAD", tmp_path)

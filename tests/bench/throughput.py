@@ -1,4 +1,4 @@
-"""Throughput, latency and memory of the service and of servers in Go: one that only allows, and comparable projects."""
+"""Throughput, latency and memory of the service, of a minimal server in Go, and of comparable projects."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -21,20 +21,18 @@ from tests.controlplane.process import ControlPlaneError
 from tests.controlplane.progress import Progress
 
 RATES: Final = (None, 100, 1000)
-"""None: as fast as the server answers; then the rates of the latency budgets."""
+"""None is as fast as the server replies. The numbers are the rates of the latency budgets."""
 EXPECTED: Final = {"validate": '"allowed":true', "mutate": '"patchType":"JSONPatch"'}
 PEERS: Final = ("pod-security", "opa", "caches")
 """Names for `--without`."""
 CACHED: Final = Size(10_000, 1_000)
 
 Subjects = dict[str, tuple[Server, Load]]
-"""Every server with its load, by its name in the table."""
+"""Each server with its load, by name in the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Where servers are started."""
-
     folder: Path
     servers: Servers
     progress: Progress
@@ -64,7 +62,7 @@ class Bench:
         return Load(path=path, bodies=file, expect=EXPECTED[hook])
 
     def _ours(self, suffix: str = "", *flags: str | Path, **how: Path) -> Subjects:
-        """This service's two hooks, each in a separate process; `suffix` ends their names."""
+        """This service's two hooks, each in a separate process. Their names end with `suffix`."""
         bodies = {"validate": body.validate_bodies, "mutate": body.mutate_bodies}
         name = suffix.replace(" ", "-").replace("/", "-").replace(",", "")
         return {
@@ -76,14 +74,16 @@ class Bench:
         }
 
     def _opa(self, ours: Server, load: Load) -> tuple[Server, Load]:
-        """ControlPlaneError if its ten rules reject other jobs than this service does."""
+        """Raises ControlPlaneError if OPA's ten rules do not reject the same jobs as this service."""
         server = self.servers.opa(engines.program(self.progress), engines.POLICY)
         if wrong := [*engines.disagreements(server, ours, self.servers.ca)]:
-            raise ControlPlaneError("The ten rules of OPA are not ours:\n" + "\n".join(wrong))
+            raise ControlPlaneError(
+                "The ten rules of OPA and of this service reject different jobs:\n" + "\n".join(wrong)
+            )
         return server, replace(load, path=engines.PATH)
 
     def _pod_security(self) -> tuple[Server, Load]:
-        self.progress.say("Starting Kubernetes' own Pod Security and an API server for it.")
+        self.progress.say("Starting Kubernetes' Pod Security webhook and an API server for it.")
         cluster = self.stack.enter_context(Cluster(controller_manager=False))
         pod_security.label_namespace(cluster)
         server = self.servers.pod_security(cluster.assets, cluster.kubeconfig)
@@ -91,7 +91,7 @@ class Bench:
 
 
 def measure(arguments: argparse.Namespace, progress: Progress) -> list[Row]:
-    """Start the servers and measure them in turns; ControlPlaneError if one cannot be built, started or measured."""
+    """Start the servers and measure them in turns. Raises ControlPlaneError if a server cannot be built or measured."""
     server_core, load_core = two_cores()
     with (
         TemporaryDirectory(prefix="mpijob-bench-") as name,
@@ -110,7 +110,7 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> list[Row]:
 def in_turns(
     subjects: Mapping[str, tuple[Server, Load]], generator: Generator, rounds: int, progress: Progress
 ) -> dict[tuple[str, int | None], list[Sample]]:
-    """Samples by server and rate. Each round has all servers, so that a slow period of the machine affects them all."""
+    """Samples by server and rate. Each round measures all servers, so that a slow period affects all of them."""
     samples: dict[tuple[str, int | None], list[Sample]] = {(label, rate): [] for rate in RATES for label in subjects}
     minutes = rounds * len(samples) * (generator.warmup + generator.seconds) / 60
     progress.say(f"{rounds} x {len(samples)} measurements: about {max(minutes, 1):.0f} min.")
@@ -130,5 +130,4 @@ def in_turns(
 
 
 def tables(rows: list[Row]) -> str:
-    """All servers, and the budgets."""
     return f"{report.text(report.table(rows), left=2)}\n\n{report.verdicts(report.budgets(rows))}"

@@ -1,6 +1,6 @@
-"""A proxy between a service and its API server, which breaks single kinds in ways that the real one cannot.
+"""A proxy between the service and its API server. It breaks single kinds in ways that a real API server cannot.
 
-The service reaches the API server through it, over plain HTTP and without credentials; the proxy has those.
+The service talks to the proxy over plain HTTP without credentials. The proxy has the credentials.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ DRIP_SECONDS = 0.2
 
 
 class Trouble(Enum):
-    """A fault of the lists and watches of a kind."""
+    """A fault in the lists and watches of a kind."""
 
     SLOW = "slow"
     """Each piece of an answer is late."""
@@ -41,17 +41,17 @@ class Trouble(Enum):
 
 @dataclass
 class ApiProxy:
-    """Passes everything on, except the kinds in `troubles`, by their plural names."""
+    """Forwards all requests, except requests for the kinds in `troubles` (plural names)."""
 
     kubeconfig: Path
-    """A kubeconfig for the API server, with the rights of the proxy's user."""
+    """A kubeconfig for the API server. The proxy acts as its user."""
     troubles: dict[str, Trouble] = field(default_factory=dict)
     _open: dict[asyncio.Task[object], str] = field(default_factory=dict)
     _loop: asyncio.AbstractEventLoop | None = None
 
     @contextmanager
     def running(self) -> Iterator[str]:
-        """The URL of the proxy, until the block ends."""
+        """Yields the URL of the proxy, which runs until the block ends."""
         app = web.Application(client_max_size=16 * 2**20)
         app.cleanup_ctx.append(self._client)
         app.router.add_route("*", "/{path:.*}", self._handle)
@@ -60,18 +60,18 @@ class ApiProxy:
 
     @contextmanager
     def trouble(self, plurals: list[str], what: Trouble) -> Iterator[None]:
-        """These kinds fail until the block ends, including the answers in progress."""
+        """These kinds fail until the block ends, including responses in progress."""
         self.troubles |= dict.fromkeys(plurals, what)
-        self._begin_again(plurals)
+        self._abort_open(plurals)
         try:
             yield
         finally:
             for plural in plurals:
                 self.troubles.pop(plural, None)
-            self._begin_again(plurals)
+            self._abort_open(plurals)
 
-    def _begin_again(self, plurals: list[str]) -> None:
-        """Abort the open answers of these kinds."""
+    def _abort_open(self, plurals: list[str]) -> None:
+        """Abort the open responses for these kinds."""
         done = threading.Event()
 
         def cancel() -> None:

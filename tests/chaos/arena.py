@@ -1,4 +1,4 @@
-"""A cluster without other changes, two replicas that follow it through a proxy, and constant reviews."""
+"""A cluster in which nothing else changes, two replicas that watch it through a proxy, and constant reviews."""
 
 import subprocess
 import sys
@@ -27,15 +27,15 @@ T = TypeVar("T")
 REPLICAS = 2
 POLICY_FILE = "chaos-policy.yaml"
 SAMPLE = 10
-"""How many verdicts of each replica are checked after a fault; those of the traffic are all checked."""
+"""Verdicts of each replica that are checked after a fault. Every reply to the traffic is checked too."""
 MEGABYTE = 2**20
 SYNCED = "mpijob_webhook_cache_synced{"
 SAMPLES = ("process_open_fds ", "mpijob_webhook_tasks ", "process_resident_memory_bytes ", SYNCED)
 PROBES = 0.25
 """Seconds between two checks of a replica's readiness."""
 RECOVERY = 180
-"""Seconds to wait for a recovery. The service does not promise this: everything is slow on a busy machine."""
-# Normal variation of a replica: connections that open and close, memory that the allocator keeps.
+"""Seconds to wait for a recovery. This is no promise of the service: a busy machine is slow."""
+# How much a healthy replica varies: connections open and close, and the allocator keeps freed memory.
 SPARE_DESCRIPTORS = 24
 SPARE_TASKS = 24
 SPARE_MEMORY = 96 * MEGABYTE
@@ -47,7 +47,7 @@ class Vitals:
     """A replica's own metrics."""
 
     descriptors: int
-    """Sockets nearly all of them."""
+    """Nearly all of them are sockets."""
     tasks: int
     memory: int
     """Resident bytes."""
@@ -55,7 +55,7 @@ class Vitals:
     """The kinds whose cache is complete."""
 
     def worse_than(self, first: "Vitals") -> str:
-        """What exceeds the first values; empty if nothing does."""
+        """The values that exceed `first`, as text; empty if there are none."""
         found = []
         for name, spare in (("descriptors", SPARE_DESCRIPTORS), ("tasks", SPARE_TASKS), ("memory", SPARE_MEMORY)):
             now, then = getattr(self, name), getattr(first, name)
@@ -68,7 +68,7 @@ class Vitals:
 
 @dataclass
 class Arena:
-    """The target of faults, with the checks of its replicas."""
+    """The target of faults, and the checks of its replicas."""
 
     cluster: Cluster
     proxy: ApiProxy
@@ -79,22 +79,20 @@ class Arena:
     offline: Offline = field(init=False)
     traffic: Traffic = field(init=False)
     load: Load = field(init=False)
-    """Creations through the API server: all of these jobs are valid."""
+    """Valid jobs that are created through the API server."""
     first: Vitals = field(init=False)
     """A replica's values before any fault."""
     _canaries: int = 0
 
     @property
     def replicas(self) -> Sequence[Backend]:
-        """The present replicas."""
         return tuple(self.deployment.balancer.backends)
 
     def program(self, backend: Backend) -> Program:
-        """The process of a replica."""
         return self.cluster.programs[self.deployment.names[backend]]
 
     def start_replica(self) -> Backend:
-        """Another replica, ready, with its own clock."""
+        """Start one more replica with its own clock, and wait until it is ready."""
         folder = self.cluster.dir
         (policy := folder / POLICY_FILE).write_text(POLICY)
         clock = Clock(folder / f"clock-{len(self.deployment.names)}")
@@ -108,7 +106,7 @@ class Arena:
         """Read from its metrics."""
         with urllib.request.urlopen(f"{backend.ops_url}/metrics", timeout=30) as response:
             lines = response.read().decode().splitlines()
-        # Read without the client's parser: parsing a whole page takes so long that reviews would be late.
+        # Not with the client library's parser: parsing a whole page takes so long that reviews would be late.
         samples = (line.rpartition(" ") for line in lines if line.startswith(SAMPLES))
         value = {name: int(float(number)) for name, _, number in samples}
         return Vitals(
@@ -118,13 +116,13 @@ class Arena:
             synced=frozenset(name for name, number in value.items() if name.startswith(SYNCED) and number),
         )
 
-    def goes_on(self, answers: int = 100) -> None:
+    def answers_more(self, answers: int = 100) -> None:
         """Return after `answers` more verdicts of any replica."""
         enough = self.traffic.tally.answered + answers
         self._wait(f"{answers} more verdicts", lambda: self.traffic.tally.answered >= enough)
 
     def recovers(self, rng: Random) -> None:
-        """Return once every replica has recovered; AssertionError for a wrong verdict, TimeoutError after
+        """Return once every replica has recovered. Raises AssertionError for a wrong verdict, TimeoutError after
         `RECOVERY`.
         """
         for backend in self.replicas:
@@ -134,12 +132,11 @@ class Arena:
             self.start_replica()
         for backend in self.replicas:
             self._wait("readiness", lambda backend=backend: responds(f"{backend.ops_url}/readyz"))
-            self._wait("what is no worse", lambda backend=backend: self._as_before(backend))
+            self._wait("its metrics to be as before", lambda backend=backend: self._as_before(backend))
             assert self.wrong(backend, rng.sample(self.traffic.cases, SAMPLE)) == []
-        self._sees_what_is_new()
+        self._sees_a_new_config_map()
 
     def wrong(self, backend: Backend, cases: Sequence[Case]) -> list[str]:
-        """The wrong replies of one replica."""
         replies = ((case, self._reply(backend, case)) for case in cases)
         return [difference(case, reply) for case, reply in replies if reply != case.reply]
 
@@ -152,7 +149,7 @@ class Arena:
             raise OSError(worse)  # shown by wait_for at its end
         return True
 
-    def _sees_what_is_new(self) -> None:
+    def _sees_a_new_config_map(self) -> None:
         """A ConfigMap that is created and deleted changes the verdict on the job that names it, in every replica."""
         self._canaries += 1
         name = f"canary-{self._canaries}"
@@ -173,7 +170,7 @@ class Arena:
 
 @contextmanager
 def arena(*, rate: float, seed: int, log_dir: Path | None = None) -> Iterator[Arena]:
-    """Everything runs and has been checked once; until the block ends."""
+    """Everything runs until the block ends, and has been checked once."""
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(controller_manager=False, log_dir=log_dir))
         inventory.install(cluster)
@@ -190,7 +187,7 @@ def arena(*, rate: float, seed: int, log_dir: Path | None = None) -> Iterator[Ar
         made.load = Load(cluster.kubeconfig, PATH, inventory.full_job(), threads=2, patience=RECOVERY, pause=0.2)
         stack.enter_context(made.traffic)
         stack.enter_context(made.load)
-        made.goes_on()
+        made.answers_more()
         made.first = made.vitals(made.replicas[0])
         yield made
 

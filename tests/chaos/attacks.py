@@ -1,6 +1,4 @@
-"""Attacks that any client of the port can make: connections, and bytes that are not a review. From separate
-addresses.
-"""
+"""Attacks that any client of the port can make: idle connections, and bytes that are not a review."""
 
 import contextlib
 import itertools
@@ -14,19 +12,18 @@ from random import Random
 from tests.support.live_service import head
 
 MEGABYTE = 2**20
-# Different from the addresses of the API server and of the usual reviews: the service limits clients by address.
+# The API server and the usual reviews use other addresses, because the service limits clients by address.
 _ADDRESSES = itertools.count(2)
 
 
 def next_address() -> str:
-    """An unused loopback address."""
     number = next(_ADDRESSES)
     return f"127.0.{number // 250}.{number % 250 + 2}"
 
 
 @contextmanager
 def crowd(port: int, count: int, *, of_each: int = 500) -> Iterator[None]:
-    """`count` silent connections, from as many addresses as needed; they are not awaited."""
+    """Start `count` silent connections from several addresses, without waiting for them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with ExitStack() as stack:
@@ -43,7 +40,7 @@ def crowd(port: int, count: int, *, of_each: int = 500) -> Iterator[None]:
 
 @contextmanager
 def slow_clients(port: int, rng: Random, count: int) -> Iterator[None]:
-    """Clients that stop halfway through a head or a body, or send requests and read no reply."""
+    """Clients that stop halfway through a header or a body, or that never read a reply."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     address = next_address()
@@ -56,7 +53,7 @@ def slow_clients(port: int, rng: Random, count: int) -> Iterator[None]:
     )
     with ExitStack() as stack:
         for number in range(count):
-            # The service may reject one, or a buffer may be full: the test is about the other clients.
+            # The service may reject the connection, or a buffer may be full: the test is about the other clients.
             with contextlib.suppress(OSError):
                 plain = stack.enter_context(_connected(port, address))
                 secure = stack.enter_context(context.wrap_socket(plain))

@@ -1,4 +1,4 @@
-"""Reviews, and the reply that the offline pipeline gives to each, byte for byte."""
+"""Reviews, each with the expected reply: the bytes that the offline pipeline returns."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from webhook.rules import REGISTRY
 HOOKS: tuple[Hook, ...] = ("mutate", "validate")
 LARGEST = 2**20
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
-# Every rule denies, so that a verdict shows everything that a rule sees.
+# Every rule denies, so that a verdict shows every violation.
 POLICY = HEADER + f"rules: {json.dumps({name: {'action': 'deny'} for name in REGISTRY})}\n"
 HOSTILE_POLICIES = {
     "unknown keys": HEADER + "rules: {" + ", ".join(f"k{i}: {{}}" for i in range(10_000)) + "}",
@@ -43,11 +43,11 @@ class Case(NamedTuple):
     body: bytes
     reply: bytes
     asks: bool = False
-    """It queries the cluster, so it waits while the cluster is unavailable."""
+    """The review queries the cluster, so it waits while the cluster is unavailable."""
 
 
 class Offline:
-    """The verdicts without a service: by the snapshot in `file` and the replicas' policy file."""
+    """Computes verdicts without a service, from the snapshot in `file` and the replicas' policy file."""
 
     def __init__(self, file: Path, policy: Path) -> None:
         found, errors = files.load([str(file)])
@@ -56,7 +56,7 @@ class Offline:
         self._policies = PolicySet(load_file(policy.stem, policy.read_bytes(), policy_model()))
 
     def case(self, name: str, hook: Hook, sent: bytes) -> Case:
-        """The review `sent` to `hook`. No user may exempt anything."""
+        """The review `sent` to `hook`. No user may exempt a job from a rule."""
         request = review.decode(sent)
         granted: dict[str, bool] | None = None
         while True:
@@ -76,7 +76,7 @@ class Offline:
         return Case(name, f"/{hook}-mpijob", sent, review.encode(decision.response(request.uid)), asks)
 
     def usual(self) -> list[Case]:
-        """Jobs that each refer to another object of the cluster, created and updated; nothing is reserved."""
+        """Creations and updates of jobs, each job with a reference to a different object. No quota is reserved."""
         exempt = inventory.full_job(
             **{
                 "metadata.name": "exempt",
@@ -92,7 +92,7 @@ class Offline:
         return [self.case(f"{name}, {hook}", hook, sent) for name, sent in reviews.items() for hook in HOOKS]
 
     def hostile(self, rng: Random, count: int) -> Iterator[Case]:
-        """Jobs made to be costly, from some kB to some MB."""
+        """Jobs that are costly to review, from a few kB to a few MB."""
         for name in rng.sample(sorted(SHAPES), count):
             length = rng.choice((10_000, 100_000, LARGEST))
             job: dict[str, Any] = SHAPES[name](length)
@@ -101,7 +101,6 @@ class Offline:
             yield from (self.case(f"{name} of {length:,} bytes, {hook}", hook, sent) for hook in HOOKS)
 
     def policies(self) -> Iterator[Case]:
-        """Invalid policies of every kind."""
         namespaces = list(self._view.all(NAMESPACES).values())  # type: ignore[union-attr]
         for name, text in HOSTILE_POLICIES.items():
             labels = {"training.openshift.io/mpijob-policy": "true"}

@@ -1,4 +1,4 @@
-"""A clock that jumps under a running process, as a node's does: libfaketime, which Debian has."""
+"""Makes the clock of a running process jump, as the clock of a node may, with Debian's libfaketime."""
 
 from pathlib import Path
 
@@ -8,15 +8,15 @@ LIBRARIES = ("lib/*/faketime/libfaketimeMT.so.1", "lib*/faketime/libfaketimeMT.s
 
 
 class Clock:
-    """The wall clock of every program started with `command`; the monotonic clock stays correct."""
+    """The wall clock of every program started with `command`. The monotonic clock stays correct."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self.jump(0)
 
     def jump(self, seconds: int) -> None:
-        """Be `seconds` ahead of the machine's clock from now on; the program notices within a second."""
-        # Renamed, so that a reader never sees half of it.
+        """Set the clock `seconds` ahead of the machine's clock. The program notices within a second."""
+        # Replaced by a rename, so that a reader never sees half of the file.
         new = self._file.with_suffix(".new")
         new.write_text(f"{seconds:+d}\n")
         new.rename(self._file)
@@ -29,8 +29,7 @@ class Clock:
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_CACHE_DURATION": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            # Otherwise every wait for a lock ends at once and restarts: a thread takes fifty times as much processor
-            # time.
+            # Otherwise every wait for a lock ends at once and restarts, and a thread takes 50 times the CPU time.
             "FAKETIME_FORCE_MONOTONIC_FIX": "0",
             "NO_FAKE_STAT": "1",
         }
@@ -44,4 +43,4 @@ def _library() -> str:
             return str(found[0])
         if not attempt:
             programs.find("faketime", "faketime")
-    raise RuntimeError(f"faketime is there, and its library not at /usr/{LIBRARIES[0]}")
+    raise RuntimeError(f"faketime is installed, but its library is not at /usr/{LIBRARIES[0]}")

@@ -1,6 +1,6 @@
-"""The faults of an arena: `FAULTS[name](arena, rng)` lasts as long as the block.
+"""The faults of an arena: `FAULTS[name](arena, rng)` is a context manager, and the fault lasts as long as its block.
 
-The state of `rng` alone decides what happens.
+A fault depends only on the state of `rng`, so that a run can be repeated.
 """
 
 import os
@@ -29,7 +29,7 @@ KINDS = sorted({path.rsplit("/", 1)[-1] for path in PATHS})
 
 @contextmanager
 def _api_server_restarted(arena: Arena, rng: Random) -> Iterator[None]:
-    """Stopped cleanly or killed; it is back at the end."""
+    """Stopped cleanly or killed, and started again at the end of the block."""
     if rng.random() < 0.5:
         arena.cluster.stop_apiserver()
     else:
@@ -42,7 +42,7 @@ def _api_server_restarted(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _frozen(arena: Arena, rng: Random, *, program: str) -> Iterator[None]:
-    """It neither answers nor ends."""
+    """The program neither responds nor exits."""
     pid = arena.cluster.programs[program].pid
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -53,7 +53,7 @@ def _frozen(arena: Arena, rng: Random, *, program: str) -> Iterator[None]:
 
 @contextmanager
 def _watches(arena: Arena, rng: Random, *, trouble: Trouble) -> Iterator[None]:
-    """Watches of some kinds, or of all."""
+    """The watches of some or all kinds fail."""
     kinds = KINDS if rng.random() < 0.2 else rng.sample(KINDS, rng.randint(1, 5))
     with arena.proxy.trouble(kinds, trouble):
         yield
@@ -61,7 +61,7 @@ def _watches(arena: Arena, rng: Random, *, trouble: Trouble) -> Iterator[None]:
 
 @contextmanager
 def _clock_jumps(arena: Arena, rng: Random) -> Iterator[None]:
-    """A replica's clock jumps ahead or back, and at the end as far in the other direction."""
+    """A replica's clock jumps ahead or back, and returns at the end of the block."""
     clock = arena.clocks[_one(arena, rng)]
     clock.jump(rng.choice((-72, -6, -1, 1, 6, 72)) * HOUR)
     try:
@@ -72,7 +72,7 @@ def _clock_jumps(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _no_descriptors(arena: Arena, rng: Random) -> Iterator[None]:
-    """A replica has hardly any descriptors left, and clients need more."""
+    """A replica has hardly any file descriptors left while clients connect."""
     backend = _one(arena, rng)
     program = arena.program(backend)
     left = len(os.listdir(f"/proc/{program.pid}/fd")) + rng.randint(0, 8)  # noqa: PTH208 - of another process
@@ -82,7 +82,7 @@ def _no_descriptors(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _no_memory(arena: Arena, rng: Random) -> Iterator[None]:
-    """A replica can hardly allocate memory, and large reviews arrive. If it ends, another replaces it."""
+    """A replica can hardly allocate memory while large reviews arrive. If it exits, a new replica replaces it."""
     backend = _youngest(arena)
     program = arena.program(backend)
     pages = int(Path(f"/proc/{program.pid}/statm").read_text().split()[0])
@@ -97,14 +97,14 @@ def _no_memory(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _replica_killed(arena: Arena, rng: Random) -> Iterator[None]:
-    """SIGKILL; another one replaces it at the end."""
+    """SIGKILL; a new replica replaces it at the end of the block."""
     arena.deployment.stop(_youngest(arena), kill=True)
     yield
 
 
 @contextmanager
 def _hostile_jobs(arena: Arena, rng: Random) -> Iterator[None]:
-    """Costly jobs, which get the right verdicts too, or are too expensive on a slow machine."""
+    """Costly jobs must get the right verdict. On a slow machine they may be rejected as too expensive."""
     wrong = arena.wrong(_one(arena, rng), list(arena.offline.hostile(rng, 6)))
     assert [each for each in wrong if TOO_EXPENSIVE not in each] == []
     yield
@@ -112,7 +112,7 @@ def _hostile_jobs(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _hostile_policies(arena: Arena, rng: Random) -> Iterator[None]:
-    """Invalid policies."""
+    """Invalid policies are applied."""
     assert arena.wrong(_one(arena, rng), list(arena.offline.policies())) == []
     yield
 
@@ -127,7 +127,7 @@ def _attack(
 
 @contextmanager
 def _limited(program: Program, what: int, soft: int) -> Iterator[None]:
-    """The program cannot get more of a resource than it has."""
+    """The program cannot get more of the resource than it has now."""
     before = resource.prlimit(program.pid, what)
     resource.prlimit(program.pid, what, (soft, before[1]))
     try:
@@ -142,7 +142,7 @@ def _one(arena: Arena, rng: Random) -> Backend:
 
 
 def _youngest(arena: Arena) -> Backend:
-    """The replica to kill: the oldest stays, since it shows how memory grows."""
+    """The replica to kill. The oldest one stays, because it shows how memory grows."""
     return arena.replicas[-1]
 
 
@@ -161,7 +161,7 @@ FAULTS: Mapping[str, Fault] = {
     "hostile jobs": _hostile_jobs,
     "hostile policies": _hostile_policies,
 }
-# Only one of each group at a time: a program that does not answer cannot be restarted, and one replica must stay.
+# One fault of each group at a time: a program that does not respond cannot be restarted, and a replica must remain.
 EXCLUSIVE = (
     {"API server restarted", "API server frozen", "etcd frozen"},
     {"replica killed", "no memory"},
@@ -169,7 +169,7 @@ EXCLUSIVE = (
 
 
 def drawn(rng: Random, most: int) -> list[str]:
-    """The names of faults that may occur together."""
+    """Random names of faults that may occur together."""
     names: list[str] = []
     for name in rng.sample(sorted(FAULTS), rng.randint(1, most)):
         if not any(name in group and group & {*names} for group in EXCLUSIVE):

@@ -24,17 +24,17 @@ USUAL = {"API server restarted", "replica killed", "no memory", "hostile jobs", 
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.timeout(900 + 120 * MINUTES),
-    # A fault may leave a connection of the test's clients half open. Those of replicas are counted.
+    # A fault may leave a connection of the test's clients half open. Connections of replicas are counted.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    """Two replicas; wrong and lost verdicts are complete when all reviews have ended."""
+    """Two replicas. Wrong and lost verdicts are counted when all reviews have ended."""
     with arena(rate=RATE, seed=int(SEED), log_dir=tmp_path_factory.mktemp("chaos")) as made:
         yield made
-    gc.collect()  # so that leaks of these clients fail no other test
+    gc.collect()  # a leak of these clients must not fail another test
     assert made.traffic.tally.lost == []
     assert made.load.lost == []
     assert made.load.first["admitted"]
@@ -43,22 +43,22 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if MINUTES or name in USUAL else rare) for name in FAULTS]
 )
-def test_after_each_fault_all_is_as_before(stage: Arena, name: str) -> None:
+def test_replicas_recover_from_each_fault(stage: Arena, name: str) -> None:
     rng = Random(f"{SEED} {name}")
     with FAULTS[name](stage, rng):
-        stage.goes_on()
+        stage.answers_more()
     stage.recovers(rng)
     assert stage.traffic.tally.wrong == []
 
 
-def test_faults_at_the_same_time(stage: Arena) -> None:
-    """Once, then repeatedly while time is left."""
+def test_replicas_recover_from_simultaneous_faults(stage: Arena) -> None:
+    """Runs at least once, and repeatedly while time is left."""
     rng = Random(SEED)
     end = time.monotonic() + MINUTES * 60
     while True:
         names = drawn(rng, MOST_AT_ONCE)
         with together(stage, rng, names):
-            stage.goes_on()
+            stage.answers_more()
         stage.recovers(rng)
         assert stage.traffic.tally.wrong == []
         if time.monotonic() >= end:

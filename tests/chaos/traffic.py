@@ -1,4 +1,4 @@
-"""Reviews at a steady rate to all replicas, each reply compared with the expected one."""
+"""Sends reviews to all replicas at a steady rate, and compares each reply with the expected reply."""
 
 import asyncio
 import http.client
@@ -20,46 +20,44 @@ from tests.support.installation.balancer import Backend
 from tests.support.installation.deployment import HOST
 
 PATIENCE = 300
-"""Seconds for which a review is retried: longer than any fault, during which it may have no verdict (504)."""
+"""Seconds for which a review is retried. Longer than any fault: a review may get no verdict (504) during a fault."""
 MOST_AT_ONCE = 2000
 CONNECTIONS = 16
-"""Persistent connections to each replica: enough for the load, and few enough that a leak is visible.
+"""Persistent connections to each replica: enough for the load, and few enough to make a leak visible.
 
-Reviews that query the cluster have one each and close it: while the cluster is unavailable they must not delay the
-others.
+A review that queries the cluster has a separate connection, because it must not delay other reviews while the cluster
+is unavailable.
 """
 HEADERS = {"Content-Type": "application/json"}
 
 
 class Refusal(OSError):
-    """The reply has no verdict; the text is the status."""
+    """The reply has no verdict. The text of the exception is the HTTP status."""
 
 
 @dataclass
 class Tally:
-    """The outcomes of the reviews."""
-
     sent: int = 0
-    """Each review once, however often it was retried."""
+    """Reviews with a verdict. A retried review counts once."""
     answered: int = 0
     wrong: list[str] = field(default_factory=list)
-    """The expected and the actual replies."""
+    """Differences between expected and actual replies."""
     lost: list[str] = field(default_factory=list)
-    """Reviews without an answer, with the last error."""
+    """Reviews without a reply, with the last error."""
     refused: Counter[str] = field(default_factory=Counter)
     """Attempts without a verdict, by outcome."""
     skipped: int = 0
-    """Reviews that were due and not sent, because too many others were in progress."""
+    """Reviews that were due but not sent, because too many reviews were in progress."""
 
 
 @dataclass
 class Traffic:
-    """`rate` reviews a second, until the block ends."""
+    """Sends `rate` reviews a second until the block ends."""
 
     backends: Callable[[], Sequence[Backend]]
     """The present replicas."""
     ca: bytes
-    """The CA of their certificates (PEM)."""
+    """The CA of the replicas' certificates (PEM)."""
     cases: Sequence[Case]
     rate: float
     seed: int = 0
@@ -79,7 +77,7 @@ class Traffic:
         self._thread.join()
 
     def ask(self, backend: Backend, case: Case) -> bytes:
-        """The reply of one replica, on a new connection; OSError if there is none."""
+        """The reply of one replica on a new connection. Raises OSError if there is no reply."""
         with closing(socket.create_connection(("127.0.0.1", backend.port), timeout=30)) as plain:
             connection = http.client.HTTPSConnection("127.0.0.1", backend.port)
             with closing(connection):
@@ -123,7 +121,7 @@ class Traffic:
             await asyncio.gather(*under_way)
 
     async def _settle(self, case: Case) -> None:
-        """Send it until a replica answers."""
+        """Send the review until a replica replies."""
         self.tally.sent += 1
         deadline = self._loop.time() + PATIENCE
         refusal = ""
@@ -152,7 +150,7 @@ class Traffic:
 
 
 def difference(case: Case, reply: bytes) -> str:
-    """For a developer who looks for the fault."""
+    """Both replies, for the developer who looks for the error."""
     return f"{case.name}\n  offline {case.reply.decode()}\n  service {reply.decode()}"
 
 

@@ -1,4 +1,4 @@
-"""Truth: which pods get a token, against the API server's admission of pods."""
+"""Compares which pods get an API token: the service's answer and the API server's admission of pods."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -36,7 +36,7 @@ async def mounts(api: Client, namespace: str, spec: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("of_default", SAID)
-async def test_a_pod_gets_one_where_it_or_its_account_says_so(cluster: Cluster, of_default: bool | None) -> None:
+async def test_pod_gets_a_token_unless_pod_or_account_disables_it(cluster: Cluster, of_default: bool | None) -> None:
     namespace = f"default-{of_default}".lower()
     accounts = [
         service_account(name, namespace=namespace, token=token)

@@ -1,4 +1,4 @@
-"""Truth: how claims of devices count in ResourceQuotas, against the API server's own admission of ResourceClaims."""
+"""Compares how device claims count in ResourceQuotas: the service and the API server's admission of ResourceClaims."""
 
 import asyncio
 import re
@@ -28,14 +28,14 @@ EXCEEDED = re.compile(r"exceeded quota: q, requested: (\S+), used: ")
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Without controllers, which would correct the status of the quota."""
+    """There are no controllers, because they would correct the status of the quota."""
     with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("device-quota")) as running:
         made = World(running)
-        asyncio.run(nothing_left(made))
+        asyncio.run(use_up_quota(made))
         yield made
 
 
-async def nothing_left(world: World) -> None:
+async def use_up_quota(world: World) -> None:
     hard = dict.fromkeys(COUNTED, "0")
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": NAMESPACE}}
     async with client(world.cluster) as api:
@@ -69,7 +69,7 @@ def choice(device_class: str = "gpu.nvidia.com", **more: Any) -> Json:
         [exactly(count=1), first(choice(count=2), choice(count=3))],
     ],
 )
-def test_a_claim_of_a_template(world: World, requests: list[Json]) -> None:
+def test_charges_of_a_claim_template_match_the_api_server(world: World, requests: list[Json]) -> None:
     named = [{**each, "name": f"r{index}"} for index, each in enumerate(requests)]
     template = claim_template("t", *named, namespace=NAMESPACE)
     claim = {"metadata": {"name": "x"}, "spec": template["spec"]["spec"]}
@@ -81,9 +81,9 @@ def test_a_claim_of_a_template(world: World, requests: list[Json]) -> None:
             assert status == 403, reply
             return str(reply["message"])
 
-    said = EXCEEDED.search(asyncio.run(refused()))
-    assert said is not None
-    pairs = (pair.rsplit("=", 1) for pair in said[1].split(","))
+    rejection = EXCEEDED.search(asyncio.run(refused()))
+    assert rejection is not None
+    pairs = (pair.rsplit("=", 1) for pair in rejection[1].split(","))
     theirs = {name: int(quantity.parse(amount)) for name, amount in pairs}
     (charge,) = charges(["t"], Context(namespace=NAMESPACE, view=Snapshot([template])))
     assert theirs == {name: amount for name, amount in charge.usage.items() if name in COUNTED}

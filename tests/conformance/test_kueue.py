@@ -1,8 +1,7 @@
-"""Jobs that can never be admitted, by this service and by the real Kueue.
+"""Compares which jobs can never be admitted: this service and the real Kueue.
 
-Kueue's own controllers make the Workload of each generated MPIJob and decide about it, in a tree of cohorts where
-nothing else runs. The service sees the same objects, as the API server has them. MPIJOB_KUEUE_JOBS sets how many jobs
-are tried in each tree.
+Kueue's controllers create a Workload for each generated MPIJob, and admit it or not, in a tree of cohorts where
+nothing else runs. The service sees the same objects. MPIJOB_KUEUE_JOBS sets how many jobs are tried in each tree.
 """
 
 import asyncio
@@ -56,7 +55,7 @@ SETTINGS = {
     },
     "resources": {"excludeResourcePrefixes": [worlds.EXCLUDED]},
 }
-MENDS = (
+FIXES = (
     (re.compile(r"Use (\d+) workers?\."), lambda found: {"Worker.replicas": int(found)}),
     (re.compile(r"Tolerate (\S+)\."), lambda found: {"ROLE.tolerations": [{"key": found, "operator": "Exists"}]}),
 )
@@ -81,7 +80,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def trees(cluster: Cluster) -> list[list[str]]:
-    """The namespaces of each tree, each with a LocalQueue `queue` for one ClusterQueue."""
+    """The namespaces of each tree of cohorts. Each namespace has a LocalQueue `queue` for one ClusterQueue."""
     rng = Random(7)
     made = [worlds.tree(rng, index) for index in range(TREES)]
     names = [name for _, queues in made for name in queues]
@@ -97,7 +96,7 @@ def trees(cluster: Cluster) -> list[list[str]]:
 
 
 def snapshot(cluster: Cluster, version: str) -> Snapshot:
-    """All objects, with Kueue's in this version."""
+    """All objects; Kueue's objects in this API version."""
     group, _, number = version.partition("/")
     objects = [item for kind in KINDS for item in cluster.get(f"{kind}.{number}.{group}", "-A")["items"]]
     objects += cluster.get("namespaces")["items"]
@@ -116,23 +115,23 @@ def findings(job: Manifest, view: ClusterView, rule_id: str = "ever-fits") -> li
     return list(rule.check(defaulted(job), rule.settings(), context))
 
 
-def mended(case: Case) -> Manifest | None:
-    """The job with the fix of its only finding, if that can be applied."""
+def fixed(case: Case) -> Manifest | None:
+    """The job with the suggested fix applied; None unless it has one violation with a fix that can be applied."""
     if len(case.ours) != 1:
         return None
     (violation,) = case.ours
     role = "Launcher" if "[Launcher]" in violation.path else "Worker"
-    for pattern, change in MENDS:
+    for pattern, change in FIXES:
         if found := pattern.fullmatch(violation.fix):
             changes = {path.replace("ROLE", f"{role}.template.spec"): value for path, value in change(found[1]).items()}
-            changes["metadata.name"] = f"{case.job['metadata']['name']}-mended"
+            changes["metadata.name"] = f"{case.job['metadata']['name']}-fixed"
             return changed(changes, case.job)
     return None
 
 
 @pytest.fixture(scope="module")
 def cases(cluster: Cluster, view: Snapshot, trees: list[list[str]]) -> list[Case]:
-    """Jobs of every kind, one after the other in each tree; each fixable one a second time."""
+    """Jobs of every kind, one after the other in each tree. A job with a fix is tried again with the fix."""
     done: list[Case] = []
 
     async def walk(workloads: Workloads, index: int, names: list[str]) -> None:
@@ -146,7 +145,7 @@ def cases(cluster: Cluster, view: Snapshot, trees: list[list[str]]) -> list[Case
             name = rng.choice(names)
             topologies = worlds.has_topologies(view, name)
             case = await decided(worlds.job(rng, f"job-{number}", name, topologies=topologies), topologies=topologies)
-            if job := mended(case):
+            if job := fixed(case):
                 await decided(job, topologies=topologies)
 
     async def run() -> None:
@@ -165,11 +164,11 @@ def test_job_that_never_fits_is_never_admitted(cases: list[Case]) -> None:
     assert min(counts[True, False], counts[False, True]) > len(cases) / 4, counts
 
 
-def test_nearly_all_that_is_never_admitted_is_found(cases: list[Case]) -> None:
-    """With topology-aware scheduling Kueue also looks for nodes, which the service does not.
+def test_nearly_all_jobs_that_are_never_admitted_are_reported(cases: list[Case]) -> None:
+    """With topology-aware scheduling, Kueue also looks for nodes, and the service does not.
 
-    Without it, a few remain: Kueue gives the launcher a flavor and keeps it even if the workers then find none with
-    room. That depends on the order of events, so the service does not report it as certain.
+    Without it, the service misses a few jobs: Kueue gives the launcher a flavor and keeps that flavor even if no flavor
+    is left for the workers. This depends on the order of events, so the service does not report it as certain.
     """
     refused = [case for case in cases if not case.theirs.admitted]
     missed = [case for case in refused if not case.ours]
@@ -178,14 +177,14 @@ def test_nearly_all_that_is_never_admitted_is_found(cases: list[Case]) -> None:
 
 
 def test_suggested_fix_is_admitted(cases: list[Case]) -> None:
-    """A toleration may still leave too little quota, for launcher and workers together; the message then says so."""
-    advised = [case for case in cases if case.job["metadata"]["name"].endswith("-mended")]
+    """With the suggested toleration, quota may still be too small for launcher and workers; the message says so."""
+    advised = [case for case in cases if case.job["metadata"]["name"].endswith("-fixed")]
     assert len(advised) > len(cases) / 40
     assert {violation.message.partition(":")[0] for case in advised for violation in case.ours} <= {"ExceedsMaxQuota"}
     assert [case for case in advised if not (case.theirs.admitted or case.ours or case.topologies)] == []
 
 
-def test_both_versions_say_the_same(cluster: Cluster, view: Snapshot) -> None:
+def test_both_api_versions_of_kueue_give_the_same_objects(cluster: Cluster, view: Snapshot) -> None:
     older = snapshot(cluster, API_VERSIONS[1])
     for resource in (CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, RESOURCE_FLAVORS, TOPOLOGIES):
         assert older.all(resource) == view.all(resource)
@@ -193,11 +192,11 @@ def test_both_versions_say_the_same(cluster: Cluster, view: Snapshot) -> None:
 
 @dataclass(frozen=True)
 class Queue:
-    """A LocalQueue `queue` in a separate namespace, and the messages of local-queue and Kueue about a job for it."""
+    """A LocalQueue `queue` in a separate namespace, with the messages of local-queue and Kueue about a job in it."""
 
     id: str
     ours: str
-    theirs: str = ""  # from the Workload, if there is one
+    theirs: str = ""  # from the Workload; None without a Workload
     labels: dict[str, str] = field(default_factory=dict)
     local: Manifest | None = field(default_factory=dict)
     behind: Manifest | None = field(default_factory=dict)
@@ -245,7 +244,7 @@ QUEUES = [
 
 @pytest.fixture(scope="module")
 def queues(cluster: Cluster) -> Snapshot:
-    """All of QUEUES, each with a job `job`, once Kueue has decided about all that it manages."""
+    """All of QUEUES, each with a job `job`, once every ClusterQueue has conditions."""
     cluster.apply([manifest for queue in QUEUES for manifest in queue.objects])
     settled = lambda: {  # noqa: E731
         item["metadata"]["name"]: item["status"]["conditions"]
@@ -269,7 +268,7 @@ def queue_job(namespace: str) -> Manifest:
 
 
 @pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue.id)
-def test_queues_that_take_no_job(cluster: Cluster, queues: Snapshot, queue: Queue) -> None:
+def test_job_starts_only_in_the_good_queue(cluster: Cluster, queues: Snapshot, queue: Queue) -> None:
     if queue.theirs:
         where = ("workloads", "-n", queue.id)
         cluster.wait_for("Kueue's verdict", lambda: queue.theirs in json.dumps(cluster.get(*where)) or None)

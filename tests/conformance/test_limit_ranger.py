@@ -1,8 +1,8 @@
-"""Truth: the rule `limit-range` on jobs against the API server's LimitRanger on the pods and claims of the jobs.
+"""Compares the rule `limit-range` on jobs with the API server's LimitRanger on the pods and claims of these jobs.
 
-Pods and claims are created with a server-side dry run in namespaces with one LimitRange or more. The service must
-predict what the API server fills in, whether it rejects the pod, and which limits it names. A pod with the service's
-fix must be admitted. MPIJOB_LIMIT_RANGER_JOBS sets how many jobs are tried.
+Pods and claims are created with a server-side dry run in namespaces with one or more LimitRanges. The service must
+predict the defaults that the API server fills in, whether it rejects the pod, and which limits it names. A pod with the
+service's fix must be admitted. MPIJOB_LIMIT_RANGER_JOBS sets how many jobs are tried.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ Named = tuple[str, Bound, str]  # a limit of containers or of pods on a resource
 
 @dataclass
 class World:
-    """The cluster and the LimitRanges that it accepted, by namespace."""
+    """The cluster and its LimitRanges by namespace."""
 
     cluster: Cluster
     ranges: dict[str, list[Json]] = field(default_factory=dict)
@@ -63,10 +63,10 @@ async def make_namespaces(world: World) -> None:
             await api.make("/apis/node.k8s.io/v1/runtimeclasses", runtime_class)
         for name in (PLAIN, *(f"n{index}" for index in range(NAMESPACES))):
             await api.make_namespace(name)
-            wanted = 0 if name == PLAIN else rng.choice((1, 1, 2, 3))
-            # As written, without the API server's defaults.
+            ranges = 0 if name == PLAIN else rng.choice((1, 1, 2, 3))
+            # As submitted, without the API server's defaults.
             taken: list[Json] = []
-            while len(taken) < wanted:
+            while len(taken) < ranges:
                 made = limit_range(rng, f"range-{len(taken)}")
                 status, reply, _ = await api.send("POST", f"/api/v1/namespaces/{name}/limitranges", made)
                 assert status in {201, 422}, reply
@@ -77,7 +77,7 @@ async def make_namespaces(world: World) -> None:
 
 
 async def in_force(api: Client) -> None:
-    """Wait until the API server's LimitRanger has seen a LimitRange that was made last."""
+    """Create one more LimitRange, and wait until the API server's LimitRanger has seen it."""
     await api.make_namespace("last")
     limits = [{"type": "Pod", "min": {"cpu": "1"}}]
     await api.make("/api/v1/namespaces/last/limitranges", {"metadata": {"name": "last"}, "spec": {"limits": limits}})
@@ -99,7 +99,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def resources_of(pod: PodResources) -> tuple[Any, ...]:
-    """The values to compare. Readers of a stored pod derive its own requests again from its containers."""
     return (
         [(container.requests, container.limits) for container in pod.containers],
         pod_resources.requests(pod),
@@ -108,7 +107,7 @@ def resources_of(pod: PodResources) -> tuple[Any, ...]:
 
 
 def rounded(pod: PodResources) -> PodResources:
-    """The pod as it is stored: the overhead of a RuntimeClass is rounded up then."""
+    """The pod as it is stored: the API server rounds the overhead of a RuntimeClass up."""
     return pod.with_overhead({name: Quantity(-(-amount // 10**6) * 10**6) for name, amount in pod.overhead.items()})
 
 
@@ -122,7 +121,7 @@ WORDS = {"maximum": Bound.MAX, "minimum": Bound.MIN, "": Bound.RATIO}
 
 
 def their_faults(message: str) -> set[Named]:
-    """The limits that the API server names: those of the first LimitRange that is exceeded."""
+    """The limits in the API server's message. It names only the limits of the first exceeded LimitRange."""
     return {
         (kind or other_kind, WORDS[bound], name or other_name)
         for bound, name, kind, other_name, other_kind in THEIRS.findall(message)
@@ -130,7 +129,7 @@ def their_faults(message: str) -> set[Named]:
 
 
 def our_faults(pods: JobPods, ranges: list[LimitRange]) -> tuple[set[Named], bool]:
-    """The exceeded limits of pods, and whether the pod is invalid."""
+    """The exceeded limits of containers and pods, and whether the pod is invalid for another reason."""
     found = [*faults(pods.template, pods.resources, pods.disputed, ranges)]
     named = {(each.kind, each.bound, each.asked.name) for each in found if isinstance(each, OutOfBounds)}
     return {each for each in named if each[0] != CLAIM}, any(not isinstance(each, OutOfBounds) for each in found)
@@ -146,21 +145,19 @@ CHANGE = re.compile(r"(limits|requests)\[([^\]]+)\] to (\d\w*)")
 
 
 def follow(template_: Json, path: str, violations: list[Violation]) -> Json | None:
-    """The template of one container after the service's fix; None if a fix is not for a single field."""
-    mended = copy.deepcopy(template_)
-    container = mended["spec"]["containers"][0]
+    """The template with the service's fix, for a template with one container. None if the fix is not for one field."""
+    fixed = copy.deepcopy(template_)
+    container = fixed["spec"]["containers"][0]
     for violation in violations:
         changes = CHANGE.findall(violation.fix)
         if not violation.path.startswith(f"{path}.template.spec.containers[0].resources.") or not changes:
             return None
         for field_, name, amount in changes:
             container.setdefault("resources", {}).setdefault(field_, {})[name] = amount
-    return mended
+    return fixed
 
 
 class Comparison:
-    """Both verdicts on many pods."""
-
     def __init__(self, api: Client, world: World) -> None:
         self.api = api
         self.world = world
@@ -178,11 +175,13 @@ class Comparison:
         context = self.world.context(namespace)
         made = decoded(job(*templates))
         violations = [*RULE.check(made, RULE.settings(), context)]
-        for pods, written in zip(job_pods(made, context), templates, strict=True):
-            # The generator's own mistakes are not LimitRanger's.
-            status, _ = await self.post(PLAIN, written["spec"])
+        for pods, submitted in zip(job_pods(made, context), templates, strict=True):
+            # A pod that is invalid in a namespace without LimitRanges is an error of the generator.
+            status, _ = await self.post(PLAIN, submitted["spec"])
             if status == 201:
-                await self.pod(context, pods, written, [each for each in violations if each.path.startswith(pods.path)])
+                await self.pod(
+                    context, pods, submitted, [each for each in violations if each.path.startswith(pods.path)]
+                )
             else:
                 self.counts["invalid as written"] += 1
 
@@ -206,9 +205,9 @@ class Comparison:
             expected = {each for each in theirs if each[2] not in pods.disputed}
             one = len(ranges_of(context)) == 1
             if spoiled or not (expected == ours if one else expected <= ours):
-                problem = f"other bounds, ours {ours}"
+                problem = f"other limits, ours {ours}"
         if status == 422 and not (spoiled or pods.disputed):
-            problem = "let in by us"
+            problem = "admitted by us"
         if problem:
             self.differences.append(
                 f"{problem}\n{reply.get('message', '')}\n{json.dumps(written)}\n"
@@ -216,7 +215,7 @@ class Comparison:
             )
         about_pods = [each for each in violations if ".volumes[" not in each.path]
         if bool(about_pods) != bool(ours or spoiled):
-            self.differences.append(f"the rule says {about_pods}, which is not {ours}")
+            self.differences.append(f"the rule reports {about_pods} instead of {ours}")
         await self.claims(context.namespace, pods, written, [each for each in violations if ".volumes[" in each.path])
         if about_pods and not pods.disputed and len(pods.resources.containers) == 1:
             await self.advice(context.namespace, pods, written, about_pods)
@@ -232,26 +231,26 @@ class Comparison:
                 self.differences.append(f"{reply}\n{violations}\n{json.dumps(self.world.ranges[namespace])}")
 
     async def advice(self, namespace: str, pods: JobPods, written: Json, violations: list[Violation]) -> None:
-        """A pod with the fix is admitted."""
-        mended = follow(written, pods.path, violations)
-        if mended is None:
+        """Check that the API server admits the pod with the fix."""
+        fixed = follow(written, pods.path, violations)
+        if fixed is None:
             self.counts["no advice to follow"] += 1
             return
-        status, reply = await self.post(namespace, mended["spec"])
+        status, reply = await self.post(namespace, fixed["spec"])
         self.counts["advice followed"] += 1
-        # If a LimitRange requires huge pages of every pod, and a container has not even memory.
+        # A LimitRange requires huge pages in every pod, but a container with huge pages also needs memory.
         if status == 422 and "HugePages require cpu or memory" in reply["message"]:
-            self.counts["advice that is only half of it"] += 1
+            self.counts["advice that is incomplete"] += 1
         elif status != 201:
             advice = "\n".join(f"{each.path}: {each.message}. {each.fix}" for each in violations)
             self.differences.append(
-                f"bad advice\n{advice}\n{reply['message']}\n{json.dumps(written)}\n{json.dumps(mended)}\n"
+                f"bad advice\n{advice}\n{reply['message']}\n{json.dumps(written)}\n{json.dumps(fixed)}\n"
                 f"{json.dumps(self.world.ranges[namespace])}"
             )
 
 
-async def test_jobs(world: World) -> None:
-    """Launcher and worker of every job: defaults, rejections, limits and fixes; and the claims."""
+async def test_limit_range_verdicts_match_the_api_server(world: World) -> None:
+    """Defaults, rejections, limits and fixes for the launcher and worker of every job, and for their claims."""
     rng = Random(5)
     names = [name for name in world.ranges if name != PLAIN]
     work = [(rng.choice(names), (template(rng), template(rng))) for _ in range(JOBS)]
@@ -264,4 +263,4 @@ async def test_jobs(world: World) -> None:
     for kind in ("201", "403", "422", "claim 201", "claim 403", "advice followed"):
         assert counts[kind] > 0.02 * JOBS, counts
     assert counts["invalid as written"] < 0.15 * 2 * JOBS, counts
-    assert counts["advice that is only half of it"] < 0.01 * counts["advice followed"], counts
+    assert counts["advice that is incomplete"] < 0.01 * counts["advice followed"], counts

@@ -1,4 +1,4 @@
-"""Truth: the jobs that tests convert have every field of the Go types, from the modules of the older operators."""
+"""Checks that the jobs in conversion tests have every field of the Go types in the older operators' modules."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from tests.support.older_jobs import FIELDS, V1, V1ALPHA1, V1ALPHA2
 
 _MPI_OPERATOR: Final = "github.com/kubeflow/mpi-operator@v0.3.0"
 _TRAINING_OPERATOR: Final = "github.com/kubeflow/training-operator@v1.9.3"
-# As mpi-operator v0.3.0 has it in its go.mod.
+# The version in the go.mod of mpi-operator v0.3.0.
 _COMMON: Final = "github.com/kubeflow/common@v0.3.3"
 _COMMON_TYPES: Final = (_COMMON, "pkg/apis/common/v1/types.go")
 SOURCES: Final = {
@@ -29,7 +29,7 @@ Structs = dict[str, dict[str, str]]
 
 
 def folder(module: str) -> Path:
-    """Go's folder for a module, which is fetched if it is missing."""
+    """The folder of a Go module in Go's cache. A missing module is downloaded."""
     go = find_go((1, 21), say=print)
     done = subprocess.run(
         [go, "mod", "download", "-json", module], capture_output=True, text=True, check=True, env=go_environment()
@@ -38,7 +38,7 @@ def folder(module: str) -> Path:
 
 
 def structs(source: str) -> Structs:
-    """The types of fields by their names in JSON, by the names of the structs."""
+    """For each struct, the types of its fields by their JSON names."""
     found = re.findall(r"^type (\w+) struct \{\n(.*?)^\}", source, re.DOTALL | re.MULTILINE)
     return {
         name: {tag: kind for kind, tag in re.findall(r"^\t\w+\s+(\S+)\s+`json:\"(\w+)[,\"]", body, re.MULTILINE)}
@@ -47,7 +47,7 @@ def structs(source: str) -> Structs:
 
 
 def fields(types: Structs, kind: str, path: str) -> Iterator[str]:
-    """The paths of all fields of a type, except types of other modules."""
+    """The paths of all fields of a type. Types of other modules are not followed."""
     name = kind.rpartition("]")[2].lstrip("*").rpartition(".")[2]
     if "mpiReplicaSpecs" in path and kind.startswith("map["):
         for role in ("Launcher", "Worker"):
@@ -60,7 +60,7 @@ def fields(types: Structs, kind: str, path: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("version", SOURCES)
-def test_the_fields_are_those_of_the_go_types(version: str) -> None:
+def test_sample_jobs_have_every_field_of_the_go_types(version: str) -> None:
     found: set[str] = set()
     for files in SOURCES[version]:
         types: Structs = {}

@@ -1,4 +1,4 @@
-"""More ranks than slots, and invalid numbers: the service's certain failures against real releases of Open MPI."""
+"""Compares failures that the service reports as certain (too few slots, invalid numbers) with real releases."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def starts(release: str, options: str, files: Path, env: Mapping[str, str]) -> bool:
-    """Whether the release starts the ranks on a machine that plays the workers."""
+    """Whether the release starts the ranks on this machine, which stands in for the workers."""
     return runs(release, options.replace("RANKS", str(files / "ranks")).split(), files, env)
 
 
@@ -80,7 +80,7 @@ def test_possible_start_is_not_a_certain_failure(options: str) -> None:
 
 
 @pytest.mark.parametrize("options", OPEN[:4])
-def test_calls_that_a_release_starts(options: str, files: Path) -> None:
+def test_open_mpi_4_starts_the_possible_calls(options: str, files: Path) -> None:
     assert starts("openmpi-4", options, files, OURS)
 
 
@@ -88,8 +88,8 @@ def test_as_many_ranks_as_slots_start(files: Path) -> None:
     assert all(starts(release, "-np 2", files, OURS) for release in RELEASES)
 
 
-def told(*options: str) -> list[bool]:
-    """For each violation of the rule about command lines, whether it is advice."""
+def advisories(*options: str) -> list[bool]:
+    """For each violation of the rule `command-line`, whether it is advisory."""
     command = {"Launcher.template.spec.containers.0.command": ["mpirun", *options, "true"]}
     return [violation.advisory for violation in violations("command-line", command)]
 
@@ -108,17 +108,17 @@ def told(*options: str) -> list[bool]:
         ["-mca btl self"],
     ],
 )
-def test_certain_failures_of_a_command_line(release: str, options: list[str], files: Path) -> None:
-    assert told(*options) == [False]
+def test_rejected_command_line_fails_in_every_release(release: str, options: list[str], files: Path) -> None:
+    assert advisories(*options) == [False]
     assert not runs(release, options, files, OURS)
 
 
 @pytest.mark.parametrize("text", ["two", "2x", "2.0", "+2"])
-def test_releases_differ_about_invalid_numbers(text: str, files: Path) -> None:
-    assert told("-np", text) == [True]
+def test_number_that_only_some_releases_accept_is_a_warning(text: str, files: Path) -> None:
+    assert advisories("-np", text) == [True]
     assert [runs(release, ["-np", text], files, OURS) for release in RELEASES] == [False, True]
 
 
-def test_none_is_a_rank_for_each_slot(files: Path) -> None:
-    assert told("-np", "0") == []
+def test_rank_count_zero_means_one_rank_for_each_slot(files: Path) -> None:
+    assert advisories("-np", "0") == []
     assert all(runs(release, ["-np", "0"], files, OURS) for release in RELEASES)

@@ -1,4 +1,4 @@
-"""Compares `upstream-contract` with the operator's own defaults and validation, compiled from its pinned module."""
+"""Compares the rule `upstream-contract` with the operator's own defaults and validation code."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ from webhook.api.operator_checks import refused
 
 Verdict = Callable[[dict[str, Any]], list[dict[str, str]]]
 
-# Upstream admits these and the service rejects them. The docstring of the rule has the reasons.
+# The service rejects these fields and upstream does not. The docstring of the rule has the reasons.
 RENAMED = {
     "spec.mpiReplicaSpecs[worker]": "spec.mpiReplicaSpecs[Worker]",
     "spec.mpiReplicaSpecs[Master]": "spec.mpiReplicaSpecs[Launcher]",
@@ -27,7 +27,7 @@ BEYOND = ("spec.launcherCreationPolicy", *RENAMED)
 
 @pytest.fixture(scope="module")
 def verdict() -> Iterator[Verdict]:
-    """The operator's errors for a job: a list of field, type and detail."""
+    """A function that returns the operator's errors for a job: a list of field, type and detail."""
     with subprocess.Popen([assets().operator_verdict], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -91,7 +91,7 @@ REPLICA = st.fixed_dictionaries(
 
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(changes=CHANGES, run_policy=RUN_POLICY, launcher=REPLICA, worker=REPLICA)
-def test_both_find_fault_with_the_same_fields(
+def test_the_rule_and_the_operator_reject_the_same_fields(
     verdict: Verdict,
     changes: dict[str, Any],
     run_policy: dict[str, Any],
@@ -102,16 +102,16 @@ def test_both_find_fault_with_the_same_fields(
     fields |= {f"Launcher.{key}": value for key, value in launcher.items()}
     fields |= {f"Worker.{key}": value for key, value in worker.items()}
     whole = [key for key in ("Worker", "Launcher", "spec.runPolicy") if key in changes]
-    wanted = {k: v for k, v in fields.items() if not any(k.startswith(key + ".") for key in whole)} | changes
-    upstream = {error["field"] for error in verdict(changed(wanted))}
-    ours = {found.path for found in violations("upstream-contract", wanted) if not found.advisory}
+    all_changes = {k: v for k, v in fields.items() if not any(k.startswith(key + ".") for key in whole)} | changes
+    upstream = {error["field"] for error in verdict(changed(all_changes))}
+    ours = {found.path for found in violations("upstream-contract", all_changes) if not found.advisory}
     one_fault = {RENAMED[path] for path in ours & RENAMED.keys()}
     assert ours - set(BEYOND) - one_fault == upstream - one_fault
-    assert refused(defaulted(changed(wanted))) == bool(upstream - {"spec.runPolicy.managedBy"})
+    assert refused(defaulted(changed(all_changes))) == bool(upstream - {"spec.runPolicy.managedBy"})
 
 
 @pytest.mark.parametrize("name", sorted(assets().upstream_examples))
-def test_the_upstream_examples_pass_both(verdict: Verdict, name: str) -> None:
+def test_operator_accepts_the_upstream_examples(verdict: Verdict, name: str) -> None:
     import yaml  # noqa: PLC0415
 
     job = yaml.safe_load(assets().upstream_examples[name].read_text())

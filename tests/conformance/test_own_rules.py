@@ -1,8 +1,8 @@
-"""Truth: expressions of custom rules against the API server's own CEL, as validations of ValidatingAdmissionPolicies.
+"""Compares the values of custom rules' expressions with the API server's CEL, in ValidatingAdmissionPolicies.
 
-Each expression and its opposite are validations that warn. A job that is created by dry run gets a warning from exactly
-one of them, and from none if the expression has no value. Warnings have 4,096 characters in all, so a label selects one
-policy at a time for a job.
+Each expression and its negation are validations that warn. A job that is created by dry run gets a warning from exactly
+one of the two, and no warning if the expression has no value. All warnings of a reply together have at most 4,096
+characters, so a label of the job selects one policy at a time.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def expressions() -> list[str]:
-    """All compared expressions."""
     found = [
         *(f"object.spec.slotsPerWorker {op} {n}"
           for op, n in product(("==", "!=", "<", ">="), (1, 2, 4, "2.0", "1.5"))),
@@ -119,7 +118,7 @@ def expressions() -> list[str]:
 
 
 def jobs() -> Iterator[dict[str, Any]]:
-    """Jobs that differ in everything that expressions read."""
+    """Jobs that differ in every field that the expressions read."""
     random = Random(7)
     for number in range(JOBS):
         containers: list[dict[str, Any]] = [
@@ -156,7 +155,7 @@ def jobs() -> Iterator[dict[str, Any]]:
 
 
 async def apply(api: Client, number: int, sources: list[str]) -> None:
-    """A policy that warns about false expressions, and ignores those without a value."""
+    """Create a policy that warns about false expressions and ignores expressions without a value."""
     validations = [{"expression": "false", "message": "in force"}]
     for index, source in enumerate(sources):
         validations += [
@@ -183,17 +182,16 @@ def labelled(job: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 async def theirs(api: Client, job: dict[str, Any], number: int, count: int) -> list[bool | None] | None:
-    """The API server's value of each expression of a policy; None while the policy is not in force."""
+    """The API server's value of each expression in a policy. None while the policy has no effect yet."""
     status, reply, warnings = await api.send("POST", PATH, labelled(job, number), **DRY_RUN)
     assert status == 201, reply
-    said = {warning.rpartition(": ")[2] for warning in warnings}
-    if "in force" not in said:
+    messages = {warning.rpartition(": ")[2] for warning in warnings}
+    if "in force" not in messages:
         return None
-    return [False if f"{index}" in said else True if f"{index}!" in said else None for index in range(count)]
+    return [False if f"{index}" in messages else True if f"{index}!" in messages else None for index in range(count)]
 
 
 def ours(job: dict[str, Any], number: int, sources: list[str]) -> list[bool | None]:
-    """The service's values."""
     name = job["metadata"]["name"]
     kind = {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"}
     request = {"operation": "CREATE", "name": name, "namespace": "default", "kind": kind, "dryRun": True}
@@ -206,7 +204,7 @@ def ours(job: dict[str, Any], number: int, sources: list[str]) -> list[bool | No
     return [None if each.fault else each.holds for each in found]
 
 
-async def test_expressions_have_the_values_that_they_have_there(cluster: Cluster) -> None:
+async def test_values_of_expressions_match_the_api_server(cluster: Cluster) -> None:
     sources = expressions()
     batches = [sources[start : start + IN_A_POLICY] for start in range(0, len(sources), IN_A_POLICY)]
     samples = [*jobs()]
@@ -219,12 +217,12 @@ async def test_expressions_have_the_values_that_they_have_there(cluster: Cluster
         async def compare(pair: tuple[int, dict[str, Any]]) -> None:
             number, job = pair
             while (expected := await theirs(api, job, number, len(batches[number]))) is None:
-                pass  # a new policy takes a moment to be in force
+                pass  # a new policy takes effect after a moment
             found = ours(job, number, batches[number])
             values.extend(expected)
-            for source, there, here in zip(batches[number], expected, found, strict=True):
-                if there is not here:
-                    different.append(f"{source}: {there} there, {here} here, for {job['metadata']['name']}")
+            for source, theirs_, ours_ in zip(batches[number], expected, found, strict=True):
+                if theirs_ is not ours_:
+                    different.append(f"{source}: API server {theirs_}, service {ours_}, for {job['metadata']['name']}")
 
         await at_a_time(product(range(len(batches)), samples), compare)
     assert len(values) >= 500

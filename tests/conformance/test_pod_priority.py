@@ -1,4 +1,4 @@
-"""Truth: the rule `priority` on priorities next to a class in templates, against the API server's admission of pods."""
+"""Compares the rule `priority` on pods with a priority and a class with the API server's admission of these pods."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -52,8 +52,8 @@ async def differences(api: Client, classes: list[Json]) -> list[str]:
     return found
 
 
-async def test_both_refuse_the_same(cluster: Cluster) -> None:
-    """Without a default class, then with one."""
+async def test_rule_and_api_server_reject_the_same_pods(cluster: Cluster) -> None:
+    """First without a default PriorityClass, then with one."""
     async with client(cluster) as api:
         await api.make_namespace(NAMESPACE)
         for each in (HIGH, MEEK):

@@ -1,8 +1,8 @@
-"""Truth: the service's verdict on pods, word for word, against the Pod Security admission of the real API server.
+"""Compares the service's Pod Security messages, word for word, with the Pod Security admission of the API server.
 
-Pods at the edges of the checks are created with a server-side dry run in namespaces of every level and version. The API
-server's error shows what it enforces, a header of its reply what it warns about, and its audit log what it audits.
-MPIJOB_POD_SECURITY_PODS sets how many pods are tried.
+Pods that just pass or just fail a check are created with a server-side dry run in namespaces of every level and
+version. The API server's error shows the result of "enforce", a header of its reply the result of "warn", and its audit
+log the result of "audit". MPIJOB_POD_SECURITY_PODS sets how many pods are tried.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ AUDIT_POLICY = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """An API server with all the namespaces: created without Pod Security, which would reject the odd labels."""
+    """An API server with all namespaces, created without Pod Security, because it would reject the invalid labels."""
     folder = tmp_path_factory.mktemp("pod-security")
     audit_policy = folder / "audit-policy.yaml"
     audit_policy.write_text(json.dumps(AUDIT_POLICY))
@@ -102,7 +102,7 @@ async def make_namespaces(cluster: Cluster) -> None:
 
 
 def expected(policy: labels.NamespaceLevels, made: Any, newest: Version) -> tuple[str, str]:
-    """(error, warning) of the service; an error replaces the warning."""
+    """(error, warning) of the service. There is no warning next to an error."""
     template = convert(made)
     if found := evaluate(*policy.enforce, template, newest=newest):
         return f'pods "p" is forbidden: {messages.denial(policy.enforce, found)}', ""
@@ -111,22 +111,20 @@ def expected(policy: labels.NamespaceLevels, made: Any, newest: Version) -> tupl
 
 
 def verdict(status: int, reply: Any, warnings: list[str]) -> tuple[str, str] | None:
-    """(error, warning) of the API server; None if its validation rejected the pod before Pod Security saw it."""
+    """(error, warning) of the API server. None if its validation rejected the pod before Pod Security saw the pod."""
     if status == 422:
         return None
     assert status in (200, 201, 403), reply
     return (reply["message"] if status == 403 else ""), "".join(warnings)
 
 
-Seen = tuple[Level, str, int | None]  # level, check, and the version since when it is unchanged
+Seen = tuple[Level, str, int | None]  # level, check, and the version of its last change
 
-# The API server's validation admits "Unmasked" only with `hostUsers: false`, and v1.35 began to allow exactly that.
+# The API server's validation admits "Unmasked" only with `hostUsers: false`, which Pod Security allows since v1.35.
 UNREACHABLE: set[Seen] = {(Level.BASELINE, "procMount", 35)}
 
 
 class Comparison:
-    """Both verdicts on many pods."""
-
     def __init__(self, newest: Version) -> None:
         self.newest = newest
         self.counts: Counter[str] = Counter()
@@ -148,7 +146,7 @@ class Comparison:
             self.differences.append(f"{namespace}\nours:   {ours}\ntheirs: {theirs}\n{json.dumps(made)}")
 
     def check(self, *kinds: str) -> None:
-        """No difference, and enough of each of `kinds` to be meaningful."""
+        """Assert that there is no difference, and that each of `kinds` occurred often enough."""
         assert not self.differences, f"{len(self.differences)} differ:\n" + "\n\n".join(self.differences[:5])
         share = {kind: self.counts[kind] / self.counts.total() for kind in (*kinds, "refused by validation")}
         assert share.pop("refused by validation") < 0.05
@@ -169,8 +167,8 @@ async def compare(api: Client, *, pods: int, seed: int, namespaces: list[str]) -
     return comparison
 
 
-async def test_pods(cluster: Cluster) -> None:
-    """Created pods: allowed or not, and why, byte for byte."""
+async def test_verdicts_on_new_pods_match_the_api_server(cluster: Cluster) -> None:
+    """The messages are compared byte for byte."""
     async with client(cluster) as api:
         comparison = await compare(api, pods=PODS, seed=1, namespaces=[*NAMESPACES])
         reachable = {
@@ -180,11 +178,11 @@ async def test_pods(cluster: Cluster) -> None:
             for check in checks(level, Version(minor)).values()
         }
     comparison.check("error", "warning", "allowed")
-    assert comparison.seen == reachable - UNREACHABLE, "each revision of each check has refused a pod"
+    assert comparison.seen == reachable - UNREACHABLE, "each revision of each check has rejected a pod"
 
 
-async def test_ephemeral_containers(cluster: Cluster) -> None:
-    """Ephemeral containers are only added by an update of an existing pod."""
+async def test_verdicts_on_ephemeral_containers_match_the_api_server(cluster: Cluster) -> None:
+    """Only an update of an existing pod can add an ephemeral container."""
     namespaces = [name for name in NAMESPACES if name.endswith(("-0", "-1"))]
     async with client(cluster) as api:
         comparison = Comparison(await api.newest())
@@ -199,8 +197,8 @@ async def test_ephemeral_containers(cluster: Cluster) -> None:
             for _ in range(6):
                 contexts = [container.get("securityContext", {}) for container in all_containers(pod(rng)["spec"])]
                 for context in contexts:
-                    context.pop("procMount", None)  # other than the default it needs `hostUsers: false`
-                    context.pop("windowsOptions", None)  # and this `hostNetwork: true`
+                    context.pop("procMount", None)  # a value other than the default needs `hostUsers: false`
+                    context.pop("windowsOptions", None)  # hostProcess needs `hostNetwork: true`
                 added = [{"name": f"d{i}", "image": "x", "securityContext": it} for i, it in enumerate(contexts)]
                 made = stored | {"spec": stored["spec"] | {"ephemeralContainers": added}}
                 reply = await api.send("PUT", f"{path}/debugged/ephemeralcontainers", made, **DRY_RUN)
@@ -213,8 +211,8 @@ async def test_ephemeral_containers(cluster: Cluster) -> None:
 HOSTILE = {"metadata": {"name": "p"}, "spec": {"hostPID": True, "containers": [{"name": "a", "image": "x"}]}}
 
 
-async def test_labels(cluster: Cluster) -> None:
-    """The meaning of labels, including invalid ones: what is enforced, audited and warned about, and the errors."""
+async def test_meaning_of_labels_matches_the_api_server(cluster: Cluster) -> None:
+    """Valid and invalid labels: the enforced, audited and warned levels, and the errors."""
     async with client(cluster) as api:
         newest = await api.newest()
         for namespace, given in ODD_NAMESPACES.items():
@@ -237,14 +235,14 @@ async def test_labels(cluster: Cluster) -> None:
         violations = messages.warning(policy.audit, found) if found else None
         assert audited[namespace].get(labels.PREFIX + "audit-violations") == violations, given
         assert (labels.PREFIX + "error" in audited[namespace]) == bool(errors), given
-        # otherwise it does not read versions either
+        # the API server reads versions only if the levels are valid
         if errors or {mode.level for mode in policy} != {Level.PRIVILEGED}:
             assert audited[namespace][labels.PREFIX + "enforce-policy"] == str(policy.enforce), given
 
 
 @rare
-async def test_an_older_api_server(cluster: Cluster) -> None:
-    """`latest`, and versions that it does not know, mean the API server's own version. Last, since it restarts it."""
+async def test_unknown_versions_mean_the_version_of_the_api_server(cluster: Cluster) -> None:
+    """`latest` and unknown versions mean the API server's version. The last test: it restarts the API server."""
     restart(cluster, "--emulated-version=1.33")
     newer = [name for name in NAMESPACES if name.startswith(("v1-33", "v1-34", "v1-35", "v1-36", "v1-99", "latest"))]
     async with client(cluster) as api:

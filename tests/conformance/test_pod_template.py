@@ -1,9 +1,9 @@
-"""Truth: the rule `pod-template` on jobs against the API server's validation of the pods that are made of them.
+"""Compares the rule `pod-template` on jobs with the API server's validation of the jobs' pods.
 
-The templates of tests/corpus, and one with nearly all fields, each with one value made wrong along the schema that the
-API server itself serves: posted as pods by dry run, as the operator would make them. The service never rejects a
-template that the API server accepts, and finds nearly all that it rejects. Misses are printed by kind.
-MPIJOB_POD_TEMPLATE_MUTANTS sets how many mutants are tried.
+Mutants are made of the templates in tests/corpus and of a template with nearly all fields: one value of each is wrong
+by the API server's schema. Each mutant is posted as a pod by dry run, as the operator would create it. The service
+must not reject a template that the API server accepts, and must reject nearly all templates that it rejects. The test
+prints the rest. MPIJOB_POD_TEMPLATE_MUTANTS sets how many mutants are tried.
 """
 
 import copy
@@ -35,14 +35,14 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 MUTANTS = int(os.environ.get("MPIJOB_POD_TEMPLATE_MUTANTS", "1000"))
 FOUND = 0.95
 NAMESPACE = "team-a"
-# The rule itself, and others that judge the same pods: only one of them reports a cause.
+# The rule itself, and other rules for the same pods: only one rule reports a problem.
 RULES = ("pod-template", "upstream-contract", "gpus", "images")
 
 Json = dict[str, Any]
 
 
 class Verdict(NamedTuple):
-    """The service's messages about a job, by rule; the schema of the MPIJob counts as one."""
+    """The service's messages about a job, by rule. The schema of the MPIJob is treated as a rule."""
 
     by_rule: dict[str, list[Violation]]
 
@@ -52,17 +52,17 @@ class Verdict(NamedTuple):
 
 
 def job_of(role: str, template: Json) -> Json:
-    """A job with this template; the other one is valid."""
+    """A job with this template. The template of the other role is valid."""
     document = changed({})
     document["spec"]["mpiReplicaSpecs"][role]["template"] = template
     return document
 
 
 def pod_of(role: str, template: Json) -> Json:
-    """The pod that the operator makes of it (mpi-operator `newWorker` and `newLauncherPodTemplate`)."""
+    """The pod that the operator creates (mpi-operator `newWorker` and `newLauncherPodTemplate`)."""
     pod = copy.deepcopy(template)
     metadata = pod.get("metadata") or {}
-    kept = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
+    labels = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
     spec = pod["spec"]
     spec["restartPolicy"] = "Never" if role == WORKER else "OnFailure"
     if role == WORKER:
@@ -71,7 +71,7 @@ def pod_of(role: str, template: Json) -> Json:
         own = [{"name": "ssh-auth", "secret": {"secretName": "j-ssh"}}]
         own += [{"name": "mpi-job-config", "configMap": {"name": "j-config"}}] * (role == LAUNCHER)
         spec["volumes"] = [*volumes, *own]
-    return {"metadata": {**kept, "name": "j-worker-0"}, "spec": spec}
+    return {"metadata": {**labels, "name": "j-worker-0"}, "spec": spec}
 
 
 def verdict_of(document: Json) -> Verdict:
@@ -89,7 +89,7 @@ def verdict_of(document: Json) -> Verdict:
     return Verdict(found)
 
 
-# The namespace exists without a LimitRange.
+# The namespace has no LimitRange.
 KNOWN = {"limitranges": {}}
 NOTHING = [
     {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": KNOWN},
@@ -100,7 +100,7 @@ VIEW = Snapshot(NOTHING)
 
 def templates() -> Iterator[tuple[str, str, Json]]:
     """(name, role, template) of every valid template."""
-    # Through JSON, so that no two places share an object.
+    # Copied through JSON, so that no two places in the template share an object.
     yield "rich", WORKER, json.loads(json.dumps(RICH))
     for job in corpus.jobs():
         for role in (LAUNCHER, WORKER):
@@ -130,7 +130,7 @@ async def prepare(api: Client) -> Schema:
         ),
     }:
         await api.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": account}})
-    # The objects that pods name must exist: otherwise the pod is rejected with 403, before validation.
+    # Objects that pods name must exist: otherwise the API server rejects the pod with 403 before it validates it.
     for name in {template["spec"].get("priorityClassName") for _, _, template in templates()} - {None}:
         made = {"metadata": {"name": name}, "value": 1000}
         await api.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", made)
@@ -141,8 +141,6 @@ async def prepare(api: Client) -> Schema:
 
 
 class Comparison:
-    """Both verdicts on many templates."""
-
     def __init__(self, api: Client) -> None:
         self.api = api
         self.counts: Counter[str] = Counter()
@@ -163,7 +161,7 @@ class Comparison:
         shown = f"{mutant.place}: {mutant.change}\n  {message[:400]}\n  {ours.by_rule}"
         if status == 201:
             refused = [each for rule in ("schema", "pod-template") for each in ours.by_rule.get(rule, ())]
-            # The API server accepts pods that only the kubelet does not start.
+            # The API server accepts these pods, but the kubelet does not start them.
             if any("never start" not in each.message for each in refused):
                 self.wrong.append(shown)
         elif status in {400, 422}:
@@ -177,14 +175,14 @@ class Comparison:
                 self.twice.append(shown)
 
     def report(self) -> Iterator[str]:
-        """The number of tries, and the places of missed rejections."""
+        """The numbers of mutants, and the fields whose errors the service missed."""
         yield f"\n{dict(self.counts)}"
         for place, missed in sorted(self.missed.items(), key=lambda item: -len(item[1])):
             yield f"missed {len(missed)} at {place}: {missed[0][:200]}"
 
 
 def chosen(schema: Schema) -> list[tuple[str, Mutant]]:
-    """One of each kind of change at each kind of place, then others, up to the configured number."""
+    """One mutant for each kind of change and each field, then more, up to the configured number."""
     rng = Random(14)
     kinds: dict[tuple[str, str], list[tuple[str, Mutant]]] = defaultdict(list)
     for _, role, template in templates():
@@ -198,7 +196,7 @@ def chosen(schema: Schema) -> list[tuple[str, Mutant]]:
     return (first + rng.sample(rest, min(len(rest), max(MUTANTS - len(first), 0))))[:MUTANTS]
 
 
-async def test_good_templates_are_taken_by_both(cluster: Cluster) -> None:
+async def test_valid_templates_are_accepted_by_service_and_api_server(cluster: Cluster) -> None:
     """Templates of every shape in tests/corpus."""
     async with client(cluster) as api:
         await prepare(api)
@@ -210,8 +208,8 @@ async def test_good_templates_are_taken_by_both(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("case", refused_pods.CASES.values(), ids=refused_pods.CASES)
-async def test_pods_that_never_start(cluster: Cluster, case: Case) -> None:
-    """The API server accepts pods that only the kubelet does not start."""
+async def test_pods_that_only_the_kubelet_rejects_are_reported(cluster: Cluster, case: Case) -> None:
+    """The API server accepts these pods, but the kubelet does not start them."""
     template = changed(case.changes)["spec"]["mpiReplicaSpecs"][WORKER]["template"]
     async with client(cluster) as api:
         await prepare(api)
@@ -219,8 +217,10 @@ async def test_pods_that_never_start(cluster: Cluster, case: Case) -> None:
     assert (status == 201) == case.taken, message
 
 
-async def test_mutants(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """None that the API server accepts is rejected, and most that it rejects are found."""
+async def test_service_rejects_the_mutants_that_the_api_server_rejects(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every mutant that the service rejects is invalid, and the service rejects most invalid mutants."""
     async with client(cluster) as api:
         schema = await prepare(api)
         comparison = Comparison(api)
@@ -228,7 +228,7 @@ async def test_mutants(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> 
     counts = comparison.counts
     with capsys.disabled():
         for line in comparison.report():
-            print(line)  # noqa: T201 - what is missed is there to be read
+            print(line)  # noqa: T201 - for a developer who wants to improve the rule
     assert not comparison.wrong, f"{len(comparison.wrong)} refused by us alone:\n" + "\n".join(comparison.wrong[:20])
     assert not comparison.twice, f"{len(comparison.twice)} told twice:\n" + "\n".join(comparison.twice[:20])
     assert counts["refusals"] > 0.3 * MUTANTS

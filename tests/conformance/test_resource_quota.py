@@ -1,12 +1,12 @@
-"""Truth: the service's computation of ResourceQuotas against the API server's own admission of pods, claims and others.
+"""Compares the service's quota computation with the API server's admission of pods, claims and other objects.
 
-The pods of a job, their claims, and its other objects are created with a server-side dry run in namespaces with quotas
-of every scope and selector, whose status is set by the test. The service must predict whether the API server rejects,
-by which quota, and the amounts that it names. In other namespaces pods are created until one is rejected: as many as
-the service predicts. MPIJOB_QUOTA_PODS sets how many pods are tried.
+The pods, claims and other objects of a job are created with a server-side dry run in namespaces with quotas of every
+scope and selector. The test sets the status of the quotas. The service must predict whether the API server rejects an
+object, which quota rejects it, and the amounts in the message. In other namespaces, pods are created until the API
+server rejects one, and the service must predict their number. MPIJOB_QUOTA_PODS sets how many pods are tried.
 
-One difference is intended: if a quota has not counted a resource yet, the API server rejects everything for the moment
-("status unknown"), while unknown facts never deny here.
+One difference is intended: while a quota has not counted a resource, the API server rejects every object ("status
+unknown"). The service never rejects a job for an unknown fact.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 PODS = int(os.environ.get("MPIJOB_QUOTA_PODS", "1500"))
 FILLED = 40
 
-Verdict = tuple[str, str, frozenset[tuple[str, int]] | str]  # kind, quota, and the amounts or the words
+Verdict = tuple[str, str, frozenset[tuple[str, int]] | str]  # kind, quota, and the amounts or the message
 UNKNOWN_STATUS = "status unknown"
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Without controllers, which would correct the status of the quotas."""
+    """There are no controllers, because they would correct the status of the quotas."""
     folder = tmp_path_factory.mktemp("resource-quota")
     flags = ["--disable-admission-plugins=PodSecurity"]
     with Cluster(controller_manager=False, apiserver_flags=flags, log_dir=folder) as running:
@@ -74,15 +74,15 @@ def theirs(status: int, reply: Any) -> Verdict | None:
 
 
 def ours(of: Iterable[ResourceQuota], charge: Charge, part: Any = None) -> set[Verdict]:
-    """The service's verdicts on one object: each quota that rejects it, since the API server names any one of them."""
+    """The service's verdicts on one object, one for each quota that rejects it. The API server names any of them."""
     of = [*of]
     counting = [quota for quota in of if quota.counts(charge.traits)]
     found: set[Verdict] = set()
     for quota in counting if part is not None else ():
         if missing := quota.unstated(part.resources):
             names = [container.name for container in part.resources.containers]
-            told = (f"{name} for: {','.join(sorted({names[i] for i in each}))}" for name, each in missing.items())
-            found.add(("unstated", quota.name, f"must specify {'; '.join(told)}"))
+            problems = (f"{name} for: {','.join(sorted({names[i] for i in each}))}" for name, each in missing.items())
+            found.add(("unstated", quota.name, f"must specify {'; '.join(problems)}"))
     if found:
         return found
     short = shortages(of, Demand((RolePods("Worker", 1, (charge,)),)))
@@ -94,8 +94,6 @@ def ours(of: Iterable[ResourceQuota], charge: Charge, part: Any = None) -> set[V
 
 
 class Comparison:
-    """Both verdicts on many objects."""
-
     def __init__(self, world: World, api: Client) -> None:
         self.world, self.api = world, api
         self.counts: Counter[str] = Counter()
@@ -120,7 +118,7 @@ class Comparison:
             self.differences.append("\n".join((*told, json.dumps(self.world.objects[namespace]))))
 
     async def pod(self, namespace: str, worker: Json) -> None:
-        """The pod, and each of its claims."""
+        """Compare the verdicts on the pod and on each of its claims."""
         found = self.world.assessed(namespace, worker)
         [pod], [part] = found.pods, found.demand.parts
         body = {"metadata": {"name": "p"}, "spec": {**worker["spec"]}}
@@ -146,8 +144,8 @@ async def compare(world: World, *, pods: int, seed: int) -> Comparison:
     return comparison
 
 
-async def test_pods_and_claims(world: World) -> None:
-    """Rejected or not, by which quota, for which amounts or unstated resources; each scope has rejected something."""
+async def test_verdicts_on_pods_and_claims_match_the_api_server(world: World) -> None:
+    """The quota and the amounts or missing resources match too, and a quota of each scope has rejected an object."""
     comparison = await compare(world, pods=PODS, seed=1)
     print(comparison.counts, comparison.scopes)  # noqa: T201
     comparison.check()
@@ -175,8 +173,8 @@ OBJECTS: dict[str, tuple[str, Json]] = {
 }
 
 
-async def test_other_objects(world: World) -> None:
-    """All other objects of a job, by either name of their count."""
+async def test_verdicts_on_other_objects_match_the_api_server(world: World) -> None:
+    """Each kind can be limited by two names, such as `services` and `count/services`."""
     names = [f"count/{kind}" for kind in OBJECTS] + [kind for kind in OBJECTS if "." not in kind]
     async with client(world.cluster) as api:
         comparison = Comparison(world, api)
@@ -199,8 +197,7 @@ async def test_other_objects(world: World) -> None:
     }
 
 
-async def test_as_many_as_fit(world: World) -> None:
-    """The number of pods of a job that can be created until one is rejected is as predicted."""
+async def test_number_of_pods_that_fit_matches_the_api_server(world: World) -> None:
     rng = Random(9)
     filled = 0
     async with client(world.cluster) as api:
@@ -232,15 +229,15 @@ async def test_as_many_as_fit(world: World) -> None:
 
 
 async def test_pods_without_a_priority_class(world: World) -> None:
-    """Once there is a global default, pods without a PriorityClass get that one. Last, since the default stays."""
+    """Pods without a PriorityClass get the global default. The last test, because the default stays."""
     async with client(world.cluster) as api:
         await api.make("/apis/scheduling.k8s.io/v1/priorityclasses", USUAL)
         body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
         async with asyncio.timeout(30):
-            seen = ""
-            while seen != DEFAULT_PRIORITY:
+            class_name = ""
+            while class_name != DEFAULT_PRIORITY:
                 _, reply, _ = await api.send("POST", "/api/v1/namespaces/n0/pods", body, **DRY_RUN)
-                seen = reply.get("spec", {}).get("priorityClassName", "")
+                class_name = reply.get("spec", {}).get("priorityClassName", "")
     world.common.append(USUAL)
     comparison = await compare(world, pods=PODS // 8, seed=2)
     comparison.check()

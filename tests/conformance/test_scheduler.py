@@ -1,7 +1,7 @@
-"""Truth: whether a node could hold a pod, against the real kube-scheduler, on nodes without any other pod.
+"""Compares whether a pod fits on an empty node: the service and the real kube-scheduler.
 
-Generated pods are created one after the other on generated nodes. The scheduler binds a pod or reports that it fits
-nowhere, and the pod is deleted again. MPIJOB_SCHEDULER_PODS sets how many are tried.
+Generated pods are created one after the other in a cluster with generated nodes. The scheduler binds a pod or reports
+that it fits nowhere, and the test deletes the pod. MPIJOB_SCHEDULER_PODS sets how many pods are tried.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ TINY = {"containers": [{"name": "a", "image": "x"}], "tolerations": [{"operator"
 
 
 def node(rng: Random, index: int) -> dict[str, Any]:
-    """A node with or without GPUs, taints of every effect, and memory as kubelets report it, or round."""
+    """A node with or without GPUs, taints of every effect, and memory as kubelets report it, or a round number."""
     name = f"node-{index}"
     gpus = rng.choice((0, 2, 4, 8))
     labels = {HOSTNAME: name, "zone": rng.choice("ab"), GENERATION: rng.choice("345")}
@@ -77,12 +77,12 @@ def node(rng: Random, index: int) -> dict[str, Any]:
 
 
 def _one_of_each(taints: list[dict[str, str]]) -> list[dict[str, str]]:
-    """A node never has two taints of the same key and effect."""
+    """Drops duplicates: a node never has two taints with the same key and effect."""
     return list({(taint["key"], taint["effect"]): taint for taint in taints}.values())
 
 
 def pod_spec(rng: Random) -> dict[str, Any]:
-    """A pod that requests something that some of the nodes have."""
+    """A pod that requests resources that only some of the nodes have."""
     spec: dict[str, Any] = {"containers": [container(rng, "a", gpus=9)], "terminationGracePeriodSeconds": 0}
     if rng.random() < 0.2:
         spec["initContainers"] = [container(rng, "i", gpus=4)]
@@ -122,7 +122,7 @@ AMOUNTS = ("1Gi", "64Gi", "65Gi", "527953052Ki", "527953053Ki", "1055794380Ki", 
 
 
 def node_terms(rng: Random) -> list[dict[str, Any]]:
-    """Conditions with every operator, sometimes none, or some on the name of the node in the only term."""
+    """Node selector terms with every operator, or none, or a single term with conditions on the node's name."""
     some = (
         {"key": PRODUCT, "operator": "In", "values": ["A100", "H100"]},
         {"key": PRODUCT, "operator": "NotIn", "values": ["A100"]},
@@ -165,9 +165,9 @@ class Pods:
         self._path = f"/api/v1/namespaces/{namespace}/pods"
 
     async def bound(self, spec: dict[str, Any], *, expected: bool) -> bool:
-        """Whether the scheduler binds it.
+        """Whether the scheduler binds the pod.
 
-        With `expected` it gets some time: it may not have seen the end of the last pod yet.
+        With `expected`, the scheduler gets more time: it may not have seen the deletion of the last pod yet.
         """
         status, reply, _ = await self._api.send("POST", self._path, {"metadata": {"name": "p"}, "spec": spec})
         assert status == 201, reply
@@ -177,7 +177,7 @@ class Pods:
         return found
 
     async def _outcome(self, *, patience: float) -> bool:
-        """Polls until the pod is bound, or it is unschedulable and `patience` seconds have passed."""
+        """Polls until the pod is bound, or until it is unschedulable and `patience` seconds have passed."""
         loop = asyncio.get_running_loop()
         end = loop.time() + patience
         while True:
@@ -192,8 +192,8 @@ class Pods:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """An API server and a scheduler. Without node controller and kubelets nodes stay as they are, and pods do not
-    run.
+    """An API server and a scheduler. There are no kubelets and no node controller, so nodes never change, and pods
+    never run.
     """
     flags = ["--disable-admission-plugins=TaintNodesByCondition"]
     folder = tmp_path_factory.mktemp("scheduler")
@@ -204,19 +204,19 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def exactly(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> bool:
-    """Whether one of the nodes fits now, without rounding and simplification."""
+    """Whether the pod fits on one of the nodes now, without rounding and simplification."""
     template = PodTemplate(spec=msgspec.convert(spec, PodSpec))
     tolerations = (template.spec and template.spec.tolerations) or []
     resources = of_template(template)
     if "runtimeClassName" in spec:
         resources = resources.with_overhead({name: quantity.parse(value) for name, value in OVERHEAD.items()})
         tolerations = tolerations + msgspec.convert(ADDED, list[Toleration])
-    wanted = demands(template, requests(resources), tolerations)
+    requested = demands(template, requests(resources), tolerations)
     return any(
         named(spec, node)
         and all(
             shape.allocatable.get(one.resource, 0) >= one.amount if isinstance(one, Room) else one.met(shape)
-            for one in wanted
+            for one in requested
         )
         for node in nodes
         for shape in (exact_shape(node),)
@@ -224,7 +224,7 @@ def exactly(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> bool:
 
 
 def named(spec: dict[str, Any], node: dict[str, Any]) -> bool:
-    """Whether a pod may be on this node by conditions on names, which are in its only term."""
+    """Whether the conditions on node names in the pod's only term allow this node."""
     required = spec.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
     terms = required["nodeSelectorTerms"] if required else ()
     return all(node["metadata"]["name"] in field["values"] for one in terms for field in one.get("matchFields", ()))
@@ -239,21 +239,21 @@ def exact_shape(node: dict[str, Any]) -> NodeShape:
 
 
 def differences(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> set[str]:
-    """Why the rule may predict a fit although no node fits now: its simplifications and rounding."""
+    """The reasons why the rule may predict a fit although no node fits now: simplifications and rounding."""
     text = json.dumps(spec)
     found = {
         "cordoned, or in trouble": any(
             node["spec"].get("unschedulable") or PASSING in json.dumps(node["spec"]) for node in nodes
         ),
         "the node's own name": HOSTNAME in text or "matchFields" in text,
-        "memory by a hair": any(amount in text for amount in ("527953053Ki", "1007Gi", "65Gi")),
+        "memory within the rounding": any(amount in text for amount in ("527953053Ki", "1007Gi", "65Gi")),
         "a RuntimeClass's tolerations": "runtimeClassName" in spec,
     }
     return {reason for reason, holds in found.items() if holds}
 
 
 async def test_a_pod_that_fits_nowhere_is_never_bound(cluster: Cluster) -> None:
-    """A pod that fits is bound, with the rule's intended exceptions."""
+    """A pod that the rule reports as fitting is bound, except for the intended differences."""
     rng = Random(5)
     nodes = [node(rng, index) for index in range(NODES)]
     cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": nodes})

@@ -13,7 +13,7 @@ Command = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Assets:
-    """Commands (to which flags are added) and files."""
+    """Commands, to which callers add flags, and files."""
 
     etcd: Command
     apiserver: Command
@@ -24,27 +24,27 @@ class Assets:
     kueue: Command
     kubectl: Path
     operator_verdict: Path
-    """The operator's validation as a filter, see operator-verdict/main.go."""
+    """A filter with the operator's validation, see operator-verdict/main.go."""
     allow_server: Path
     """The benchmarks' yardstick, see allow-server/main.go."""
     load: Path
     """The benchmarks' load generator, see load/main.go."""
     pod_security_webhook: Path
-    """Kubernetes' own Pod Security as a webhook, for comparison in benchmarks."""
+    """Kubernetes' Pod Security webhook, for comparison in benchmarks."""
     mpijob_crd: Path
     mpi_operator_role: Path
     upstream_examples: dict[str, Path]
-    """Name (`pi`, `pi-intel`, ...) to file."""
+    """Files by name, such as `pi` or `pi-intel`."""
     kwok_stages: Path
     kueue_installation: Path
     """The folder of upstream's default installation, for `kubectl kustomize`."""
 
 
 def assets(*, progress: Progress | None = None) -> Assets:
-    """The project's own build (made now unless it is cached), with the programs of KUBEBUILDER_ASSETS if that is set.
+    """The project's build, which is built now unless it is cached, with the programs of KUBEBUILDER_ASSETS if set.
 
-    That folder is envtest's (https://book.kubebuilder.io/reference/envtest): it must have etcd, kube-apiserver and
-    kubectl; kube-controller-manager and kube-scheduler are used if it has them.
+    KUBEBUILDER_ASSETS is a folder of envtest (https://book.kubebuilder.io/reference/envtest). It must have etcd,
+    kube-apiserver and kubectl. Its kube-controller-manager and kube-scheduler are used if they exist.
     """
     folder = ensure_built(progress=progress)
     controlplane = str(folder / "bin" / "controlplane")
@@ -72,7 +72,7 @@ def assets(*, progress: Progress | None = None) -> Assets:
 
 
 def with_envtest(own: Assets, folder: Path) -> Assets:
-    """`own` with the programs in `folder`; ControlPlaneError if it lacks a required one."""
+    """`own` with the programs in `folder`. Raises ControlPlaneError if a required program is missing."""
     missing = [name for name in ("etcd", "kube-apiserver", "kubectl") if not os.access(folder / name, os.X_OK)]
     if missing:
         raise ControlPlaneError(

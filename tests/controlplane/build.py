@@ -1,4 +1,4 @@
-"""Build the control plane once into the user's cache: `python -m tests.controlplane.build [--force]`."""
+"""Builds the control plane once into the user's cache: `python -m tests.controlplane.build [--force]`."""
 
 import argparse
 import fcntl
@@ -27,15 +27,15 @@ from tests.controlplane.toolchain import find_go, go_environment
 
 
 def cache_root() -> Path:
-    """The folder of all builds, one sub-folder per cache key."""
+    """The folder of all builds, with a subfolder for each cache key."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "mpijob-webhook" / "controlplane"
 
 
 def ensure_built(recipe: Recipe = CONTROL_PLANE, *, force: bool = False, progress: Progress | None = None) -> Path:
-    """The folder with the programs (in `bin`) and the upstream YAML files; builds them if necessary.
+    """The folder with the programs (in `bin`) and the upstream YAML files. Builds them if they are not cached.
 
-    Two callers at once build once: the second waits for the first. The folder appears complete or not at all.
+    A second simultaneous caller waits for the first. The folder is created only when it is complete.
     """
     progress = progress or Progress()
     folder = cache_root() / cache_key(recipe)
@@ -46,10 +46,10 @@ def ensure_built(recipe: Recipe = CONTROL_PLANE, *, force: bool = False, progres
         if folder.is_dir() and not force:
             return folder
         partial = folder.with_suffix(".partial")
-        shutil.rmtree(partial, ignore_errors=True)  # left by a build that was killed
+        shutil.rmtree(partial, ignore_errors=True)  # remains of a killed build
         (partial / "bin").mkdir(parents=True)
-        progress.say(f"Building {recipe.what}, once: it is kept in {cache_root()}.")
-        progress.say(f"This usually takes {recipe.takes} on 2 cores, less where Go has built it before.")
+        progress.say(f"Building {recipe.what}, once: the result is cached in {cache_root()}.")
+        progress.say(f"This usually takes {recipe.takes} on 2 cores, less if Go has cached packages.")
         go = find_go(go_minimum(recipe.root), say=progress.say)
         for target in recipe.targets:
             build_program(go, recipe, target, partial / "bin" / target.name, progress)
@@ -63,7 +63,7 @@ def ensure_built(recipe: Recipe = CONTROL_PLANE, *, force: bool = False, progres
 
 @contextmanager
 def build_lock(progress: Progress) -> Iterator[None]:
-    """Hold the lock of all builds. The kernel frees it when its holder ends for any reason."""
+    """Hold the lock for all builds. The kernel releases the lock when this process exits for any reason."""
     cache_root().mkdir(parents=True, exist_ok=True)
     with (cache_root() / "lock").open("a+") as file:
         try:
@@ -79,7 +79,7 @@ def build_lock(progress: Progress) -> Iterator[None]:
 
 
 def build_program(go: Path, recipe: Recipe, target: Target, output: Path, progress: Progress) -> None:
-    """Run `go build -v` with a progress line; ControlPlaneError with the end of its output if it fails."""
+    """Run `go build -v` with a progress line. Raises ControlPlaneError with the last lines of output if it fails."""
     flags = linker_flags(target, recipe.root)
     command = guarded([go, "build", "-v", *FLAGS, "-ldflags", flags, "-o", output, target.package])
     number = recipe.targets.index(target) + 1
@@ -108,7 +108,7 @@ def build_program(go: Path, recipe: Recipe, target: Target, output: Path, progre
 
 
 def remove_unused(*, keep: Path) -> None:
-    """Delete builds that were not used for two weeks; each takes more than 400 MB."""
+    """Delete builds that were not used for two weeks. Each build has more than 400 MB."""
     limit = time.time() - 14 * 24 * 3600
     for path in cache_root().iterdir():
         if path.is_dir() and path != keep and path.stat().st_mtime < limit:
@@ -116,7 +116,7 @@ def remove_unused(*, keep: Path) -> None:
 
 
 def copy_data(go: Path, data: Data, folder: Path, into: Path) -> None:
-    """Copy YAML files out of a module, so that the tests need no Go afterwards."""
+    """Copy YAML files from a module, so that the tests do not need Go later."""
     command = [str(go), "list", "-m", "-f", "{{.Dir}}", data.module]
     done = subprocess.run(command, cwd=folder, env=go_environment(), capture_output=True, text=True, check=False)
     if done.returncode:
@@ -131,7 +131,7 @@ def copy_data(go: Path, data: Data, folder: Path, into: Path) -> None:
     for path in files:
         target = into / (path.relative_to(module) if data.tree else path.name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(path.read_bytes())  # the module cache is read-only, its copy is not
+        target.write_bytes(path.read_bytes())  # files in the module cache are read-only
 
 
 def _last_line(log: Path) -> str:
@@ -141,29 +141,29 @@ def _last_line(log: Path) -> str:
 
 def _failure(target: Target, log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
-    told = [line for line in lines if " " in line or "\t" in line]  # -v prints each package on a separate line
+    packages = [line for line in lines if " " in line or "\t" in line]  # with -v, go prints a line for each package
     return "\n".join(
         [
-            f"Building {target.name} failed. The end of what go said:",
-            *(f"    {line}" for line in told[-25:]),
+            f"Building {target.name} failed. The last lines of output:",
+            *(f"    {line}" for line in packages[-25:]),
             "If it could not download: check the network, or set GOPROXY to a proxy that this machine can reach.",
             "If the disk is full: 3 GB are needed below the folders of `go env GOCACHE GOMODCACHE`.",
-            "Then run this again; what is already compiled is kept.",
+            "Then run this again; compiled packages are cached.",
         ]
     )
 
 
 def main() -> None:
-    """Build, or report that everything is up to date."""
+    """Build the control plane unless it is cached."""
     parser = argparse.ArgumentParser(prog="python -m tests.controlplane.build", description=__doc__)
-    parser.add_argument("--force", action="store_true", help="build even if the cache has it")
+    parser.add_argument("--force", action="store_true", help="build even if it is cached")
     force = parser.parse_args().force
     try:
         folder = ensure_built(force=force)
     except ControlPlaneError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit("\nStopped. Nothing half-built stays; what is compiled is kept for the next time.")
+        sys.exit("\nStopped. Compiled packages are cached for the next build.")
     Progress().say(f"The test control plane is ready: {folder}")
 
 

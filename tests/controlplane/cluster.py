@@ -1,4 +1,4 @@
-"""The control plane for MPIJobs: their CRD and optionally operator, scheduler and simulated nodes."""
+"""A control plane with the CRD of MPIJobs, and optionally operator, scheduler and simulated nodes."""
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.nodes import stages
 from tests.controlplane.process import PATIENCE, free_port, responds, wait_for
 
-OPERATOR = "mpi-operator"  # its namespace, ServiceAccount, role and lease all have this name
+OPERATOR = "mpi-operator"  # the name of its namespace, ServiceAccount, role and lease
 T = TypeVar("T")
 
 
@@ -19,7 +19,7 @@ class Cluster(ControlPlane):
     """A control plane with the MPIJob CRD. The start_... methods add the other parts, in any order."""
 
     def start_operator(self, *flags: str) -> None:
-        """The real mpi-operator, as its own ServiceAccount with upstream's role; `flags` are added to ours."""
+        """Start the real mpi-operator as its ServiceAccount with upstream's role. `flags` are additional flags."""
         user = f"system:serviceaccount:{OPERATOR}:{OPERATOR}"
         self.kubectl("create", "namespace", OPERATOR)
         self.kubectl("create", "serviceaccount", OPERATOR, "-n", OPERATOR)
@@ -34,7 +34,7 @@ class Cluster(ControlPlane):
                 f"-health-port={free_port()}",
                 "-kube-api-qps=100",
                 "-kube-api-burst=200",
-                "-controller-queue-rate-limit=1000",  # the default of ten a second would delay the jobs of later tests
+                "-controller-queue-rate-limit=1000",  # the default of 10 requests/s delays jobs
                 "-controller-queue-burst=1000",
                 *flags,
             ],
@@ -42,7 +42,7 @@ class Cluster(ControlPlane):
         )
 
     def start_scheduler(self) -> None:
-        """kube-scheduler, which binds pods to the existing Node objects."""
+        """Start kube-scheduler, which binds pods to the existing Node objects."""
         port = free_port()
         flags = [
             f"--kubeconfig={self.kubeconfig_for('system:kube-scheduler')}",
@@ -51,9 +51,9 @@ class Cluster(ControlPlane):
         self.launch("kube-scheduler", self.assets.scheduler, flags, ready=self._answers("/healthz", port))
 
     def start_kwok(self, nodes: Sequence[Mapping[str, Any]]) -> None:
-        """Create `nodes` and let KWOK play their kubelets: pods run at once, those of Jobs complete at once.
+        """Create `nodes`, with KWOK as their kubelets: pods run at once, and pods of Jobs complete at once.
 
-        A Job's pod with the annotation nodes.KEEP_RUNNING goes on running until it is deleted.
+        A Job's pod with the annotation nodes.KEEP_RUNNING runs until it is deleted.
         """
         address = f"127.0.0.1:{free_port()}"
         config = self.dir / "kwok-stages.yaml"
@@ -72,10 +72,10 @@ class Cluster(ControlPlane):
     def start_kueue(
         self, frameworks: Sequence[str] = kueue.FRAMEWORKS, *, settings: Mapping[str, Any] = MappingProxyType({})
     ) -> None:
-        """The real Kueue for jobs of `frameworks`, as its own ServiceAccount with upstream's roles and webhooks.
+        """Start the real Kueue for jobs of `frameworks` as its ServiceAccount with upstream's roles and webhooks.
 
-        Its configuration, upstream's with `settings` on top, is in the ConfigMap kueue.CONFIG_MAP, as in an
-        installation.
+        Its configuration is in the ConfigMap kueue.CONFIG_MAP, as in an installation: upstream's with `settings` on
+        top.
         """
         folder = self.dir / "kueue"
         (certificates := folder / "certificates").mkdir(parents=True)
@@ -109,19 +109,19 @@ class Cluster(ControlPlane):
         self.wait_for("Kueue's webhooks", lambda: self.kubectl(*probe, stdin=flavor).stdout)
 
     def create_namespace(self, prefix: str = "test", labels: Mapping[str, str] | None = None) -> str:
-        """A new namespace `<prefix>-xxxxx`, ready for pods. Returns its name."""
+        """Create a namespace `<prefix>-xxxxx`, and wait until it is ready for pods. Returns its name."""
         metadata = {"generateName": f"{prefix}-", "labels": dict(labels or {})}
         manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         name = self.kubectl("create", "-f", "-", "-o", "jsonpath={.metadata.name}", stdin=manifest).stdout
         if "kube-controller-manager" in self.programs:
-            # ServiceAccount admission rejects pods until the controller has created this one.
+            # The API server rejects pods until the controller has created this ServiceAccount.
             self.wait_for("the default ServiceAccount", lambda: self.get("serviceaccount", "default", "-n", name))
         else:
             self.kubectl("create", "serviceaccount", "default", "-n", name)
         return name
 
     def wait_for(self, what: str, probe: Callable[[], T | None], *, timeout: float = PATIENCE) -> T:
-        """process.wait_for, whose TimeoutError then also shows the log of any part of the cluster that has ended."""
+        """process.wait_for, but the TimeoutError has the logs of programs of the cluster that have exited."""
 
         def ended() -> str:
             return "\n".join(program.tail() for program in self.programs.values() if not program.running)
@@ -129,17 +129,19 @@ class Cluster(ControlPlane):
         return wait_for(what, probe, timeout=timeout, detail=ended)
 
     def apply(self, manifests: Sequence[Mapping[str, Any]]) -> None:
-        """Server-side `kubectl apply`, which has no size limit."""
+        """Server-side `kubectl apply`, because client-side apply has a size limit."""
         self.kubectl(
             "apply", "--server-side", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": manifests}
         )
 
     def _mount_kueue_certificate(self, folder: Path) -> bool:
-        """Copy the Secret into `folder`, as the kubelet does for a pod; False while Kueue has not filled it."""
+        """Copy the Secret into `folder`, like the kubelet for a pod. Returns False while the Secret is empty."""
         if (folder / "tls.crt").exists():
             return True
         secret = self.get("secret", kueue.CERTIFICATE, "-n", kueue.NAMESPACE).get("data", {})
-        for name in ("ca.crt", "tls.key", "tls.crt") if secret else ():  # tls.crt last: Kueue waits for it
+        for name in (
+            ("ca.crt", "tls.key", "tls.crt") if secret else ()
+        ):  # tls.crt last, because Kueue waits for this file
             (folder / name).write_bytes(base64.b64decode(secret[name]))
         return bool(secret)
 
@@ -151,6 +153,6 @@ class Cluster(ControlPlane):
 
 
 def has_condition(manifest: Mapping[str, Any], kind: str) -> bool:
-    """Whether the condition `kind` in an object's status is true."""
+    """Whether the status of an object has the condition `kind` with the status True."""
     conditions = manifest.get("status", {}).get("conditions") or ()
     return any(condition["type"] == kind and condition["status"] == "True" for condition in conditions)

@@ -18,22 +18,22 @@ from tests.controlplane.credentials import Authority, new_key
 from tests.controlplane.process import ControlPlaneError, Program, free_port, responds, sigterm_interrupts
 from tests.controlplane.reading import Reader
 
-# Every request for an MPIJob, with the annotations of the webhooks, and nothing else.
+# Logs only requests for MPIJobs, with the annotations of webhooks.
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata", "resources": [{"group": "kubeflow.org"}]}, {"level": "None"}],
 }
-# Collected at five times the size instead of twice: a quarter less work for the API server, and 110 MB more.
+# Less garbage collection: the API server needs a quarter less processor time, and 110 MB more memory.
 GARBAGE = "400"
 
 
 class ControlPlane:
-    """A control plane that ends with this process at the latest: use `with`, or start() and stop().
+    """A control plane, for use with `with` or start() and stop(). It ends with this process at the latest.
 
-    `apiserver_flags` come after (and override) the default flags of the API server; `log_dir` keeps the logs, which are
-    deleted otherwise; `announce` gets a line per started part. All programs end with the thread that started them.
+    `apiserver_flags` override default flags of the API server. Logs are deleted at the end unless `log_dir` is set.
+    `announce` is called with a line for each started part. All programs end with the thread that started them.
     """
 
     assets: Assets
@@ -64,7 +64,7 @@ class ControlPlane:
         self.stop()
 
     def start(self) -> None:
-        """Start all parts. If one fails: ControlPlaneError with the end of its log, and nothing keeps running."""
+        """Start all parts. If one fails, stops all and raises ControlPlaneError with the last lines of its log."""
         self.assets = assets()
         with ExitStack() as cleanup:
             folder = TemporaryDirectory(prefix="mpijob-controlplane-", ignore_cleanup_errors=True)
@@ -77,20 +77,20 @@ class ControlPlane:
             self._cleanup = cleanup.pop_all()
 
     def stop(self) -> None:
-        """End every program, newest first, and remove the data. May be called twice."""
+        """Stop all programs, the newest first, and delete the data. May be called twice."""
         atexit.unregister(self.stop)
         self._cleanup.close()
 
     def start_apiserver(self) -> None:
-        """Start the API server, for the first time or again after stop_apiserver(): port and data stay the same."""
+        """Start the API server. After stop_apiserver(), it has the same port and data as before."""
         self.launch("kube-apiserver", self.assets.apiserver, self._apiserver_command(), ready=self._answers("/readyz"))
 
     def stop_apiserver(self) -> None:
-        """Stop the API server cleanly, as in an upgrade."""
+        """Stop the API server by SIGTERM, as in an upgrade."""
         self.programs.pop("kube-apiserver").stop(grace=20)
 
     def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
-        """A kubeconfig that authenticates any client as `user` in `groups`."""
+        """A kubeconfig for `user` in `groups`."""
         stem = re.sub(r"[^\w.-]", "_", user)
         paths = (self.dir / f"{stem}{number or ''}.kubeconfig" for number in itertools.count())
         path = next(path for path in paths if not path.exists())
@@ -104,9 +104,9 @@ class ControlPlane:
         kubeconfig: Path | None = None,
         timeout: float = 60,
     ) -> subprocess.CompletedProcess[str]:
-        """Run kubectl as the administrator (or with `kubeconfig`); a mapping as `stdin` becomes JSON.
+        """Run kubectl as the administrator or with `kubeconfig`. A mapping as `stdin` is converted to JSON.
 
-        With `check`, an exit code other than 0 is a ControlPlaneError with kubectl's output.
+        With `check`, raises ControlPlaneError with kubectl's output if the exit code is not 0.
         """
         text = stdin if stdin is None or isinstance(stdin, str) else json.dumps(stdin)
         env = self._environment | {"KUBECONFIG": str(kubeconfig or self.kubeconfig), "KUBERC": "off"}
@@ -121,7 +121,7 @@ class ControlPlane:
         return done
 
     def attempt(self, *args: str | Path, stdin: str | Mapping[str, Any] | None = None) -> str:
-        """Run kubectl as the administrator, with or without success; returns the output of both streams."""
+        """Run kubectl as the administrator, and return the output of both streams. Errors are not raised."""
         done = self.kubectl(*args, *(() if stdin is None else ("-f", "-")), stdin=stdin, check=False)
         return done.stdout + done.stderr
 
@@ -136,13 +136,13 @@ class ControlPlane:
         return [event for event in events if event["objectRef"].get("name") == name]
 
     def logs(self, name: str, lines: int = 40) -> str:
-        """The end of a program's log."""
+        """The last lines of a program's log."""
         return self.programs[name].tail(lines)
 
     def launch(
         self, name: str, command: Command, flags: Sequence[str | Path], *, ready: Callable[[Program], object]
     ) -> Program:
-        """Start a program under a unique name and wait until `ready` is truthy."""
+        """Start a program with a unique name, and wait until `ready` returns a true value."""
         self._announce(f"starting {name}")
         if name in self.programs:
             raise ControlPlaneError(f"{name} runs already")
@@ -153,7 +153,7 @@ class ControlPlane:
 
     @property
     def _environment(self) -> dict[str, str]:
-        """A separate home, and nothing of the user's cluster (KUBECONFIG would override the operator's flag)."""
+        """With a separate HOME, and without KUBECONFIG, which would override the operator's flag."""
         foreign = ("KUBECONFIG", "KUBEFLOW_NAMESPACE")
         users = {name: value for name, value in os.environ.items() if name not in foreign}
         return {**users, "HOME": str(self.dir), "GOGC": GARBAGE}
@@ -206,7 +206,7 @@ class ControlPlane:
         return [
             f"--etcd-servers={self._etcd}",
             "--bind-address=127.0.0.1",
-            # otherwise it needs a default route, which a machine without a network lacks
+            # without this flag it needs a default route, which a machine without a network does not have
             "--advertise-address=127.0.0.1",
             f"--secure-port={self._port}",
             f"--tls-cert-file={self.dir / 'server.crt'}",
@@ -219,7 +219,7 @@ class ControlPlane:
             "--service-cluster-ip-range=10.96.0.0/16",
             "--allow-privileged=true",
             "--endpoint-reconciler-type=none",
-            "--shutdown-watch-termination-grace-period=1s",  # otherwise open watches delay stop_apiserver() by a minute
+            "--shutdown-watch-termination-grace-period=1s",  # open watches would delay stop_apiserver() by a minute
             f"--audit-policy-file={self.dir / 'audit-policy.yaml'}",
             f"--audit-log-path={self.dir / 'audit.log'}",
             *self._apiserver_flags,
@@ -229,13 +229,13 @@ class ControlPlane:
         """Flags that kube-controller-manager and kube-scheduler share."""
         return [
             "--leader-elect=false",
-            "--kube-api-qps=200",  # the defaults are for a shared API server and cost seconds here
+            "--kube-api-qps=200",  # the defaults are for a shared API server, and would delay tests by seconds
             "--kube-api-burst=400",
             "--bind-address=127.0.0.1",
             f"--secure-port={port}",
             f"--tls-cert-file={self.dir / 'server.crt'}",
             f"--tls-private-key-file={self.dir / 'server.key'}",
-            "--authentication-skip-lookup",  # without a front proxy there is nothing to look up
+            "--authentication-skip-lookup",  # the cluster has no front proxy
         ]
 
     def _start_controller_manager(self) -> None:

@@ -1,4 +1,4 @@
-"""Identities of a test cluster: a certificate authority, and a kubeconfig for any user and groups.
+"""Identities in a test cluster: a certificate authority, and kubeconfigs for any user and groups.
 
 Client certificates (CN = user, O = groups) need no restart of the API server and work with every client.
 https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates
@@ -21,7 +21,6 @@ LIFETIME = datetime.timedelta(days=30)  # a playground may run for long
 
 
 def new_key() -> tuple[ec.EllipticCurvePrivateKey, bytes]:
-    """A private key and its PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
@@ -30,8 +29,6 @@ def new_key() -> tuple[ec.EllipticCurvePrivateKey, bytes]:
 
 
 class Authority:
-    """The certificate authority of one cluster."""
-
     def __init__(self) -> None:
         self._key, _ = new_key()
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test-control-plane")])
@@ -46,7 +43,7 @@ class Authority:
         self.pem = certificate.public_bytes(serialization.Encoding.PEM)
 
     def issue(self, user: str, groups: Sequence[str] = (), *, loopback: bool = False) -> tuple[bytes, bytes]:
-        """Certificate and key in PEM: for a client, or with `loopback` for a server on this host too."""
+        """A certificate and key in PEM for a client, with `loopback` also for a server on this host."""
         key, key_pem = new_key()
         names = [x509.NameAttribute(NameOID.COMMON_NAME, user, _validate=False)]
         names += [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
@@ -60,7 +57,7 @@ class Authority:
         return certificate.public_bytes(serialization.Encoding.PEM), key_pem
 
     def write_kubeconfig(self, path: Path, *, server: str, user: str, groups: Sequence[str] = ()) -> Path:
-        """A kubeconfig at `path`, readable only by its owner, that authenticates as `user` in `groups`."""
+        """Write a kubeconfig for `user` in `groups` to `path`, readable only by the file's owner."""
         certificate, key = self.issue(user, groups)
         config: dict[str, Any] = {
             "apiVersion": "v1",

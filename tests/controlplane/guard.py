@@ -1,8 +1,8 @@
-"""Run a program that ends when its starter ends: `python guard.py STARTER_PID PROGRAM [ARGUMENT ...]`.
+"""Runs a program that ends with the process that started it: `python guard.py STARTER_PID PROGRAM [ARGUMENT ...]`.
 
-The kernel kills the program when the starter ends for any reason (SIGKILL included): PR_SET_PDEATHSIG of prctl(2),
-which survives execve. A wrapper replaces `preexec_fn`, which is unsafe (and warned about) in a process with threads.
-The signal belongs to the *thread* that forked: start programs from a thread that lives at least as long.
+The kernel kills the program when the starter ends for any reason, including SIGKILL. This is PR_SET_PDEATHSIG of
+prctl(2), which is kept after execve. `preexec_fn` would be unsafe in a process with threads. The kernel sends the
+signal when the *thread* that started the program ends, so that thread must run at least as long as the program.
 """
 
 import ctypes
@@ -16,6 +16,6 @@ if __name__ == "__main__":
     starter, *command = sys.argv[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != int(starter):  # it ended before the call above
+    if os.getppid() != int(starter):  # the starter ended before the call of prctl
         sys.exit(1)
     os.execv(command[0], command)

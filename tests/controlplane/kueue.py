@@ -1,8 +1,8 @@
-"""Kueue's own installation, adapted to a program on loopback instead of a pod, and its users' objects.
+"""Kueue's installation, adapted to a program on loopback instead of a pod, and short forms of Kueue's objects.
 
-Kueue itself is unchanged: it manages its certificate by default, under its service's name
-(https://kueue.sigs.k8s.io/docs/installation/). Only the service points to this host, and this module mounts
-configuration and certificate in place of the kubelet.
+The program is unchanged: by default it manages its certificate for the name of its Service
+(https://kueue.sigs.k8s.io/docs/installation/). Here the Service points to this host, and this module provides
+configuration and certificate like a kubelet.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ import yaml
 FRAMEWORKS = ("batch/job", "kubeflow.org/mpijob")
 NAMESPACE = "kueue-system"
 ACCOUNT = "kueue-controller-manager"
-CERTIFICATE = "kueue-webhook-server-cert"  # the Secret that Kueue fills and its pod mounts
+CERTIFICATE = "kueue-webhook-server-cert"  # Kueue writes its certificate into this Secret, which its pod mounts
 SERVICE = "kueue-webhook-service"
 CONFIG_MAP = "kueue-manager-config"
 CONFIG_KEY = "controller_manager_config.yaml"
@@ -24,14 +24,12 @@ API_VERSION = "kueue.x-k8s.io/v1beta2"
 
 Manifest = dict[str, Any]
 Quotas = Mapping[str, Mapping[str, int | str]]
-"""Flavor to resource to nominal quota: `{"gpu": {"cpu": 96, "memory": "1Ti"}}`; every flavor has the same resources."""
+"""Nominal quotas by flavor and resource: `{"gpu": {"cpu": 96, "memory": "1Ti"}}`. All flavors have the same ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Installation:
-    """Objects to apply before Kueue starts, and those for afterwards, since they would fail every request until
-    then.
-    """
+    """Objects to apply before and after Kueue's start. Webhooks are applied after it: they would fail before."""
 
     config: str
     objects: list[Manifest]
@@ -49,13 +47,13 @@ def installation(
 ) -> Installation:
     """Upstream's `manifests` for a program on this host that reads its certificate from the folder `certificates`.
 
-    `settings` are top-level fields of its configuration (`resources`, `clientConnection`). Only the webhooks of Kueue's
-    kinds and of the `frameworks` stay. Objects for a pod (the Deployment, and the visibility API with its fixed folder
-    for certificates) are dropped.
+    `settings` are top-level fields of the configuration, such as `resources`. Webhooks are only kept for Kueue's kinds
+    and `frameworks`. Objects for a pod are dropped: the Deployment, and the visibility API with its fixed certificate
+    folder.
     """
     documents = [
         document
-        for document in yaml.load_all(manifests, Loader=yaml.CSafeLoader)  # two megabytes
+        for document in yaml.load_all(manifests, Loader=yaml.CSafeLoader)  # the manifests have two megabytes
         if document["kind"] not in ("Deployment", "APIService")
     ]
     (config_map,) = (document for document in documents if document["metadata"]["name"] == CONFIG_MAP)
@@ -76,7 +74,7 @@ def installation(
     (service,) = (document for document in documents if document["metadata"]["name"] == SERVICE)
     service["spec"] = {"type": "ExternalName", "externalName": "localhost"}
     for client in _clients(documents):
-        client["service"]["port"] = port  # the port of the service has no effect for an external name
+        client["service"]["port"] = port  # the port of a Service with an external name has no effect
     for document in documents:
         if _is_webhook(document):
             document["webhooks"] = [hook for hook in document["webhooks"] if _is_in_use(hook, frameworks)]
@@ -88,7 +86,7 @@ def installation(
 
 
 def trusting(webhooks: Iterable[Manifest], ca_bundle: str) -> list[Manifest]:
-    """The webhooks with Kueue's CA (PEM in base64): Kueue itself would add it only after requests have failed."""
+    """The webhooks with Kueue's CA (PEM in base64). Kueue would add its CA only after some requests have failed."""
 
     def with_ca(hook: Manifest) -> Manifest:
         return hook | {"clientConfig": hook["clientConfig"] | {"caBundle": ca_bundle}}
@@ -97,30 +95,30 @@ def trusting(webhooks: Iterable[Manifest], ca_bundle: str) -> list[Manifest]:
 
 
 def resource_flavor(name: str, *, node_labels: Mapping[str, str] | None = None, **spec: Any) -> Manifest:
-    """A ResourceFlavor, of the nodes with these labels; `spec` has further fields (`nodeTaints`, `topologyName`)."""
+    """A ResourceFlavor for the nodes with these labels. `spec` has more fields, such as `nodeTaints`."""
     return _manifest("ResourceFlavor", name, {"nodeLabels": dict(node_labels or {}), **spec})
 
 
 def cluster_queue(name: str, *, quotas: Quotas, cohort: str | None = None, **spec: Any) -> Manifest:
-    """A ClusterQueue for every namespace; `spec` has further fields (`preemption`, `stopPolicy`)."""
+    """A ClusterQueue for all namespaces. `spec` has more fields, such as `stopPolicy`."""
     member = {"cohortName": cohort} if cohort else {}
     groups = {"namespaceSelector": {}, "resourceGroups": _resource_groups(quotas)}
     return _manifest("ClusterQueue", name, {**groups, **member, **spec})
 
 
 def cohort(name: str, *, quotas: Quotas | None = None, parent: str | None = None, **spec: Any) -> Manifest:
-    """A Cohort, with quotas of its own or without; `spec` has further fields (`fairSharing`)."""
+    """A Cohort, with or without quotas. `spec` has more fields, such as `fairSharing`."""
     child = {"parentName": parent} if parent else {}
     return _manifest("Cohort", name, {"resourceGroups": _resource_groups(quotas or {}), **child, **spec})
 
 
 def topology(name: str, *levels: str) -> Manifest:
-    """A Topology: labels of nodes, from the widest to the narrowest."""
+    """A Topology with these node labels, from the widest level to the narrowest."""
     return _manifest("Topology", name, {"levels": [{"nodeLabel": level} for level in levels]})
 
 
 def local_queue(name: str, *, namespace: str, cluster_queue: str, **spec: Any) -> Manifest:
-    """A LocalQueue; `spec` has further fields (`stopPolicy`)."""
+    """A LocalQueue. `spec` has more fields, such as `stopPolicy`."""
     queue = _manifest("LocalQueue", name, {"clusterQueue": cluster_queue, **spec})
     return queue | {"metadata": queue["metadata"] | {"namespace": namespace}}
 
@@ -130,7 +128,7 @@ def _manifest(kind: str, name: str, spec: Manifest) -> Manifest:
 
 
 def _resource_groups(quotas: Quotas) -> list[Manifest]:
-    """One group: a ClusterQueue may have each resource in one group only."""
+    """A single group, because a ClusterQueue may have each resource only in one group."""
     flavors = [
         {"name": name, "resources": [{"name": resource, "nominalQuota": amount} for resource, amount in quota.items()]}
         for name, quota in quotas.items()
@@ -144,13 +142,13 @@ def _is_webhook(document: Manifest) -> bool:
 
 
 def _is_in_use(hook: Manifest, frameworks: Sequence[str]) -> bool:
-    """Whether a hook is for Kueue's own kinds or those of a framework (`GROUP/KIND`, of the core just `KIND`)."""
+    """Whether a hook is for Kueue's kinds or a framework's kind (`GROUP/KIND`, or `KIND` for the core group)."""
     resources = {f"{framework.rpartition('/')[2]}s" for framework in frameworks}
     return any("kueue.x-k8s.io" in rule["apiGroups"] or resources & {*rule["resources"]} for rule in hook["rules"])
 
 
 def _clients(documents: Iterable[Manifest]) -> Iterable[Manifest]:
-    """Each clientConfig that calls Kueue: of its webhooks, and of the CRDs that it converts."""
+    """Each clientConfig that calls Kueue, in webhooks and in CRDs with conversion."""
     for document in documents:
         if _is_webhook(document):
             yield from (hook["clientConfig"] for hook in document["webhooks"])

@@ -1,5 +1,5 @@
 // Command controlplane is etcd, kube-apiserver, kube-controller-manager and kube-scheduler in one static
-// binary; the first argument chooses, the rest are that program's own flags.
+// binary. The first argument selects the program, and the others are its flags.
 package main
 
 import (

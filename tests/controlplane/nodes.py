@@ -1,4 +1,4 @@
-"""Simulated nodes: plain Node objects that KWOK keeps Ready, with GPUs, in racks."""
+"""Simulated nodes: Node objects with GPUs in racks, which KWOK keeps Ready."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import yaml
 
 KEEP_RUNNING = "controlplane.test/keep-running"
-"""Annotation (any value) of a launcher's pod template: the launcher does not complete, so the job stays Running."""
+"""An annotation in a launcher's pod template. With any value, the launcher does not complete: the job stays Running."""
 
 BY_HAND = "controlplane.test/by-hand"
-"""Annotation (any value) of a pod template: KWOK leaves its pods alone, and a test plays their kubelet."""
+"""An annotation in a pod template. With any value, KWOK ignores the pods, and a test writes their status."""
 
 GPU = "NVIDIA-H100-80GB-HBM3"
 
@@ -27,10 +27,10 @@ def gpu_nodes(
     prefix: str = "gpu",
     devices: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """`count` Node objects `<prefix>-0` ... with `gpus` GPUs (0: a CPU node) and `devices`, evenly in `racks` racks.
+    """`count` Node objects `<prefix>-0` ..., evenly in `racks`, with `gpus` GPUs (0 for a CPU node) and `devices`.
 
-    Labels are those of the GPU operator (https://github.com/NVIDIA/k8s-device-plugin, gpu-feature-discovery) and the
-    zone label of Kubernetes; the rack label is the one that topology-aware scheduling is commonly set up with.
+    The labels are the GPU operator's (https://github.com/NVIDIA/k8s-device-plugin, gpu-feature-discovery), Kubernetes'
+    zone label, and the usual rack label for topology-aware scheduling.
     """
     resources = {"cpu": str(cpu), "memory": memory, "pods": str(pods), **(devices or {})}
     if gpus:
@@ -58,7 +58,7 @@ def gpu_nodes(
 
 
 def stages(upstream: str) -> str:
-    """KWOK's own stages of a pod, which start every pod and complete those of a Job at once, with two exceptions."""
+    """KWOK's stages for pods. Pods without the annotations run, or complete in a Job, at once."""
     documents = list(yaml.safe_load_all(upstream))
     by_name = {stage["metadata"]["name"]: stage for stage in documents}
     for stage, annotation in (("pod-ready", BY_HAND), ("pod-complete", BY_HAND), ("pod-complete", KEEP_RUNNING)):

@@ -1,4 +1,4 @@
-"""A cluster with the webhook to type kubectl at: `python -m tests.controlplane.playground [--once]`."""
+"""A cluster with the webhook to try with kubectl: `python -m tests.controlplane.playground [--once]`."""
 
 import argparse
 import os
@@ -21,19 +21,19 @@ GPUS = EXAMPLES / "horovod-gpu.yaml"
 NODES, GPUS_EACH, RACKS = 8, 8, 2
 
 TO_TRY = [
-    (f"apply -f {GOOD}", "admitted, filled in, and run to Succeeded"),
+    (f"apply -f {GOOD}", "admitted with injections, and run until it succeeds"),
     ("wait --for=condition=Succeeded mpijob/openmpi-pi", ""),
-    ("get mpijob openmpi-pi -o yaml", "with what the webhook injected"),
-    (f"apply -f {BAD}", "refused, with every reason at once"),
-    (f"apply --dry-run=server -o yaml -f {GPUS}", "what would be stored"),
-    ("create quota gpus --hard=requests.nvidia.com/gpu=64", "a quota, which counts the whole job from now on"),
+    ("get mpijob openmpi-pi -o yaml", "with the injected values"),
+    (f"apply -f {BAD}", "rejected, with all problems"),
+    (f"apply --dry-run=server -o yaml -f {GPUS}", "the job that would be stored"),
+    ("create quota gpus --hard=requests.nvidia.com/gpu=64", "a quota, which applies to whole jobs"),
     (f"apply -f {GPUS}", "within the quota"),
     ("get quota gpus", ""),
     ("get nodes -L topology.kubernetes.io/rack -L nvidia.com/gpu.product", ""),
 ]
 GUIDE = """
 {ready} Kubernetes {version}, mpi-operator, {nodes},
-and the webhook with its default policy. No container really runs: KWOK plays the nodes' part.
+and the webhook with its default policy. No container runs: KWOK simulates the nodes.
 
 In another terminal, in this folder:
 
@@ -43,13 +43,13 @@ In another terminal, in this folder:
 {commands}
   mpijob-webhook check {bad}
 
-Logs, the webhook's among them: {logs}
-Ctrl-C stops everything and leaves nothing behind.
+Logs, also of the webhook: {logs}
+Ctrl-C stops and deletes everything.
 """
 
 
 def run(*, once: bool) -> None:
-    """Start everything; then stay until Ctrl-C or SIGTERM, or with `once` try the examples and return."""
+    """Start everything, and run until Ctrl-C or SIGTERM. With `once`, try the examples and return."""
     start = time.monotonic()
     click.secho("Starting a Kubernetes cluster on this machine", bold=True)
     with Cluster(announce=lambda line: click.echo(f"  {line}")) as cluster:
@@ -65,7 +65,7 @@ def run(*, once: bool) -> None:
 
 
 def guide(cluster: Cluster, seconds: float) -> str:
-    """The cluster's contents, and commands to try."""
+    """The text with the cluster's contents and commands to try."""
     version = cluster.kubectl("version").stdout.splitlines()[-1].removeprefix("Server Version: ")
     return GUIDE.format(
         ready=click.style(f"Ready after {seconds:.0f} s.", fg="green", bold=True),
@@ -80,20 +80,20 @@ def guide(cluster: Cluster, seconds: float) -> str:
 
 
 def stay(cluster: Cluster) -> None:
-    """Wait for Ctrl-C or SIGTERM; ControlPlaneError if a part of the cluster ends early."""
+    """Wait for Ctrl-C or SIGTERM. Raises ControlPlaneError if a part of the cluster exits."""
     try:
         while all(program.running for program in cluster.programs.values()):
             time.sleep(0.5)
     except KeyboardInterrupt:
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)  # a second signal would interrupt the clean-up
+            signal.signal(number, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
         click.echo("\nStopping.")
         return
     raise ControlPlaneError("\n".join(program.tail() for program in cluster.programs.values() if not program.running))
 
 
 def try_examples(cluster: Cluster) -> None:
-    """Show the good example run to Succeeded and the bad one rejected; ControlPlaneError for any other outcome."""
+    """Show the good example succeed and the bad example rejected. Raises ControlPlaneError for other outcomes."""
     shown(cluster, "apply", "-f", str(GOOD))
     shown(cluster, "wait", "--for=condition=Succeeded", "mpijob/openmpi-pi", "--timeout=60s")
     shown(cluster, "apply", "--dry-run=server", "-f", str(GPUS))
@@ -104,7 +104,7 @@ def try_examples(cluster: Cluster) -> None:
 
 
 def shown(cluster: Cluster, *args: str, refused: bool = False) -> bool:
-    """Run kubectl as a transcript; True if it failed. ControlPlaneError if it failed and was not to be `refused`."""
+    """Run and print a kubectl command. Raises ControlPlaneError if it fails, unless `refused` is expected."""
     click.secho(f"$ kubectl {' '.join(args)}", bold=True)
     done = cluster.kubectl(*args, check=not refused)
     click.echo(done.stdout + done.stderr)
@@ -112,9 +112,9 @@ def shown(cluster: Cluster, *args: str, refused: bool = False) -> bool:
 
 
 def main() -> None:
-    """Parse, run, and print errors as text."""
+    """Run the command. Errors are printed without a traceback."""
     parser = argparse.ArgumentParser(prog="python -m tests.controlplane.playground", description=__doc__)
-    parser.add_argument("--once", action="store_true", help="try the examples, then stop, instead of staying up")
+    parser.add_argument("--once", action="store_true", help="try the examples, then stop")
     arguments = parser.parse_args()
     try:
         run(once=arguments.once)

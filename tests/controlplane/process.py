@@ -1,4 +1,4 @@
-"""Programs that never outlive this process, each with a log, and waiting that polls instead of sleeping."""
+"""Programs with logs that never outlive this process, and functions that wait by polling."""
 
 import atexit
 import itertools
@@ -19,19 +19,17 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-# Below those that outgoing connections take, 32768 and up on Linux.
+# Below the ports of outgoing connections, which start at 32768 on Linux.
 BLOCK = 128
 BLOCKS = range(20000, 32768 - BLOCK, BLOCK)
-# Seconds. Enough for a busy machine: a test that waits for something impossible fails anyway.
+# Seconds: enough for a busy machine.
 PATIENCE = 90
 GUARD = Path(__file__).with_name("guard.py")
 T = TypeVar("T")
 
 
 class ControlPlaneError(RuntimeError):
-    """A part of the control plane could not be built, started or reached; the text has the part and the end of its
-    log.
-    """
+    """A part of the control plane could not be built, started or reached. The text names it and quotes its log."""
 
 
 class _Ended(Exception):
@@ -39,13 +37,13 @@ class _Ended(Exception):
 
 
 def guarded(command: Sequence[str | Path]) -> list[str]:
-    """`command`, wrapped so that the kernel ends it when this process ends (see guard.py)."""
+    """`command` with a wrapper, so that the kernel kills it when this process ends (see guard.py)."""
     return [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), *map(str, command)]
 
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """While the block runs, SIGTERM raises KeyboardInterrupt, so that everything gets closed; unless it is handled."""
+    """SIGTERM raises KeyboardInterrupt in this block, so that all resources are closed, unless it has a handler."""
     ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if ours:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -58,7 +56,7 @@ def sigterm_interrupts() -> Iterator[None]:
 
 @contextmanager
 def ends_in_words() -> Iterator[None]:
-    """For the main function of a program: a fault of the control plane, or a signal, ends it without a traceback."""
+    """Decorates a main function: after a ControlPlaneError or a signal, it exits without a traceback."""
     try:
         with sigterm_interrupts():
             yield
@@ -69,7 +67,7 @@ def ends_in_words() -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A free TCP port that no other process of the tests takes."""
+    """A free TCP port that no other process of the tests uses."""
     for port in itertools.islice(_ports(), BLOCK):
         with suppress(OSError):
             _bound(port).close()
@@ -79,9 +77,9 @@ def free_port() -> int:
 
 @cache
 def _ports() -> Iterator[int]:
-    """The ports of this process, in a cycle: a port is reused as late as possible, since its program may restart.
+    """The ports of this process, in a cycle. A port is reused as late as possible, because its program may restart.
 
-    A block of ports belongs to the process that holds its first one, until it ends.
+    A process owns a block of ports while it has the first port open.
     """
     for first in random.sample(BLOCKS, len(BLOCKS)):
         with suppress(OSError):
@@ -101,9 +99,9 @@ def _bound(port: int) -> socket.socket:
 
 
 def responds(url: str, ca: bytes | None = None) -> bool:
-    """Whether a GET of `url` returns 200; an OSError without an answer. `ca`: the PEM that https is checked against."""
+    """Whether a GET of `url` returns 200. Raises OSError without a response. `ca` is the trusted CA as PEM."""
     context = ssl.create_default_context(cadata=ca.decode()) if ca else None
-    direct = urllib.request.ProxyHandler({})  # the machine's proxy settings are not for loopback
+    direct = urllib.request.ProxyHandler({})  # ignores proxy settings, which do not apply to loopback
     opener = urllib.request.build_opener(direct, urllib.request.HTTPSHandler(context=context))
     try:
         with opener.open(url, timeout=5) as reply:
@@ -121,10 +119,10 @@ def wait_for(
     every: float = 0.1,
     detail: Callable[[], str] | None = None,
 ) -> T:
-    """Call `probe` until it returns something truthy, and return that.
+    """Call `probe` until it returns a true value, and return this value.
 
-    An OSError or ControlPlaneError counts as "not yet". After `timeout` seconds: TimeoutError that names `what`, the
-    last value or error, and the text of `detail`.
+    An OSError or ControlPlaneError means "not yet". After `timeout` seconds, raises TimeoutError with `what`, the last
+    value or error, and the text of `detail`.
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -142,12 +140,10 @@ def wait_for(
 
 
 class Program:
-    """One running program of a cluster."""
-
     def __init__(self, name: str, command: Sequence[str | Path], *, log: Path, env: Mapping[str, str]) -> None:
         self.name = name
         self.log = log
-        # A separate session: Ctrl-C at the terminal reaches only this process, which stops everything in order.
+        # A separate session: Ctrl-C reaches only this process, which stops all programs in order.
         with log.open("ab") as sink:
             self._process = subprocess.Popen(
                 guarded(command), stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, env=env, start_new_session=True
@@ -162,13 +158,13 @@ class Program:
         return self._process.poll() is None
 
     def tail(self, lines: int = 30) -> str:
-        """The end of the log, headed by the program's name and state."""
+        """The last lines of the log, after a line with the program's name and state."""
         state = "running" if self.running else f"exit code {self._process.returncode}"
         text = self.log.read_text(errors="replace").splitlines()[-lines:]
         return "\n".join([f"--- {self.name} ({state}), {self.log}", *text])
 
     def wait_ready(self, probe: Callable[[], T | None], *, timeout: float = 60) -> T:
-        """Wait for `probe`; ControlPlaneError with the end of the log if the program exits or takes too long."""
+        """Wait for `probe`. Raises ControlPlaneError with the end of the log if the program exits or is too slow."""
 
         def alive() -> T | None:
             if not self.running:
@@ -183,7 +179,7 @@ class Program:
             raise ControlPlaneError(f"{error}\n{self.tail()}") from None
 
     def stop(self, *, grace: float = 0) -> None:
-        """End the program: SIGTERM first when it gets `grace` seconds to finish, then SIGKILL."""
+        """Stop the program by SIGKILL. With `grace`, it first gets a SIGTERM and this number of seconds."""
         if self.running and grace:
             self._process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):

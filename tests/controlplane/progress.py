@@ -1,4 +1,4 @@
-"""Progress on stderr: one line per step, its time kept up to date on a terminal, plain lines elsewhere."""
+"""Progress on stderr: a line for each step, with a running clock on a terminal."""
 
 import shutil
 import sys
@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-QUIET_SECONDS = 30  # without a terminal: a sign of life this often, so that CI sees that nothing hangs
+QUIET_SECONDS = 30  # seconds between two lines without a terminal, so that CI systems see progress
 
 
 class Step:
-    """A step in progress."""
-
     def __init__(self, label: str, stream: TextIO) -> None:
         self.label = label
         self._stream = stream
@@ -24,21 +22,19 @@ class Step:
             self._write(f"{label} ...\n")
 
     def update(self, detail: str) -> None:
-        """Show the time so far and what is being done now."""
+        """Show the elapsed time and the current detail."""
         seconds = time.monotonic() - self._start
         if self._terminal:
             line = f"{self.label}  {clock(seconds)}  {detail}"
             self._write(f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}")
         elif seconds - self._shown >= QUIET_SECONDS:
             self._shown = seconds
-            self._write(f"{self.label}: still at it after {clock(seconds)}  {detail}\n")
+            self._write(f"{self.label}: still running after {clock(seconds)}  {detail}\n")
 
     def failed(self) -> None:
-        """The step ends without success."""
         self._outcome = "failed"
 
     def close(self) -> None:
-        """Write the final line."""
         line = f"{self.label}: {self._outcome} after {clock(time.monotonic() - self._start)}\n"
         self._write(f"\r\x1b[K{line}" if self._terminal else line)
 
@@ -48,19 +44,18 @@ class Step:
 
 
 class Progress:
-    """Where progress is shown: stderr, or another stream."""
+    """Shows progress on stderr or another stream."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
 
     def say(self, text: str) -> None:
-        """A line of its own."""
         self._stream.write(f"{text}\n")
         self._stream.flush()
 
     @contextmanager
     def step(self, label: str) -> Iterator[Step]:
-        """A step that is shown while the block runs, as failed if it raises."""
+        """A step that is shown while the block runs. If the block raises, the step is shown as failed."""
         step = Step(label, self._stream)
         try:
             yield step

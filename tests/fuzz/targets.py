@@ -1,6 +1,6 @@
-"""The fuzz targets: for each parser of foreign input, a function of bytes that raises if a promise is broken.
+"""The fuzz targets: for each parser of foreign input, a function of bytes that raises if a guarantee is broken.
 
-The bytes are the text itself: people can read the files of the corpus, and add reported inputs.
+The bytes are plain text, so that developers can read the files of the corpus and add reported inputs.
 """
 
 import json
@@ -41,40 +41,38 @@ NAMESPACE = "team-0000"
 
 
 class Target(NamedTuple):
-    """A reader."""
-
     run: Callable[[bytes], object]
     pieces: str
-    """What texts of its kind are made of, with blanks between."""
+    """Typical parts of the parser's input, separated by blanks."""
 
     @property
     def words(self) -> list[str]:
-        """Those pieces."""
+        """The parts as a list."""
         return self.pieces.split()
 
 
 @cache
 def _views() -> tuple[Snapshot, ...]:
-    """Nothing is known, and a cluster with objects of every kind."""
+    """A view in which everything is unknown, and a cluster with objects of every kind."""
     return tuple(Snapshot(objects) for objects in clusters())
 
 
 @cache
 def _everything_on() -> PolicySet:
-    """Every injection, as far as it needs no setting; every rule denies, as it is set by default."""
+    """A policy with every injection that needs no setting, and in which every rule denies with its default settings."""
     injections = {name: {"enabled": True} for name in ("shared-memory", "gpu-nodes", "worker-readiness")}
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
     return PolicySet([Layer("fuzz", document.load(json.dumps(head | {"injections": injections}), policy_model()))])
 
 
 def decode(data: bytes) -> None:
-    """A body gets an answer or is rejected, without a fault of this service."""
+    """Every request body gets a reply or is rejected as invalid, without an internal error."""
     with suppress(ReviewError):
         _answers(review.decode(data))
 
 
 def jobs(data: bytes) -> None:
-    """Any JSON as a job, created and as the update of a good one: an answer."""
+    """Any JSON gets a reply as a new job and as an update of a valid job."""
     job = _json(data)
     if isinstance(job, dict) and isinstance(job.setdefault("metadata", {}), dict):
         job["metadata"]["namespace"] = NAMESPACE
@@ -83,11 +81,11 @@ def jobs(data: bytes) -> None:
 
 
 def train_jobs(data: bytes) -> None:
-    """Any JSON as the specs of a runtime and of a TrainJob, `{"runtime": ..., "job": ...}`: an answer to each."""
+    """Any JSON gets replies as specs of a runtime and a TrainJob, `{"runtime": ..., "job": ...}`."""
     given = mapping(_json(data))
     runtime = {"metadata": {"name": "fuzz"}, "spec": given.get("runtime")}
     job = {"metadata": {"name": "job"}, "spec": given.get("job")}
-    with suppress(msgspec.DecodeError):  # then it is not in the cache
+    with suppress(msgspec.DecodeError):  # an invalid runtime is not cached
         view = Runtimes({**runtime, "kind": kinds.CLUSTER_RUNTIME})
         for kind, new, old in ((kinds.CLUSTER_RUNTIME, runtime, None), (kinds.TRAIN_JOB, job, {**job, "spec": {}})):
             asked = AdmissionRequest(
@@ -102,7 +100,7 @@ def train_jobs(data: bytes) -> None:
 
 
 def patches(data: bytes) -> None:
-    """Whatever a job is, injections keep what they promise."""
+    """Injections keep their guarantees for any job."""
     job = _json(data)
     for view in _views():
         policy = _everything_on().for_namespace(view.get(NAMESPACES, NAMESPACE))
@@ -115,20 +113,20 @@ def _mutated(job: object, *, policy: Policy, view: Snapshot) -> Decision:
 
 
 def quantities(data: bytes) -> None:
-    """What can be read is the same when it is written and read again."""
+    """A parsed quantity is the same after it is formatted and parsed again."""
     with suppress(QuantityError):
         amount = quantity.parse(_text(data))
         assert quantity.parse(quantity.format(amount)) == amount
 
 
 def policies(data: bytes) -> None:
-    """A policy can be used or its faults are reported."""
+    """A policy is valid, or its errors are reported."""
     with suppress(PolicyError):
         load_policy(data)
 
 
 def expressions(data: bytes) -> None:
-    """Any text as a custom rule's expression has a value or a fault, and another rule has its own value."""
+    """Any text as a custom rule's expression has a value or an error, and does not affect a second rule."""
     with suppress(TooExpensive):
         found, other = limited(lambda: outcomes(_text(data), "object.spec.slotsPerWorker == 2"))
         assert other == Outcome()
@@ -136,7 +134,7 @@ def expressions(data: bytes) -> None:
 
 
 def network_annotations(data: bytes) -> None:
-    """A network added to a valid annotation can be read back, after the existing ones."""
+    """A network added to a valid annotation can be parsed, after the existing networks."""
     text = _text(data)
     with suppress(NetworksError):
         found = networks.parse(text)
@@ -147,14 +145,14 @@ def network_annotations(data: bytes) -> None:
 
 
 def image_references(data: bytes) -> None:
-    """A reference written out is the same reference."""
+    """A formatted image reference is parsed as the same reference."""
     with suppress(ImageError):
         found = images.parse(_text(data))
         assert images.parse(str(found)) == found
 
 
 def mpirun_lines(data: bytes) -> None:
-    """Any command line, of mpirun itself or of a shell, is read or left alone."""
+    """Any command line of mpirun or a shell is parsed, or ignored, without an error."""
     text = _text(data)
     for implementation in (None, "OpenMPI", "Intel", "MPICH"):
         for argv in (["bash", "-c", text], text.split(), ["mpirun", *text.split()]):
@@ -165,14 +163,14 @@ def mpirun_lines(data: bytes) -> None:
 
 
 def limit_ranges(data: bytes) -> None:
-    """`MIN MAX RATIO REQUEST LIMIT`, `-` for none: what is advised keeps all bounds."""
+    """The suggested values for `MIN MAX RATIO REQUEST LIMIT` (`-` for none) satisfy all limits."""
     words = _text(data).split()
     if len(words) != 5:
         return
     with suppress(QuantityError):
         least, most, ratio, request, limit = (None if word == "-" else _positive(word) for word in words)
         if ratio is not None and ratio < quantity.NANO:
-            return  # the API server stores no such LimitRange
+            return  # the API server rejects such a LimitRange
         bounds = Bounds(least, most, ratio)
         list(bounds.broken(request, limit))
         for equal in (True, False):
@@ -205,7 +203,7 @@ def _text(data: bytes) -> str:
 
 
 def _json(data: bytes) -> Any:
-    """None if this is not JSON that an API server can send."""
+    """The value; None if an API server cannot send this JSON."""
     try:
         return json.loads(data, parse_constant=lambda _: None)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Whatever users write: the corpus that fuzzing left, and inputs that hypothesis makes of it."""
+"""Runs the fuzz targets on the stored corpus, and on inputs that hypothesis generates from it."""
 
 import json
 import signal
@@ -19,7 +19,7 @@ JOBS = {"jobs", "patches"}
 
 @pytest.fixture(autouse=True, scope="module")
 def work_limit_of_the_server() -> Iterator[None]:
-    """Each decision has the limit that it has in the server."""
+    """Each decision has the same work limit as in the server."""
     before = signal.getsignal(signal.SIGVTALRM)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work_limit._decision, "armed", True)
@@ -32,7 +32,7 @@ NAMES = pytest.mark.parametrize("name", TARGETS)
 
 
 @NAMES
-def test_the_corpus(name: str) -> None:
+def test_stored_inputs_keep_the_guarantees(name: str) -> None:
     target = TARGETS[name]
     kept = corpus.inputs(name)
     assert kept
@@ -43,19 +43,19 @@ def test_the_corpus(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in TARGETS if name not in JOBS])
 @given(data=st.data())
 @settings(PROPERTY, max_examples=25)
-def test_texts(name: str, data: st.DataObject) -> None:
+def test_generated_texts_keep_the_guarantees(name: str, data: st.DataObject) -> None:
     TARGETS[name].run(data.draw(_texts(name)))
 
 
 @pytest.mark.parametrize("name", sorted(JOBS))
 @given(job=mangled_jobs())
 @settings(PROPERTY, max_examples=15)
-def test_jobs(name: str, job: object) -> None:
+def test_generated_jobs_keep_the_guarantees(name: str, job: object) -> None:
     TARGETS[name].run(json.dumps(job).encode())
 
 
 def _texts(name: str) -> st.SearchStrategy[bytes]:
-    """Pieces of the corpus, words of the target, and anything."""
+    """Texts of parts of the corpus, words of the target, and arbitrary characters."""
     kept = corpus.inputs(name)
     words = st.sampled_from([word.encode() for word in TARGETS[name].words])
     anything = st.binary(max_size=8) | st.text(max_size=8).map(str.encode)

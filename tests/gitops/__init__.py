@@ -1,1 +1,1 @@
-"""The code of Argo CD and Flux that judges a stored object, as a program."""
+"""A program with the code of Argo CD and Flux that compares a stored object with Git and derives its health."""

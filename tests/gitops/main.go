@@ -1,7 +1,7 @@
-// Command gitops answers as Argo CD and Flux would, with their own code. Each mode reads JSON and writes JSON:
-// `diff KUBECONFIG MANAGER` {"config", "live"}: for each way in which Argo CD compares, whether the job is out of sync.
-// `health SCRIPT` an object: what Argo CD's health check in Lua returns.
-// `status EXPRESSIONS` an object: its status by Flux's healthCheckExprs, which are JSON too.
+// Command gitops returns the results of Argo CD and Flux, with their code. Each mode reads JSON and writes JSON:
+// `diff KUBECONFIG MANAGER` {"config", "live"}: for each comparison mode of Argo CD, whether the job is out of sync.
+// `health SCRIPT` an object: the result of Argo CD's health check in Lua.
+// `status EXPRESSIONS` an object: its status by Flux's healthCheckExprs, which are JSON.
 package main
 
 import (
@@ -65,7 +65,7 @@ func compare(kubeconfig, manager string) {
 	must(json.NewEncoder(os.Stdout).Encode(out))
 }
 
-// health runs the script as Argo CD does: the object is the global `obj`, the result a table.
+// health runs the script like Argo CD: the object is the global `obj`, and the result is a table.
 func health(script string) {
 	var object any
 	must(json.NewDecoder(os.Stdin).Decode(&object))

@@ -1,4 +1,4 @@
-"""What is built of Argo CD and Flux, for the tests that need it."""
+"""Builds the program with the code of Argo CD and Flux, for the tests that need it."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""A real control plane that all integration tests share. Each test has its own namespace."""
+"""A real control plane that all integration tests share. Each test has a separate namespace."""
 
 from collections.abc import Generator, Iterator
 
@@ -13,14 +13,14 @@ from tests.support.installation import service
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses the cluster, so that `-m "not cluster"` leaves it out."""
+    """Mark the tests that use the cluster, so that `-m "not cluster"` deselects them."""
     for item in items:
         if "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker("cluster")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build, if the cache has no build: here no test's timeout counts, and the progress is seen."""
+    """Build the control plane if it is not cached. Here, no test's timeout applies, and pytest shows the progress."""
     items = [item for item in session.items if item.get_closest_marker("cluster")]
     if items and not session.config.option.collectonly:
         with session.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
@@ -31,7 +31,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the end of each program's log to the report of a failed test."""
+    """Add the last lines of each program's log to the report of a failed test."""
     report = yield
     cluster = getattr(item, "funcargs", {}).get("cluster")
     if report.failed and isinstance(cluster, Cluster):
@@ -41,14 +41,14 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """etcd, kube-apiserver, kube-controller-manager and the MPIJob CRD. Logs stay in pytest's temporary folder."""
+    """etcd, kube-apiserver, kube-controller-manager and the MPIJob CRD. The logs are in pytest's temporary folder."""
     with Cluster(log_dir=tmp_path_factory.mktemp("cluster-logs")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def operator_cluster(cluster: Cluster) -> Cluster:
-    """The same cluster with mpi-operator, kube-scheduler and eight simulated GPU nodes, so that jobs run."""
+    """`cluster` with mpi-operator, kube-scheduler and eight simulated GPU nodes, so that jobs run."""
     cluster.start_scheduler()
     cluster.start_kwok(gpu_nodes(8))
     cluster.start_operator()
@@ -65,6 +65,6 @@ def namespace(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def webhook(cluster: Cluster) -> Iterator[None]:
-    """This project's service, registered with the cluster for the tests of one module."""
+    """This project's service, registered with the cluster for one test module."""
     with service.running(cluster):
         yield

@@ -1,4 +1,4 @@
-"""The same file applied again to a running and a queued job, with the real Kueue and operator."""
+"""Applies the same file again to a running and a queued job, with the real Kueue and operator."""
 
 import json
 import shutil
@@ -49,7 +49,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def older(folder: Path) -> Path:
-    """A version of the service that injects another value, and does not know one of today."""
+    """Imitates an older version of the service, which injects a different value and lacks one of today's values."""
     package = Path(shutil.copytree(ROOT / "webhook", folder / "webhook"))
     for name, today, before in (
         ("mpi_env", "ConnectionAttempts=10", "ConnectionAttempts=5"),
@@ -92,7 +92,7 @@ CHANGES: dict[str, Callable[[Cluster, str], object]] = {
 
 
 def gpu_job(namespace: str, name: str) -> dict[str, Any]:
-    """A job with lists of its own wherever something is injected into a list."""
+    """A job with entries in every list that injections add to."""
     job = pi(namespace, name, annotations={RDMA: "true"})
     for role in ("Launcher", "Worker"):
         pod = job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
@@ -123,7 +123,7 @@ def uids(job: Job) -> set[str]:
     return {pod["metadata"]["uid"] for pod in job.pods()}
 
 
-def test_nothing_that_changed_since_reaches_the_pods(cluster: Cluster) -> None:
+def test_later_changes_of_policy_and_cluster_do_not_change_the_pods(cluster: Cluster) -> None:
     namespace = cluster.create_namespace("again", {**MANAGED, "pod-security.kubernetes.io/enforce": "baseline"})
     cluster.apply([{**each, "metadata": {**each["metadata"], "namespace": namespace}} for each in (LIMITS, QUOTA)])
     add_queue(cluster, namespace, cpu=20, devices={"nvidia.com/gpu": 2, "rdma/ib": 2})  # room for one of the jobs

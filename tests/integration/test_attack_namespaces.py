@@ -1,4 +1,4 @@
-"""Attacks through objects that a replica has not read: a new namespace, or a policy of a newer version."""
+"""Attacks through objects that a replica has not read: a new namespace, or a policy for a newer version."""
 
 import json
 import time
@@ -19,17 +19,17 @@ from tests.support.policies import HEADER, NAMESPACE, configmap, policy_configma
 from webhook import __version__
 from webhook.policy.store import REMEMBERED
 
-# API servers are stopped here: asyncio drops a connection whose peer dies in the TLS handshake.
+# API servers are stopped here, and asyncio does not close a connection whose peer dies in the TLS handshake.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 PREMIUM = "priority: 10\nnamespaces: {matchLabels: {tier: premium}}\nmode: warn"
-OUTAGE_SECONDS = 20  # the watches then wait for up to half a minute until they look again
+OUTAGE_SECONDS = 20  # after it, the watches wait for up to half a minute before they try again
 LAST_GOOD = ("configmap", REMEMBERED, "-n", NAMESPACE)
 NEWER = HEADER + "rules: {rule-of-a-newer-version: {action: deny}}"
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster that these tests may break, with a policy for all namespaces and one that weakens it for some."""
+    """A cluster that these tests may break. One policy is for all namespaces, and one weakens it for some of them."""
     with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("attacked-cluster-logs")) as started:
         started.kubectl("create", "namespace", NAMESPACE)
         started.apply([policy_configmap("rules: {worker-count: {max: 3}}"), policy_configmap(PREMIUM, "premium")])
@@ -41,7 +41,7 @@ def job_in(namespace: str) -> dict[str, Any]:
 
 
 def create(cluster: Cluster, namespace: str) -> str:
-    """What kubectl says about a job with one worker too many."""
+    """kubectl's output for a job with one worker too many."""
     done = cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job_in(namespace), check=False)
     return done.stdout + done.stderr
 
@@ -53,7 +53,7 @@ def refusal(replica: service.Replica, namespace: str) -> tuple[int, str]:
     return error.value.code, error.value.read().decode()
 
 
-def test_jobs_in_a_namespace_made_after_an_outage_are_rejected_from_the_first_on(cluster: Cluster) -> None:
+def test_job_in_namespace_created_right_after_an_outage_is_rejected(cluster: Cluster) -> None:
     with service.running(cluster, "--policy-namespace", NAMESPACE):
         cluster.stop_apiserver()
         time.sleep(OUTAGE_SECONDS)
@@ -64,10 +64,10 @@ def test_jobs_in_a_namespace_made_after_an_outage_are_rejected_from_the_first_on
             assert "4 workers, at most 3 allowed" in answer
             assert "created" not in answer
         premium = cluster.create_namespace("new", {"tier": "premium"})
-        assert "created" in create(cluster, premium), "the policy for its labels counts at once"
+        assert "created" in create(cluster, premium), "the policy for its labels applies at once"
 
 
-def test_a_namespace_that_the_cache_lacks_is_read_for_the_review(cluster: Cluster, tmp_path: Path) -> None:
+def test_namespace_missing_from_the_cache_is_read_during_the_review(cluster: Cluster, tmp_path: Path) -> None:
     proxy = ApiProxy(cluster.kubeconfig)
     with proxy.running() as url:
         config = kubeconfig(tmp_path / "config", url)
@@ -86,7 +86,7 @@ def test_a_namespace_that_the_cache_lacks_is_read_for_the_review(cluster: Cluste
                 assert (status, text.partition(":")[0]) == (503, "the namespace could not be read (500)")
 
 
-def test_without_the_right_to_read_a_namespace_there_is_no_verdict(cluster: Cluster) -> None:
+def test_review_without_permission_to_read_the_namespace_has_no_verdict(cluster: Cluster) -> None:
     user = "blind"
     cluster.kubectl("create", "role", user, "-n", NAMESPACE, "--verb=get,list,watch", "--resource=configmaps")
     cluster.kubectl("create", "rolebinding", user, "-n", NAMESPACE, f"--role={user}", f"--user={user}")
@@ -108,7 +108,7 @@ def test_without_the_right_to_read_a_namespace_there_is_no_verdict(cluster: Clus
 
 @pytest.fixture
 def newer(cluster: Cluster) -> Iterator[Any]:
-    """A policy as a newer version has stored it; called with the copies in last-good, by version."""
+    """A function that stores a policy for a newer version, and the last-good copies by version of the service."""
 
     def store(**copies: str) -> None:
         data = {f"_{version}": json.dumps({"newer": text}) for version, text in copies.items()}
@@ -124,7 +124,7 @@ def starting(cluster: Cluster, ready: str) -> Any:
     return service.running(cluster, *flags, name="older", register=False, ready=ready)
 
 
-def test_a_starting_replica_that_cannot_read_a_policy_is_not_ready(cluster: Cluster, newer: Any) -> None:
+def test_starting_replica_that_cannot_read_a_policy_is_not_ready(cluster: Cluster, newer: Any) -> None:
     newer(**{"99.0": NEWER})
     with starting(cluster, "/healthz") as replica:
 
@@ -134,26 +134,30 @@ def test_a_starting_replica_that_cannot_read_a_policy_is_not_ready(cluster: Clus
             text = error.value.read().decode()
             return text if "newer" in text else None
 
-        told = cluster.wait_for("the document's name", readiness)
-        assert '[-]policy failed: policy "newer": this version can read neither the document nor its last good' in told
+        readyz = cluster.wait_for("the document's name", readiness)
+        assert (
+            '[-]policy failed: policy "newer": this version can read neither the document nor its last good' in readyz
+        )
         cluster.apply([policy_configmap("rules: {gpus: {max: 4}}", "newer")])
-        cluster.wait_for("readiness", lambda: _answers(replica))
-        # The newer one's copy stays for it, next to ours.
+        cluster.wait_for("readiness", lambda: _readyz(replica))
+        # The newer version's copy stays next to the copy of this version.
         cluster.wait_for("our copy", lambda: f"_{__version__}" in cluster.get(*LAST_GOOD)["data"] or None)
         assert json.loads(cluster.get(*LAST_GOOD)["data"]["_99.0"]) == {"newer": NEWER}
         cluster.apply([configmap("newer", NEWER)])
-        cluster.wait_for("it to be seen", lambda: 'state="last-good"} 1.0' in replica.ops("/metrics") or None)
-        assert "readyz check passed" in replica.ops("/readyz"), "a readable copy keeps it ready"
+        cluster.wait_for(
+            "the replica to see the policy", lambda: 'state="last-good"} 1.0' in replica.ops("/metrics") or None
+        )
+        assert "readyz check passed" in replica.ops("/readyz"), "the replica stays ready with a readable copy"
 
 
-def test_after_a_rollback_the_copy_of_the_older_version_is_in_force(cluster: Cluster, newer: Any) -> None:
+def test_after_a_rollback_the_copy_of_the_older_version_applies(cluster: Cluster, newer: Any) -> None:
     newer(**{"99.0": NEWER, __version__: HEADER + "priority: 50\nrules: {worker-count: {max: 2}}"})
     with starting(cluster, "/readyz") as replica:
         message = review_of(replica, job_in("default"))["status"]["message"]
         assert "4 workers, at most 2 allowed" in message
 
 
-def _answers(replica: service.Replica) -> str | None:
+def _readyz(replica: service.Replica) -> str | None:
     try:
         return replica.ops("/readyz")
     except urllib.error.HTTPError:

@@ -1,4 +1,4 @@
-"""A tenant cannot evade a required queue, or bring in by an update what a new job may not have: with real Kueue."""
+"""A tenant cannot evade a required queue, or add values by an update that a new job may not have. With real Kueue."""
 
 import json
 from collections.abc import Iterator
@@ -42,41 +42,39 @@ EVASIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("evasion", list(EVASIONS))
-def test_a_new_job_is_in_a_queue(cluster: Cluster, managed: str, evasion: str) -> None:
-    """Kueue rejects an empty label too, and the API server shows one of both reasons, so the audit log counts."""
+def test_new_job_that_evades_the_required_queue_is_rejected(cluster: Cluster, managed: str, evasion: str) -> None:
+    """Kueue rejects an empty label too, and kubectl shows only one rejection. The audit log has the service's."""
     name = f"evades-{list(EVASIONS).index(evasion)}"
-    said = cluster.attempt("create", stdin=pi(managed, name, **EVASIONS[evasion]))
+    output = cluster.attempt("create", stdin=pi(managed, name, **EVASIONS[evasion]))
     events = cluster.wait_for("the audit event", lambda: cluster.audit_events(name))
     denied = [event.get("annotations", {}).get(DENIED) for event in events]
-    assert denied == ["required-injection"], said
-    assert "created" not in said
+    assert denied == ["required-injection"], output
+    assert "created" not in output
 
 
-def test_a_queue_of_volcano_where_it_is_not_installed_is_no_way_around_the_usual_queue(
-    cluster: Cluster, managed: str
-) -> None:
+def test_job_for_a_volcano_queue_is_in_the_usual_queue_without_volcano(cluster: Cluster, managed: str) -> None:
     job = pi(managed, "volcano", annotations={"scheduling.volcano.sh/queue-name": "x"})
-    said = cluster.attempt("create", stdin=job)
-    assert 'in queue training: there is no queue "x"' in said, said
+    output = cluster.attempt("create", stdin=job)
+    assert 'in queue training: there is no queue "x"' in output, output
     assert cluster.get("mpijob", "volcano", "-n", managed)["metadata"]["labels"][QUEUE_LABEL] == "training"
 
 
-def test_a_job_of_another_cluster_is_in_a_queue_when_it_comes_here(cluster: Cluster, managed: str) -> None:
+def test_job_managed_elsewhere_needs_a_queue_when_this_cluster_takes_over(cluster: Cluster, managed: str) -> None:
     away = pi(managed, "away")
     away["spec"]["runPolicy"]["managedBy"] = "kueue.x-k8s.io/multikueue"
     cluster.kubectl("create", "-f", "-", stdin=away)
     patch = json.dumps({"spec": {"runPolicy": {"managedBy": "kubeflow.org/mpi-operator"}}})
-    said = cluster.attempt("patch", "mpijob", "away", "-n", managed, "--type=merge", "-p", patch)
-    assert LACKS in said, said
+    output = cluster.attempt("patch", "mpijob", "away", "-n", managed, "--type=merge", "-p", patch)
+    assert LACKS in output, output
 
 
-def test_an_update_does_not_empty_the_label_of_a_job_that_waits(cluster: Cluster, managed: str) -> None:
+def test_update_does_not_remove_the_queue_label_of_a_waiting_job(cluster: Cluster, managed: str) -> None:
     waiting = pi(managed, "waits", cpu=100)
     cluster.kubectl("create", "-f", "-", stdin=waiting)
     for value in ("", None):
         patch = json.dumps({"metadata": {"labels": {QUEUE_LABEL: value}}})
-        said = cluster.attempt("patch", "mpijob", "waits", "-n", managed, "--type=merge", "-p", patch)
-        assert "mpijob.kubeflow.org/waits patched" in said
+        output = cluster.attempt("patch", "mpijob", "waits", "-n", managed, "--type=merge", "-p", patch)
+        assert "mpijob.kubeflow.org/waits patched" in output
         assert cluster.get("mpijob", "waits", "-n", managed)["metadata"]["labels"][QUEUE_LABEL] == "training"
 
 
@@ -87,7 +85,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("waits", list(STARTS))
-def test_a_claim_that_is_replaced_while_the_job_has_no_pods_is_seen(
+def test_replaced_claim_of_a_job_without_pods_is_checked_at_its_start(
     cluster: Cluster, namespace: str, waits: str
 ) -> None:
     before, starts = STARTS[waits]
@@ -106,11 +104,11 @@ def test_a_claim_that_is_replaced_while_the_job_has_no_pods_is_seen(
     job["spec"]["runPolicy"] |= before
     worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     worker["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    said = cluster.wait_for(
-        "the claim to be known",
+    output = cluster.wait_for(
+        "the service to see the claim",
         lambda: (text := cluster.attempt("create", stdin=job)) and ("created" in text or None) and text,
     )
-    assert "created" in said
+    assert "created" in output
     cluster.kubectl("delete", "pvc", "data", "-n", namespace, "--wait=false")
     cluster.attempt("patch", "pvc", "data", "-n", namespace, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     cluster.kubectl("create", "-f", "-", stdin=claim("plain"))
@@ -119,7 +117,7 @@ def test_a_claim_that_is_replaced_while_the_job_has_no_pods_is_seen(
     cluster.wait_for("the start to be rejected", lambda: "[compliance]" in cluster.attempt(*patch, start) or None)
 
 
-def test_workers_that_come_later_are_judged_as_new(cluster: Cluster, namespace: str) -> None:
+def test_workers_added_by_an_update_get_injections(cluster: Cluster, namespace: str) -> None:
     job = pi(namespace, "grows")
     workers = job["spec"]["mpiReplicaSpecs"].pop("Worker")
     job["spec"]["runPolicy"]["suspend"] = True

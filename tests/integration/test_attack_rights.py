@@ -1,4 +1,4 @@
-"""Attacks by tenants with other permissions: on exemptions, the operator's SSH keys, and the trust in Kueue."""
+"""Attacks by tenants with various permissions: on exemptions, the operator's SSH keys, and the trust in Kueue."""
 
 import json
 from base64 import b64encode
@@ -45,21 +45,21 @@ def webhook(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def create(cluster: Cluster, job: Mapping[str, Any], user: str, *flags: str) -> str:
-    """What kubectl says of the creation by the user, a dry run, once RBAC allows it."""
+    """kubectl's output for a dry run by the user, once RBAC allows the user to create jobs."""
 
-    def said() -> str | None:
+    def attempt() -> str | None:
         command = ("create", "--dry-run=server", f"--as={user}", *flags, "-f", "-")
         done = cluster.kubectl(*command, stdin=job, check=False)
         return None if "forbidden" in done.stderr else done.stdout + done.stderr
 
-    return cluster.wait_for("the right to create jobs", said)
+    return cluster.wait_for("the permission to create jobs", attempt)
 
 
 # Exemptions
 
 
 def two_violations(namespace: str) -> dict[str, Any]:
-    """A job with four workers and a label that the own rule is about, which asks for exemptions from both rules."""
+    """A job that violates worker-count and the custom rule, and requests exemptions from both."""
     wish = {
         "training.openshift.io/exempt": "worker-count,custom/no-rice",
         "training.openshift.io/exempt-reason": "one-off",
@@ -86,29 +86,31 @@ def two_violations(namespace: str) -> dict[str, Any]:
         "every verb in the group of jobs",
         "exempt on jobs",
         "one rule",
-        "one own rule",
+        "one custom rule",
         "the word custom",
         "all rules",
         "everything",
     ],
 )
-def test_users_that_may_exempt(
+def test_only_permission_on_the_rule_exempts_from_it(
     cluster: Cluster, namespace: str, granted: list[Mapping[str, list[str]]], refused: set[str]
 ) -> None:
     grant(cluster, namespace, "eve", *granted)
-    said = create(cluster, two_violations(namespace), "eve")
-    assert {rule for rule in ("worker-count", "custom/no-rice") if f"({NOT_ALLOWED})" in line_of(said, rule)} == refused
-    assert ("created (server dry run)" in said) is (not refused)
+    output = create(cluster, two_violations(namespace), "eve")
+    assert {
+        rule for rule in ("worker-count", "custom/no-rice") if f"({NOT_ALLOWED})" in line_of(output, rule)
+    } == refused
+    assert ("created (server dry run)" in output) is (not refused)
 
 
-def line_of(said: str, rule: str) -> str:
-    """The part of a refusal that ends with the rule's id."""
-    before, found, _ = said.partition(f"[{rule}]")
+def line_of(output: str, rule: str) -> str:
+    """The part of a rejection that ends with the rule's id."""
+    before, found, _ = output.partition(f"[{rule}]")
     return before.rpartition("]")[2] if found else ""
 
 
-def test_a_namespace_s_admin_cannot_grant_the_right(cluster: Cluster, namespace: str) -> None:
-    """RBAC lets a user grant only the rights that the user has."""
+def test_namespace_admin_cannot_grant_exemptions(cluster: Cluster, namespace: str) -> None:
+    """RBAC lets a user grant only permissions that the user has."""
     cluster.kubectl("create", "rolebinding", "admin", "--clusterrole=admin", "--user=eve", "-n", namespace)
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -123,14 +125,14 @@ def test_a_namespace_s_admin_cannot_grant_the_right(cluster: Cluster, namespace:
 # SSH keys
 
 
-def test_a_new_secret_gets_a_pair_whatever_is_in_it(operator_cluster: Cluster, namespace: str) -> None:
-    """Also where it has a key that the service made, which a user who read it knows."""
+def test_new_secret_with_foreign_keys_gets_a_new_pair(operator_cluster: Cluster, namespace: str) -> None:
+    """Even if it contains a key of the service: a user may have read that key."""
     operator_cluster.kubectl("create", "-f", "-", stdin=suspended(namespace, "train"))
-    known = keys_of(operator_cluster, namespace, ["train"])["train"]
-    metadata = known.manifest["metadata"]
+    original = keys_of(operator_cluster, namespace, ["train"])["train"]
+    metadata = original.manifest["metadata"]
     (owner,) = metadata["ownerReferences"]
     forged = {
-        **known.manifest,
+        **original.manifest,
         "metadata": {
             "name": "other-ssh",
             "namespace": namespace,
@@ -138,8 +140,8 @@ def test_a_new_secret_gets_a_pair_whatever_is_in_it(operator_cluster: Cluster, n
             "ownerReferences": [{**owner, "name": "other"}],
         },
         "data": {
-            **known.manifest["data"],
-            "ssh-publickey": b64encode(known.public.replace(b"/train\n", b"/other\n")).decode(),
+            **original.manifest["data"],
+            "ssh-publickey": b64encode(original.public.replace(b"/train\n", b"/other\n")).decode(),
         },
     }
     command = ("create", "--dry-run=server", "-f", "-", "-o", "json")
@@ -148,14 +150,14 @@ def test_a_new_secret_gets_a_pair_whatever_is_in_it(operator_cluster: Cluster, n
     assert made["data"]["ssh-privatekey"] != forged["data"]["ssh-privatekey"]
 
 
-def test_a_user_who_may_write_secrets_can_replace_keys(operator_cluster: Cluster, namespace: str) -> None:
-    """What SECURITY.md says: no update of a Secret reaches the service."""
+def test_user_who_may_write_secrets_can_replace_keys(operator_cluster: Cluster, namespace: str) -> None:
+    """SECURITY.md documents this: the service does not review updates of Secrets."""
     operator_cluster.kubectl("create", "-f", "-", stdin=suspended(namespace, "train"))
     keys_of(operator_cluster, namespace, ["train"])
     mine = b64encode(b"mine").decode()
     patch = f'{{"data":{{"ssh-privatekey":"{mine}","ssh-publickey":"{mine}"}}}}'
-    said = operator_cluster.kubectl("patch", "secret", "train-ssh", "-n", namespace, "--type=merge", "-p", patch)
-    assert "Warning" not in said.stderr
+    output = operator_cluster.kubectl("patch", "secret", "train-ssh", "-n", namespace, "--type=merge", "-p", patch)
+    assert "Warning" not in output.stderr
     assert keys_of(operator_cluster, namespace, ["train"])["train"].private == b"mine"
     decisions = [line for line in service.decisions(operator_cluster) if line["webhook"] == "ssh-keys"]
     assert len([line for line in decisions if line["namespace"] == namespace]) == 1
@@ -171,22 +173,22 @@ CLAIMS = {
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
-def test_without_kueue_its_account_is_like_any_other(cluster: Cluster, namespace: str, claim: str) -> None:
-    """A tenant who may create the namespace kueue-system can have a ServiceAccount of that name."""
+def test_account_named_like_kueue_is_not_trusted_without_kueue(cluster: Cluster, namespace: str, claim: str) -> None:
+    """A tenant who may create the namespace kueue-system can create a ServiceAccount with Kueue's name."""
     grant(cluster, namespace, KUEUE, CREATE_JOBS)
-    said = create(cluster, example(PI, namespace=namespace, **CLAIMS[claim]), KUEUE)
-    assert 'the injection "api-access" is required and not in the job' in said
-    assert f"[{RULE}]" in said
+    output = create(cluster, example(PI, namespace=namespace, **CLAIMS[claim]), KUEUE)
+    assert 'the injection "api-access" is required and not in the job' in output
+    assert f"[{RULE}]" in output
 
 
 @pytest.mark.parametrize("user", [KUEUE, "eve"])
 @pytest.mark.parametrize("claim", [None, *CLAIMS])
-def test_no_job_is_without_a_time_limit(cluster: Cluster, namespace: str, claim: str | None, user: str) -> None:
-    """Neither an annotation nor what a job says of its maker takes it out."""
+def test_job_cannot_skip_the_time_limit(cluster: Cluster, namespace: str, claim: str | None, user: str) -> None:
+    """Neither by an annotation nor by a false claim that a controller created the job."""
     grant(cluster, namespace, user, CREATE_JOBS)
     metadata = {"annotations": {"training.openshift.io/skip": "job-timeout"}, **CLAIMS.get(claim or "", {})}
     job = example(PI, namespace=namespace, **metadata)
     for replica in job["spec"]["mpiReplicaSpecs"].values():
         replica["template"]["spec"]["automountServiceAccountToken"] = False
-    said = create(cluster, job, user, "-o", "jsonpath={.spec.runPolicy.activeDeadlineSeconds}")
-    assert said.startswith("86400"), said
+    output = create(cluster, job, user, "-o", "jsonpath={.spec.runPolicy.activeDeadlineSeconds}")
+    assert output.startswith("86400"), output

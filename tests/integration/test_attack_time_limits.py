@@ -17,7 +17,7 @@ WORKERS = "training.kubeflow.org/job-role=worker"
 
 
 class Job:
-    """A job called pi with a limit of 5 s; the test is the kubelet of its workers."""
+    """A job called pi with a limit of 5 s. The test stands in for the kubelet of its workers."""
 
     def __init__(self, cluster: Cluster, namespace: str, **spec: Any) -> None:
         self.cluster = cluster
@@ -57,7 +57,7 @@ class Job:
         self.cluster.wait_for("two workers with nodes", scheduled)
 
     def report_workers(self, phase: str, reason: str | None = None) -> None:
-        """What the kubelet of each worker writes; no worker is ever ready."""
+        """Write the status of each worker pod, as its kubelet would. No worker becomes ready."""
         not_ready = {"type": "Ready", "status": "False"}
         status = {"phase": phase, "reason": reason, "conditions": [not_ready]}
         for pod in self.workers():
@@ -66,7 +66,7 @@ class Job:
 
 
 @pytest.mark.parametrize("as_worker", [False, True])
-def test_workers_without_a_launcher_end_by_a_limit_of_their_own(
+def test_workers_without_a_launcher_have_a_separate_time_limit(
     operator_cluster: Cluster, namespace: str, as_worker: bool
 ) -> None:
     cluster = operator_cluster
@@ -95,7 +95,7 @@ def test_workers_without_a_launcher_end_by_a_limit_of_their_own(
         return job.status().get("replicaStatuses", {}).get("Worker", {}).get("active") == 2 or None
 
     cluster.wait_for("the operator to see both workers run", both_active)
-    assert job.launchers() == [], "nothing counts the job's own limit"
+    assert job.launchers() == [], "the job's limit applies only to a launcher"
 
     before = [pod["metadata"]["uid"] for pod in job.workers()]
     job.report_workers("Failed", "DeadlineExceeded")
@@ -104,7 +104,7 @@ def test_workers_without_a_launcher_end_by_a_limit_of_their_own(
         return job.status().get("replicaStatuses", {}).get("Worker", {}).get("failed") == 2 or None
 
     cluster.wait_for("the operator to see that both workers failed", seen)
-    assert [pod["metadata"]["uid"] for pod in job.workers()] == before, "the operator replaces no failed worker"
+    assert [pod["metadata"]["uid"] for pod in job.workers()] == before, "the operator does not replace failed workers"
     assert job.launchers() == []
 
     assert "patched" in job.patch(suspend=True)
@@ -115,10 +115,12 @@ def test_workers_without_a_launcher_end_by_a_limit_of_their_own(
         conditions = job.status().get("conditions", [])
         return any(one["type"] == "Failed" and one["reason"] == "DeadlineExceeded" for one in conditions) or None
 
-    cluster.wait_for("the launcher's own limit, which a suspension starts", ended)
+    cluster.wait_for("the job to fail by the launcher's limit, which starts at a suspension", ended)
 
 
-def test_workers_end_next_to_a_launcher_that_the_api_server_rejects(operator_cluster: Cluster, namespace: str) -> None:
+def test_workers_have_a_time_limit_if_the_api_server_rejects_the_launcher(
+    operator_cluster: Cluster, namespace: str
+) -> None:
     job = Job(operator_cluster, namespace)
     above = {"key": "example.com/level", "operator": "Gt", "value": "3", "effect": "NoSchedule"}
     job.document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["tolerations"] = [above]
@@ -131,7 +133,9 @@ def test_workers_end_next_to_a_launcher_that_the_api_server_rejects(operator_clu
 
 
 @pytest.mark.parametrize("keeps", ["None", "Running"])
-def test_workers_keep_a_limit_of_their_own(operator_cluster: Cluster, namespace: str, keeps: str) -> None:
+def test_workers_keep_their_time_limit_after_updates_and_deletion(
+    operator_cluster: Cluster, namespace: str, keeps: str
+) -> None:
     job = Job(operator_cluster, namespace, runPolicy={"activeDeadlineSeconds": 600, "cleanPodPolicy": keeps})
     assert "created" in job.create()
     job.wait_for_workers()
@@ -142,7 +146,7 @@ def test_workers_keep_a_limit_of_their_own(operator_cluster: Cluster, namespace:
 
 
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])
-def test_a_grace_period_of_a_year_is_rejected_and_of_an_hour_accepted(
+def test_grace_period_of_a_year_is_rejected_and_of_an_hour_accepted(
     operator_cluster: Cluster, namespace: str, role: str
 ) -> None:
     job = Job(operator_cluster, namespace)

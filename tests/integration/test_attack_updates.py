@@ -1,4 +1,4 @@
-"""A tenant cannot disable the review, or have an update restore values, through the content of a job."""
+"""A tenant cannot disable the review, or make the service restore forged values, by the content of a job."""
 
 import json
 from typing import Any
@@ -35,20 +35,20 @@ def worker(job: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("way", list(WAYS))
 @pytest.mark.parametrize("written", list(WRITTEN))
-def test_a_new_job_that_claims_to_be_deleted_is_judged(
+def test_new_job_with_a_deletion_timestamp_is_reviewed(
     cluster: Cluster, namespace: str, way: str, written: str
 ) -> None:
     bad = pi(namespace, "bad", deletionTimestamp=WRITTEN[written])
     worker(bad)["replicas"] = 500
     worker(bad)["template"]["spec"]["hostNetwork"] = True
-    said = cluster.attempt(*WAYS[way], stdin=bad)
+    output = cluster.attempt(*WAYS[way], stdin=bad)
     stored = cluster.get("mpijobs", "-n", namespace)["items"]
-    assert stored == [], said
-    if written != "empty":  # the API server cannot read that as a time
-        assert "at most 100 allowed" in said
+    assert stored == [], output
+    if written != "empty":  # the API server cannot parse this as a time
+        assert "at most 100 allowed" in output
 
 
-def test_a_new_job_without_an_id_gets_its_time_limit(cluster: Cluster, namespace: str) -> None:
+def test_new_job_with_null_uid_gets_a_time_limit(cluster: Cluster, namespace: str) -> None:
     """Server-side apply keeps the null; a job that could not be read for it got nothing injected."""
     said = cluster.attempt(*SERVER_SIDE, stdin=pi(namespace, "no-id", uid=None))
     stored = cluster.get("mpijob", "no-id", "-n", namespace)
@@ -65,7 +65,7 @@ UPDATES = CLAIMS | {f"deleted-{name}": {"deletionTimestamp": value} for name, va
 
 @pytest.mark.parametrize("way", ["apply", "server-side", "merge", "json"])
 @pytest.mark.parametrize("claim", list(UPDATES))
-def test_an_update_that_claims_to_be_a_deletion_or_a_controller_is_judged(
+def test_update_that_claims_a_deletion_or_a_controller_is_reviewed(
     cluster: Cluster, namespace: str, way: str, claim: str
 ) -> None:
     cluster.kubectl(*WAYS["apply"], "-f", "-", stdin=pi(namespace, "good"))
@@ -73,7 +73,7 @@ def test_an_update_that_claims_to_be_a_deletion_or_a_controller_is_judged(
     bad = pi(namespace, "good", **metadata)
     worker(bad)["replicas"] = 500
     if way in WAYS:
-        said = cluster.attempt(*WAYS[way], stdin=bad)
+        output = cluster.attempt(*WAYS[way], stdin=bad)
     else:
         spec = {"mpiReplicaSpecs": {"Worker": {"replicas": 500}}}
         merge: Any = {"metadata": metadata, "spec": spec}
@@ -82,13 +82,13 @@ def test_an_update_that_claims_to_be_a_deletion_or_a_controller_is_judged(
             {"op": "replace", "path": "/spec/mpiReplicaSpecs/Worker/replicas", "value": 500},
         ]
         patch = json.dumps(merge if way == "merge" else json_patch)
-        said = cluster.attempt("patch", "mpijob", "good", "-n", namespace, f"--type={way}", "-p", patch)
+        output = cluster.attempt("patch", "mpijob", "good", "-n", namespace, f"--type={way}", "-p", patch)
     if claim in CLAIMS:
-        assert "at most 100 allowed" in said
-    assert worker(cluster.get("mpijob", "good", "-n", namespace))["replicas"] == 2, said
+        assert "at most 100 allowed" in output
+    assert worker(cluster.get("mpijob", "good", "-n", namespace))["replicas"] == 2, output
 
 
-def test_a_job_that_is_being_deleted_keeps_its_spec_and_loses_its_finalizers(cluster: Cluster, namespace: str) -> None:
+def test_job_being_deleted_allows_only_removal_of_finalizers(cluster: Cluster, namespace: str) -> None:
     cluster.kubectl("create", "-f", "-", stdin=pi(namespace, "going", finalizers=["example.com/wait"]))
     cluster.kubectl("delete", "mpijob", "going", "-n", namespace, "--wait=false")
     patch = ("patch", "mpijob", "going", "-n", namespace, "--type=merge", "-p")
@@ -99,7 +99,7 @@ def test_a_job_that_is_being_deleted_keeps_its_spec_and_loses_its_finalizers(clu
 
 
 @pytest.mark.parametrize("claim", list(CLAIMS))
-def test_a_job_that_claims_a_controller_is_judged_and_ends(cluster: Cluster, namespace: str, claim: str) -> None:
+def test_new_job_that_claims_a_controller_is_reviewed_and_limited(cluster: Cluster, namespace: str, claim: str) -> None:
     bad = pi(namespace, "claims", **CLAIMS[claim])
     worker(bad)["replicas"] = 500
     assert "at most 100 allowed" in cluster.attempt("create", stdin=bad)
@@ -131,7 +131,7 @@ def test_value_removed_by_an_administrator_stays_removed(cluster: Cluster, names
     assert INJECTED not in stored["metadata"].get("annotations", {})
 
 
-def test_an_edit_of_the_stored_job_takes_out_what_was_injected(cluster: Cluster, namespace: str) -> None:
+def test_edit_of_the_stored_job_can_remove_injected_values(cluster: Cluster, namespace: str) -> None:
     job = pi(namespace, "edited")
     worker(job)["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1", "memory": "1Gi"}}
     cluster.kubectl("create", "-f", "-", stdin=job)
@@ -143,8 +143,8 @@ def test_an_edit_of_the_stored_job_takes_out_what_was_injected(cluster: Cluster,
 
     assert injected() == (True, True)
     cluster.kubectl("replace", "-f", "-", stdin=job)
-    assert injected() == (True, True), "a file without them"
+    assert injected() == (True, True), "restored when the original file replaces the job"
     live = cluster.get("mpijob", "edited", "-n", namespace)
     del launcher(live)["template"]["spec"]["initContainers"], worker(live)["template"]["spec"]["activeDeadlineSeconds"]
     cluster.kubectl("replace", "-f", "-", stdin=live)
-    assert injected() == (False, True), "only the time limit comes back"
+    assert injected() == (False, True), "only the time limit is restored"

@@ -1,6 +1,6 @@
-"""Jobs that violate the current policies, reported by a replica that has only the permissions of the manifests.
+"""The audit of stored jobs by a replica with only the permissions of the manifests.
 
-Reports are written into the definitions that others publish: Kyverno's of PolicyReport, and OpenReports' own.
+Reports use the CRDs that other projects publish: Kyverno's PolicyReport, and Report of OpenReports.
 """
 
 import json
@@ -35,7 +35,7 @@ MANY = "rules: {worker-count: {max: 30}}"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own with the default overlay and no component; no webhook is registered."""
+    """A separate cluster with the default overlay, without components and registered webhooks."""
     with Cluster(log_dir=tmp_path_factory.mktemp("audit-logs")) as running:
         default_overlay.apply(running)
         yield running
@@ -43,7 +43,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def account(cluster: Cluster) -> Path:
-    """The service account's kubeconfig."""
     return default_overlay.account(cluster)
 
 
@@ -58,14 +57,14 @@ def scale(cluster: Cluster, namespace: str, name: str, workers: int) -> None:
 
 
 def metric(replica: Replica, namespace: str, rule: str = "worker-count", action: str = "deny") -> float:
-    """How many jobs break the rule."""
+    """The number of jobs in the namespace that violate `worker-count`, by the metric."""
     wanted = f'mpijob_webhook_audit_violations{{action="{action}",namespace="{namespace}",rule="{rule}"}} '
     lines = [line for line in replica.ops("/metrics/jobs").splitlines() if line.startswith(wanted)]
     return float(lines[0].removeprefix(wanted)) if lines else 0
 
 
 def judged(replica: Replica, namespace: str) -> float:
-    """How many jobs were judged."""
+    """The number of audited jobs in the namespace, by the metric."""
     wanted = f'mpijob_webhook_audit_jobs{{namespace="{namespace}"}} '
     lines = [line for line in replica.ops("/metrics/jobs").splitlines() if line.startswith(wanted)]
     return float(lines[0].removeprefix(wanted)) if lines else 0
@@ -76,7 +75,7 @@ def running(cluster: Cluster, account: Path, *flags: str, name: str) -> Any:
 
 
 def reports(cluster: Cluster, namespace: str, plural: str) -> dict[str, Any]:
-    """By the name of their job."""
+    """The reports by the name of their job."""
     found = cluster.get(plural, "-n", namespace, "-l", LABEL)["items"]
     return {each["scope"]["name"]: each for each in found}
 
@@ -86,7 +85,7 @@ def install(cluster: Cluster, file: Path) -> None:
     cluster.kubectl("wait", "--for=condition=Established", "-f", file, "--timeout=30s")
 
 
-def test_the_numbers_follow_policies_and_jobs(cluster: Cluster, account: Path) -> None:
+def test_metrics_follow_changes_of_policies_and_jobs(cluster: Cluster, account: Path) -> None:
     namespace = cluster.create_namespace()
     cluster.apply([policy_configmap(MANY)])
     for number in range(3):
@@ -102,18 +101,18 @@ def test_the_numbers_follow_policies_and_jobs(cluster: Cluster, account: Path) -
         cluster.kubectl("delete", "mpijob", "large-1", "-n", namespace)
         create(cluster, namespace, "new", 9)
         create(cluster, namespace, "newer", 9)
-        cluster.wait_for("the others", lambda: metric(replica, namespace) == 3 or None, timeout=60)
+        cluster.wait_for("the new jobs", lambda: metric(replica, namespace) == 3 or None, timeout=60)
         assert judged(replica, namespace) == 5
         cluster.apply([policy_configmap("mode: warn\n" + FEW)])
-        cluster.wait_for("the mode", lambda: metric(replica, namespace, action="warn") == 3 or None, timeout=60)
+        cluster.wait_for("the new mode", lambda: metric(replica, namespace, action="warn") == 3 or None, timeout=60)
         assert metric(replica, namespace) == 0
         assert "[!]audit" not in replica.ops("/readyz")
-    told = cluster.kubectl("get", "events", "-n", namespace, "-o", "name").stdout
-    assert told == "", "an audit only looks"
+    events = cluster.kubectl("get", "events", "-n", namespace, "-o", "name").stdout
+    assert events == "", "an audit writes no Events"
 
 
 @rare
-def test_reports_are_written_where_others_look_for_them(cluster: Cluster, account: Path) -> None:
+def test_reports_are_written_to_the_installed_kind_and_deleted_with_the_job(cluster: Cluster, account: Path) -> None:
     namespace = cluster.create_namespace()
     cluster.apply([policy_configmap(FEW)])
     create(cluster, namespace, "large", 5)
@@ -126,12 +125,12 @@ def test_reports_are_written_where_others_look_for_them(cluster: Cluster, accoun
     cluster.apply(load_all(RIGHTS.read_text()))
 
     with running(cluster, account, "--audit-reports", name="reports-2") as replica:
-        # Neither kind is there, which costs nothing but the reports.
+        # Neither kind is installed, so no report is written. The audit works.
         missing = "[!]audit-reports: no report is written: neither"
-        cluster.wait_for("the word about it", lambda: missing in replica.ops("/readyz") or None, timeout=60)
+        cluster.wait_for("the concern in readyz", lambda: missing in replica.ops("/readyz") or None, timeout=60)
         cluster.wait_for("the first audit", lambda: metric(replica, namespace) == 1 or None, timeout=60)
         install(cluster, kyverno / KYVERNOS)
-        cluster.wait_for("the kind", lambda: missing not in replica.ops("/readyz") or None)
+        cluster.wait_for("the installed kind", lambda: missing not in replica.ops("/readyz") or None)
         found = cluster.wait_for("a report", lambda: reports(cluster, namespace, "policyreports"))
         assert set(found) == {"large"}
         assert found["large"]["summary"]["fail"] >= 1
@@ -139,15 +138,17 @@ def test_reports_are_written_where_others_look_for_them(cluster: Cluster, accoun
         version = found["large"]["metadata"]["resourceVersion"]
         scale(cluster, namespace, "small", 4)
         cluster.wait_for(
-            "another",
+            "a second report",
             lambda: set(reports(cluster, namespace, "policyreports")) == {"large", "small"} or None,
             timeout=60,
         )
         scale(cluster, namespace, "small", 3)
         cluster.wait_for(
-            "its end", lambda: set(reports(cluster, namespace, "policyreports")) == {"large"} or None, timeout=60
+            "the deletion of the second report",
+            lambda: set(reports(cluster, namespace, "policyreports")) == {"large"} or None,
+            timeout=60,
         )
-        # What has not changed is not written again.
+        # An unchanged report is not written again.
         assert reports(cluster, namespace, "policyreports")["large"]["metadata"]["resourceVersion"] == version
 
     install(cluster, open_reports / OPEN)
@@ -155,18 +156,21 @@ def test_reports_are_written_where_others_look_for_them(cluster: Cluster, accoun
         found = cluster.wait_for("a report", lambda: reports(cluster, namespace, "reports"))
         assert found["large"]["apiVersion"] == "openreports.io/v1alpha1"
         assert found["large"]["results"]
-        cluster.wait_for("one kind", lambda: not reports(cluster, namespace, "policyreports") or None)
-        # The garbage collector takes it.
+        cluster.wait_for(
+            "the reports of the other kind to be deleted",
+            lambda: not reports(cluster, namespace, "policyreports") or None,
+        )
+        # The garbage collector deletes the report.
         cluster.kubectl("delete", "mpijob", "large", "-n", namespace)
-        cluster.wait_for("the end", lambda: not reports(cluster, namespace, "reports") or None)
+        cluster.wait_for("the deletion of the report", lambda: not reports(cluster, namespace, "reports") or None)
     for what in ("reports.openreports.io", "policyreports.wgpolicyk8s.io"):
         assert default_overlay.may(cluster, "delete", what)
         for verb in ("get", "update", "deletecollection"):
             assert not default_overlay.may(cluster, verb, what)
 
 
-def test_command_agrees_with_the_metrics(cluster: Cluster, account: Path) -> None:
-    """By the rights of who asks: here those of the service, which may read all of it."""
+def test_audit_command_reports_the_same_jobs_as_the_metrics(cluster: Cluster, account: Path) -> None:
+    """The command has the permissions of its user: first the service's account, then a user without permissions."""
     namespace = cluster.create_namespace()
     cluster.apply([policy_configmap(FEW)])
     create(cluster, namespace, "large", 5)

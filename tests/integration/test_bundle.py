@@ -1,4 +1,4 @@
-"""The bundle for clusters without a network: built once, and installed without any route."""
+"""The bundle for disconnected clusters: it is built once, and installed without a network."""
 
 import json
 import os
@@ -55,19 +55,19 @@ def refused(python: Path, *arguments: str | Path) -> str:
     return done.stderr
 
 
-def test_a_folder_in_use_and_a_wrong_image_are_refused(bundle: Bundle, tmp_path: Path) -> None:
+def test_nonempty_folder_and_invalid_image_are_rejected(bundle: Bundle, tmp_path: Path) -> None:
     assert f"{bundle.folder} is not empty" in refused(bundle.python, bundle.folder)
     assert "is not a tag" in refused(bundle.python, tmp_path / "new", "--image", "a:b:c")
 
 
-def test_the_sums_are_those_of_all_files(bundle: Bundle) -> None:
+def test_checksums_match_all_files(bundle: Bundle) -> None:
     subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=bundle.folder, check=True)
     named = {line.split("  ", 1)[1] for line in bundle.text("SHA256SUMS").splitlines()}
     there = {path.relative_to(bundle.folder).as_posix() for path in bundle.folder.rglob("*") if path.is_file()}
     assert there - named == {"SHA256SUMS"}
 
 
-def test_every_wheel_is_pinned_by_its_hash_and_no_host_is_named(bundle: Bundle) -> None:
+def test_wheels_are_pinned_by_hash_and_no_host_is_named(bundle: Bundle) -> None:
     lines = bundle.text("requirements.txt").splitlines()
     assert len(lines) == len([*(bundle.folder / "wheels").iterdir()])
     assert all(re.fullmatch(r"[\w.-]+==\S+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
@@ -80,14 +80,14 @@ def test_bill_of_materials_has_exactly_the_installed_packages(bundle: Bundle) ->
     parts = {(re.sub(r"[-_.]+", "-", each["name"]).lower(), each["version"]) for each in found["components"]}
     locked = {tuple(line.split()[0].split("==")) for line in bundle.text("requirements.txt").splitlines()}
     own = ("mpijob-webhook", __version__)
-    # Packages of npm, in the page, which the wheel contains if it is built.
+    # npm packages are part of the page. The wheel contains the page if the page is built.
     of_page = {(package.name, package.version) for package in page_packages.packages() if building.PAGE.is_dir()}
     wanted = {*locked, *of_page}
     assert parts | {own} == {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in wanted}
     assert found["metadata"]["component"]["name"] == "mpijob-webhook"
 
 
-def test_the_provenance_is_about_these_files(bundle: Bundle) -> None:
+def test_provenance_names_the_files_of_the_bundle(bundle: Bundle) -> None:
     statement = json.loads(bundle.text("provenance.json"))
     sums = {name: found for found, name in (line.split("  ", 1) for line in bundle.text("SHA256SUMS").splitlines())}
     del sums["provenance.json"]
@@ -99,7 +99,7 @@ def test_the_provenance_is_about_these_files(bundle: Bundle) -> None:
     )
 
 
-def test_the_manifests_and_the_mirrors_name_the_image_by_its_digest(bundle: Bundle) -> None:
+def test_manifests_and_mirrors_name_the_image_by_its_digest(bundle: Bundle) -> None:
     kubectl = ensure_built() / "bin" / "kubectl"
     rendered = subprocess.run([kubectl, "kustomize", bundle.folder], capture_output=True, text=True, check=True).stdout
     pods = [each["spec"]["template"]["spec"] for each in yaml.load_all(rendered) if each["kind"] == "Deployment"]
@@ -113,7 +113,7 @@ def test_the_manifests_and_the_mirrors_name_the_image_by_its_digest(bundle: Bund
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace")
 def test_bundle_installs_and_works_without_a_network(bundle: Bundle, tmp_path: Path) -> None:
-    """Each step of the recipe, with folders of the test for those of the image."""
+    """Each step of the documented installation, with folders of the test instead of the image's folders."""
     (step,) = re.findall(r"^RUN ((?:.*\\\n)*.*)", (bundle.folder / "Containerfile").read_text(), re.MULTILINE)
     step = step.replace("/wheels", f"{bundle.folder}/wheels").replace(
         "/requirements.txt", f"{bundle.folder}/requirements.txt"

@@ -1,4 +1,4 @@
-"""Certificates that the service manages: two replicas behind a Service, while jobs are created continuously."""
+"""Certificates that the service manages, with two replicas behind a Service and continuous creation of jobs."""
 
 import base64
 import json
@@ -28,11 +28,11 @@ from webhook.installation import registration
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-# Every four seconds another leaf, every quarter of a minute another CA.
+# A new leaf certificate every four seconds, and a new CA every quarter of a minute.
 QUICK = ("--leaf-lifetime", "6s", "--ca-grace", "1s", "--ca-lifetime", "24s")
-# A leaf that ends within seconds, of a CA that does not.
+# A leaf certificate that expires within seconds, of a CA that does not.
 LASTING = ("--leaf-lifetime", "6s", "--ca-grace", "1s", "--ca-lifetime", "1h")
-# What an API server says that got no answer in time, for the machine was busy.
+# The API server's messages when the machine was too busy for a reply in time.
 LATE = ("deadline exceeded", "time allotted")
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs"
 JOB = changed({"metadata.namespace": "default"})
@@ -41,7 +41,7 @@ KINDS = ("mutatingwebhookconfiguration", "validatingwebhookconfiguration")
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A cluster of its own: its API server is restarted."""
+    """A separate cluster, because its API server is restarted."""
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(log_dir=tmp_path_factory.mktemp("certificates")))
         made = Deployment(cluster, stack.enter_context(Balancer()))
@@ -51,7 +51,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 
 @pytest.fixture
 def replicas(deployment: Deployment) -> list[Backend]:
-    """Two replicas whose certificates live for seconds; those of the test before, as far as they are there."""
+    """Two replicas whose certificates expire within seconds. Replicas of the previous test are used again."""
     backends = deployment.balancer.backends
     while len(backends) < 2:
         deployment.start(*SELF_MANAGED, *QUICK)
@@ -64,20 +64,20 @@ def report(what: str, load: Load) -> None:
 
 
 @rare
-def test_nothing_is_refused_while_certificates_and_cas_rotate(deployment: Deployment, replicas: list[Backend]) -> None:
-    seen: set[int] = set()
+def test_no_job_is_lost_while_certificates_and_cas_rotate(deployment: Deployment, replicas: list[Backend]) -> None:
+    cas: set[int] = set()
     with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
         end = time.monotonic() + 60
-        while time.monotonic() < end and len(seen) < 3:
-            seen |= deployment.serials()
+        while time.monotonic() < end and len(cas) < 3:
+            cas |= deployment.serials()
             time.sleep(0.5)
-    report(f"leaf and CA rotation, {len(seen)} CAs", load)
-    assert len(seen) >= 3
+    report(f"leaf and CA rotation, {len(cas)} CAs", load)
+    assert len(cas) >= 3
     assert (load.failed, load.lost) == ({}, [])
     assert load.first[ADMITTED] > 100
 
 
-def test_nothing_is_refused_during_a_rolling_restart(deployment: Deployment, replicas: list[Backend]) -> None:
+def test_no_job_is_lost_during_a_rolling_restart(deployment: Deployment, replicas: list[Backend]) -> None:
     with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
         for backend in replicas:
             deployment.start(*SELF_MANAGED, *QUICK)
@@ -87,7 +87,7 @@ def test_nothing_is_refused_during_a_rolling_restart(deployment: Deployment, rep
 
 
 @rare
-def test_nothing_is_rejected_while_the_first_release_is_upgraded(
+def test_no_job_is_lost_while_the_first_release_is_upgraded(
     deployment: Deployment, replicas: list[Backend], tmp_path: Path
 ) -> None:
     deployment.under = ("/usr/bin/env", f"PYTHONPATH={first_release(tmp_path)}", "PYTHONSAFEPATH=1")
@@ -105,7 +105,7 @@ def test_nothing_is_rejected_while_the_first_release_is_upgraded(
 
 
 def first_release(folder: Path) -> Path:
-    """The code of 0.1.0: that of its tag, or of the commit whose changelog begins with it."""
+    """The code of version 0.1.0: from its tag, or from the first commit with a changelog for 0.1.0."""
     cut = ("git", "log", "--reverse", "--format=%H", "-S## 0.1.0 - ", "--", "CHANGELOG.md")
     for command in (("git", "tag", "-l", "v0.1.0"), cut):
         if found := subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split():
@@ -116,19 +116,21 @@ def first_release(folder: Path) -> Path:
     pytest.skip("the checkout has no history")
 
 
-def test_nothing_is_lost_when_a_replica_is_killed(deployment: Deployment, replicas: list[Backend]) -> None:
+def test_only_requests_in_progress_fail_when_a_replica_is_killed(
+    deployment: Deployment, replicas: list[Backend]
+) -> None:
     with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
         time.sleep(1)
         deployment.stop(replicas[0], kill=True)
         time.sleep(3)
     report("one of two replicas killed", load)
     assert load.lost == []
-    # What was on its way to the killed one: at most one request of each client.
+    # At most one request of each client was in progress at the killed replica.
     assert sum(load.failed.values()) <= 2 * load.threads
 
 
 def test_changed_certificates_are_repaired(deployment: Deployment, replicas: list[Backend]) -> None:
-    """Each of these faults blocks jobs until it is fixed, so it is fixed soon."""
+    """Jobs are blocked until the certificates are repaired, so this must happen soon."""
     cluster = deployment.cluster
     foreign = base64.b64encode(Authority("foreign", lifetime=timedelta(days=1)).certificate_pem).decode()
     breaks: list[list[Any]] = [
@@ -145,10 +147,10 @@ def test_changed_certificates_are_repaired(deployment: Deployment, replicas: lis
             cluster.wait_for("the CA", lambda kind=kind: b"foreign" not in deployment.bundle(kind) or None)  # type: ignore[misc]
 
 
-def test_a_deleted_ca_secret_costs_no_admission(deployment: Deployment, replicas: list[Backend]) -> None:
-    """For longer than a leaf lives: the CA that the caBundles trust is known to each replica."""
+def test_jobs_are_admitted_while_the_ca_secret_is_deleted(deployment: Deployment, replicas: list[Backend]) -> None:
+    """Even after the leaf certificates expired: each replica keeps the CA that the caBundles trust in memory."""
     cluster = deployment.cluster
-    _make_last(deployment)
+    _use_lasting_ca(deployment)
     cluster.kubectl("delete", "secret", SECRET, "-n", SPACE)
     with Load(cluster.kubeconfig, JOBS, JOB) as load:
         time.sleep(10)
@@ -166,7 +168,7 @@ def test_overwritten_ca_bundles_are_restored_while_the_ca_secret_is_deleted(
     deployment: Deployment, replicas: list[Backend], pem: bytes
 ) -> None:
     cluster = deployment.cluster
-    _make_last(deployment)
+    _use_lasting_ca(deployment)
     cluster.kubectl("delete", "secret", SECRET, "-n", SPACE)
     try:
         for kind in KINDS:
@@ -187,9 +189,9 @@ def test_overwritten_ca_bundles_are_restored_while_the_ca_secret_is_deleted(
         cluster.wait_for("a CA in the new Secret", deployment.secret)
 
 
-def test_nothing_is_lost_when_the_api_server_restarts(deployment: Deployment, replicas: list[Backend]) -> None:
-    """And is gone for longer than a leaf lives: each replica goes on by the CA that it knows."""
-    _make_last(deployment)
+def test_no_job_is_lost_when_the_api_server_restarts(deployment: Deployment, replicas: list[Backend]) -> None:
+    """It is down until the leaf certificates expired: each replica renews its leaf with the CA in its memory."""
+    _use_lasting_ca(deployment)
     with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
         time.sleep(1)
         deployment.cluster.stop_apiserver()
@@ -203,22 +205,22 @@ def test_nothing_is_lost_when_the_api_server_restarts(deployment: Deployment, re
 
 
 def _is_valid(backend: Backend) -> bool:
-    """Whether the certificate that it serves has not expired."""
+    """Whether the certificate that the replica serves has not expired."""
     served = load_certificates(ssl.get_server_certificate(("127.0.0.1", backend.port), timeout=30).encode())
     return served[0].not_valid_after_utc > datetime.now(UTC)
 
 
-def _make_last(deployment: Deployment) -> None:
-    """Have the CA last for longer than a test, and every replica know it."""
+def _use_lasting_ca(deployment: Deployment) -> None:
+    """Rotate to a CA that outlives the test, and wait until every replica has read it."""
     for backend in list(deployment.balancer.backends):
         deployment.start(*SELF_MANAGED, *LASTING)
         deployment.stop(backend)
-    deployment.cluster.wait_for("a CA that lasts", lambda: _lasts(deployment) or None)
+    deployment.cluster.wait_for("a CA that lasts", lambda: _has_lasting_ca(deployment) or None)
     time.sleep(3)  # until each replica has read it
 
 
-def _lasts(deployment: Deployment) -> bool:
-    """Whether the CA that signs lasts for longer than a test."""
+def _has_lasting_ca(deployment: Deployment) -> bool:
+    """Whether the signing CA outlives the test."""
     current = load_state(deployment.secret()).current
     return current is not None and current.not_after > datetime.now(UTC) + timedelta(minutes=10)
 
@@ -231,7 +233,7 @@ def test_events_report_a_rotation(deployment: Deployment, replicas: list[Backend
 
 
 @rare
-def test_files_are_exchanged_under_load(deployment: Deployment, tmp_path: Path) -> None:
+def test_certificate_files_are_reloaded_under_load(deployment: Deployment, tmp_path: Path) -> None:
     for backend in list(deployment.balancer.backends):
         deployment.stop(backend)
     first, second = (Authority(name, lifetime=timedelta(days=1)) for name in ("first", "second"))
@@ -269,7 +271,7 @@ def _patch(path: str, value: Any) -> str:
 
 
 def _mount(folder: Path, authority: Authority) -> None:
-    """Exchange the pair as the kubelet does: a new folder, and one symbolic link that changes."""
+    """Replace the pair as the kubelet does: write a new folder, then change one symbolic link."""
     pair = authority.issue([HOST], lifetime=timedelta(hours=1))
     data = folder / f"..{time.monotonic_ns()}"
     data.mkdir()

@@ -1,4 +1,4 @@
-"""Real helm renders the chart as real kustomize renders the overlays and components."""
+"""helm renders the chart to the same objects as kustomize renders the overlays and components."""
 
 import json
 import os
@@ -26,13 +26,13 @@ Objects = dict[tuple[str, str, str], Json]
 ALL = tuple(components())
 IMAGE = f"--set=image.repository={PROGRAM}"
 HOOKS = ("ValidatingWebhookConfiguration", "", NAME)
-# Each component alone with one kind of certificates, and none and all of them with each kind.
+# Each component alone with one kind of certificates, and no component and all components with each kind.
 VARIANTS = [(kind, chosen) for kind in CERTIFICATES for chosen in ((), ALL)]
 VARIANTS += [(next(iter(CERTIFICATES)), (name,)) for name in ALL]
 
 
 def helm(*args: str | Path, code: int = 0) -> str:
-    """What helm prints, on either stream."""
+    """helm's standard output and standard error."""
     command = [ensure_built(build.HELM) / "bin" / "helm", *args]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == code, done.stderr
@@ -44,7 +44,7 @@ def by_helm(*flags: str, namespace: str = PROGRAM) -> Objects:
 
 
 def by_kustomize(overlay: str, chosen: tuple[str, ...], folder: Path) -> Objects:
-    """The overlay with components, as an overlay of an administrator's own."""
+    """The objects of an overlay with components, in an overlay like an administrator's."""
     near = lambda path: os.path.relpath(MANIFESTS / path, folder.resolve())  # noqa: E731
     own = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
@@ -74,7 +74,7 @@ def _named(text: str) -> Objects:
 
 
 @pytest.mark.parametrize(("certificates", "chosen"), VARIANTS)
-def test_both_come_to_the_same(certificates: str, chosen: tuple[str, ...], tmp_path: Path) -> None:
+def test_helm_and_kustomize_render_the_same_objects(certificates: str, chosen: tuple[str, ...], tmp_path: Path) -> None:
     flags = [f"--set=components.{camel(name)}=true" for name in chosen]
     theirs = by_kustomize(CERTIFICATES[certificates], chosen, tmp_path)
     ours = by_helm(f"--set=certificates={certificates}", *flags)
@@ -84,8 +84,8 @@ def test_both_come_to_the_same(certificates: str, chosen: tuple[str, ...], tmp_p
 
 
 @pytest.mark.parametrize("certificates", CERTIFICATES)
-def test_in_another_namespace(certificates: str) -> None:
-    """Everything that says where the service is follows the release; its names stay."""
+def test_release_in_a_different_namespace_refers_to_that_namespace(certificates: str) -> None:
+    """The names of the objects stay the same."""
     flags = [f"--set=certificates={certificates}", *(f"--set=components.{camel(name)}=true" for name in ALL)]
     moved = json.dumps([*by_helm(*flags, namespace="else").values()])
     assert f'"namespace": "{PROGRAM}"' not in moved
@@ -100,7 +100,7 @@ def deployment(*flags: str) -> Json:
     return by_helm(*flags)["Deployment", PROGRAM, PROGRAM]["spec"]
 
 
-def test_values() -> None:
+def test_values_change_the_deployment() -> None:
     digest = f"sha256:{'0' * 64}"
     spec = deployment(
         "--set=image.repository=registry.example.com/ml/webhook,image.tag=v1",
@@ -135,14 +135,14 @@ def test_values() -> None:
         ("extraArgs={serve}", "extraArgs"),
     ],
 )
-def test_values_that_the_schema_rejects(value: str, told: str) -> None:
+def test_invalid_values_are_rejected_by_the_schema(value: str, told: str) -> None:
     said = helm("template", PROGRAM, build.CHART, f"--set={value}", code=1)
     assert "values don't meet the specifications of the schema" in said
     assert told in said
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_as_a_part_of_another_chart(enabled: bool, tmp_path: Path) -> None:
+def test_chart_works_as_a_subchart(enabled: bool, tmp_path: Path) -> None:
     part = {"name": PROGRAM, "version": __version__, "condition": f"{PROGRAM}.enabled"}
     whole = {"apiVersion": "v2", "name": "platform", "version": "1.0.0", "dependencies": [part]}
     (tmp_path / "Chart.yaml").write_text(json.dumps(whole))
@@ -162,7 +162,7 @@ def test_an_image_without_a_name_is_an_error(flags: tuple[str, ...]) -> None:
     assert "image.repository is empty: name the image, with its registry" in said
 
 
-def test_no_hook_is_registered_before_a_replica_is_ready(cluster: Cluster) -> None:
+def test_hooks_are_not_registered_before_a_replica_is_ready(cluster: Cluster) -> None:
     command = (PROGRAM, build.CHART, "--namespace", PROGRAM, "--kubeconfig", cluster.kubeconfig, IMAGE)
     hooks = ("--reuse-values", "--set=components.hooks=true")
     registered = lambda: cluster.kubectl("get", HOOKS[0], NAME, check=False).returncode == 0  # noqa: E731
@@ -183,13 +183,13 @@ def test_no_hook_is_registered_before_a_replica_is_ready(cluster: Cluster) -> No
         assert registered()
         cluster.kubectl("delete", "deployment", PROGRAM, "-n", PROGRAM)
         helm("upgrade", *command, *hooks)
-        assert registered(), "an upgrade that repairs the service is no first installation"
+        assert registered(), "an upgrade may repair the service, so it does not wait for a ready replica"
     finally:
         helm("uninstall", PROGRAM, "--namespace", PROGRAM, "--kubeconfig", cluster.kubeconfig)
         cluster.kubectl("delete", "namespace", PROGRAM)
 
 
-def test_the_notes_tell_the_next_step(cluster: Cluster) -> None:
+def test_notes_name_the_next_step(cluster: Cluster) -> None:
     command = ("install", PROGRAM, build.CHART, "-n", "ml", "--dry-run", IMAGE, "--kubeconfig", cluster.kubeconfig)
     notes = helm(*command).partition("NOTES:")[2]
     assert "is in namespace ml, whose own MPIJobs it never sees" in notes

@@ -1,6 +1,6 @@
 """`check --kubeconfig` of a user with only `edit` in one namespace gives the verdicts of the API server.
 
-So does the page of `playground`, which reads the same objects on request.
+The page of `playground` reads the same objects and gives the same verdicts.
 """
 
 import json
@@ -41,7 +41,7 @@ POLICIES = {
     "others": "namespaces: {matchLabels: {tier: lead}}\nmode: audit",
 }
 GPU = "nvidia.com/gpu"
-# She is exempted from it, and the page does not know who its user is for the cluster.
+# The user is exempt from this rule, but the page does not know the user's name in the cluster.
 OF_USER = "gpus"
 UNREAD = {"the user's exemptions", "reservations of quotas"}
 RESOURCES = "Worker.template.spec.containers.0.resources"
@@ -50,14 +50,14 @@ ASKING = {"training.openshift.io/exempt": "worker-count", "training.openshift.io
 
 @dataclass(frozen=True)
 class World:
-    """A cluster with the service, and a user of it."""
+    """A cluster with the service, and the kubeconfig of a user."""
 
     cluster: Cluster
     kubeconfig: Path
     folder: Path
 
     def check(self, *files: Path, kubeconfig: Path | None = None, flags: tuple[str, ...] = ()) -> tuple[Any, str]:
-        """The verdicts by name, and what is said at the end."""
+        """The verdicts by file, and the standard error."""
         command = [sys.executable, "-W", "error", "-m", "webhook", "check", *map(str, files), "-n", TEAM]
         command += ["--kubeconfig", str(kubeconfig or self.kubeconfig), *flags]
         done = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, timeout=120, check=False)
@@ -89,7 +89,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         cluster.kubectl("create", "-f-", stdin={**kind, "spec": {"limits": [limits]}})
         kubeconfig = cluster.kubeconfig_for("ann", [GROUP])
         cluster.wait_for(
-            "the rights to be put together",
+            "the aggregated role",
             lambda: (
                 "yes"
                 in cluster.kubectl(
@@ -106,7 +106,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def jobs() -> dict[str, Any]:
-    """Those of the corpus and of the examples, and some that only a cluster can judge; all for the user's namespace."""
+    """The jobs of the corpus, the examples, and jobs that need a cluster for a verdict. All in the user's namespace."""
     found: dict[str, Any] = {job.path.stem: job.manifest.document for job in corpus.jobs()}
     for path in EXAMPLES.glob("*.yaml"):
         (found[path.stem],) = yaml.load_all(path.read_text())
@@ -131,10 +131,10 @@ def jobs() -> dict[str, Any]:
     }
 
 
-def test_the_verdicts_are_those_of_the_api_server(world: World) -> None:
+def test_verdicts_match_the_api_server(world: World) -> None:
     tried = jobs()
     files = world.written(tried)
-    verdicts, said = world.check(*files)
+    verdicts, stderr = world.check(*files)
     differ = []
     refused = 0
     for path in files:
@@ -142,11 +142,11 @@ def test_the_verdicts_are_those_of_the_api_server(world: World) -> None:
         refused += done.returncode != 0
         if verdicts[str(path)]["allowed"] is not (done.returncode == 0):
             differ.append((path.stem, verdicts[str(path)]["message"], done.stderr))
-    print(f"{len(files)} jobs, {refused} refused; {said}")  # noqa: T201
+    print(f"{len(files)} jobs, {refused} refused; {stderr}")  # noqa: T201
     assert differ == []
     assert 15 <= refused <= len(files) - 15
     assert "ten-workers" in {path.stem for path in files}
-    unread = [line for line in said.splitlines() if line.startswith("not judged")]
+    unread = [line for line in stderr.splitlines() if line.startswith("not judged")]
     assert unread in ([], ["not judged: what depends on reservations of quotas (no permission to read them)"])
 
 
@@ -154,8 +154,8 @@ def test_user_without_read_rights_sees_what_was_not_judged(world: World) -> None
     nobody = world.cluster.kubeconfig_for("bob")
     world.cluster.kubectl("create", "rolebinding", "bob", "--clusterrole=edit", "--user=bob", "-n", TEAM)
     files = world.written({"job": jobs()["six-workers"]})
-    _, said = world.check(*files, kubeconfig=nobody)
-    (line,) = [line for line in said.splitlines() if line.startswith("not judged")]
+    _, stderr = world.check(*files, kubeconfig=nobody)
+    (line,) = [line for line in stderr.splitlines() if line.startswith("not judged")]
     assert "nodes" in line
     assert "policies" in line
     assert line.endswith("(no permission to read them)")
@@ -163,7 +163,7 @@ def test_user_without_read_rights_sees_what_was_not_judged(world: World) -> None
 
 @contextmanager
 def page(world: World, kubeconfig: Path) -> Iterator[Callable[[str, Any], Any]]:
-    """Asks the page on loopback, as its browser does."""
+    """A function that sends a request to the playground's server on loopback, as a browser does."""
     files = world.folder / "page"
     files.mkdir(exist_ok=True)
     for name in ("index.html", "loopback.js"):
@@ -187,7 +187,7 @@ def page(world: World, kubeconfig: Path) -> Iterator[Callable[[str, Any], Any]]:
     assert process.returncode == 0
 
 
-def test_the_page_gives_the_same_verdicts(world: World) -> None:
+def test_page_and_check_give_the_same_verdicts(world: World) -> None:
     tried = world.written(jobs())
     verdicts, _ = world.check(*tried)
     with page(world, world.kubeconfig) as ask:
@@ -196,10 +196,10 @@ def test_the_page_gives_the_same_verdicts(world: World) -> None:
         differ = []
         for path in tried:
             (judged,) = ask("check", {"job": path.read_text(), "cluster": read["text"]})["jobs"]
-            told = [(cause["field"], cause["rule"]) for cause in judged["causes"] if cause["rule"] != OF_USER]
+            shown = [(cause["field"], cause["rule"]) for cause in judged["causes"] if cause["rule"] != OF_USER]
             expected = [(cause["field"], cause["rule"]) for cause in verdicts[str(path)]["causes"]]
-            if told != expected:
-                differ.append((path.stem, told, expected))
+            if shown != expected:
+                differ.append((path.stem, shown, expected))
             assert {what for each in judged["notJudged"] for what in each["what"]} <= UNREAD
     assert differ == []
 
@@ -218,12 +218,10 @@ def test_page_shows_user_without_read_rights_what_was_not_judged(world: World) -
     assert judged["namespace"] == TEAM
     (denied,) = [each["what"] for each in judged["notJudged"] if each["why"] == "no permission to read them"]
     assert {"nodes", "policies"} <= {*denied}
-    assert "worker-count" not in {cause["rule"] for cause in judged["causes"]}, (
-        "a policy that is unknown refuses nobody"
-    )
+    assert "worker-count" not in {cause["rule"] for cause in judged["causes"]}, "an unknown policy rejects no job"
 
 
-def test_the_user_is_who_is_exempted(world: World) -> None:
+def test_exemption_applies_to_the_user_of_the_kubeconfig(world: World) -> None:
     files = world.written({"seven-gpus": jobs()["seven-gpus"]})
     verdicts, _ = world.check(*files)
     assert next(iter(verdicts.values()))["causes"] == []
@@ -246,7 +244,7 @@ def test_right_to_exempt_a_job_is_queried(world: World) -> None:
         world.cluster.kubectl("delete", "rolebinding", "ann-granted", "-n", TEAM)
 
 
-def test_the_rights_are_to_read_and_no_more(world: World) -> None:
+def test_component_grants_only_read_permissions(world: World) -> None:
     def may(*what: str, space: str = SPACE) -> bool:
         done = world.cluster.kubectl("auth", "can-i", *what, "-n", space, kubeconfig=world.kubeconfig, check=False)
         return done.returncode == 0
@@ -260,8 +258,8 @@ def test_the_rights_are_to_read_and_no_more(world: World) -> None:
     assert not may("list", "configmaps", space=OTHER)
 
 
-def test_everything_that_rules_look_at_may_be_read(world: World) -> None:
-    """But for the reservations of quotas: they name the jobs of everybody."""
+def test_component_grants_access_to_all_objects_that_rules_read(world: World) -> None:
+    """Except quota reservations, because they contain the names of other users' jobs."""
     documents = list(yaml.load_all(COMPONENT.read_text()))
     rules = [rule for each in documents if "rules" in each for rule in each["rules"]]
     granted = {(group, kind) for rule in rules for group in rule["apiGroups"] for kind in rule["resources"]}

@@ -1,4 +1,4 @@
-"""`serve --client-ca` with a real API server, which shows the certificate that its admission configuration names."""
+"""`serve --client-ca` with a real API server, which sends the certificate in its admission configuration."""
 
 import json
 from collections.abc import Iterator
@@ -51,17 +51,17 @@ def create(cluster: Cluster) -> str:
 
 
 @pytest.mark.timeout(180)
-def test_the_api_server_is_known_by_its_certificate(cluster: Cluster, folder: Path) -> None:
+def test_requests_of_the_api_server_are_accepted_by_its_certificate(cluster: Cluster, folder: Path) -> None:
     flags = ("--client-ca", str(folder / "ca.crt"), "--client-name", "kube-apiserver")
     with service.running(cluster, *flags) as replica:
         cluster.wait_for("the hooks to be called", lambda: "created" in create(cluster) or None)
-        # Other clients on the network have no certificate.
+        # A client without a certificate is rejected.
         with pytest.raises(OSError, match=r"certificate required|reset|EOF|closed"):
             service.review_of(replica, example(PI, namespace="team"))
 
 
 @pytest.mark.timeout(180)
-def test_an_api_server_by_another_name_is_refused(cluster: Cluster, folder: Path) -> None:
+def test_certificate_with_a_different_name_is_rejected(cluster: Cluster, folder: Path) -> None:
     with service.running(cluster, "--client-ca", str(folder / "ca.crt"), "--client-name", "somebody-else"):
         words = "the client certificate names a different client"
         cluster.wait_for("the refusal", lambda: words in create(cluster) or None)

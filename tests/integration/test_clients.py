@@ -1,4 +1,4 @@
-"""docs/clients.md: the output of each client for a rejection, a warning and a mutation by a real API server."""
+"""docs/clients.md: the output of each client for a rejection, a warning and an injection by a real API server."""
 
 import json
 import warnings
@@ -22,7 +22,7 @@ WHERE = ("kubeflow.org", "v2beta1")
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own, since the nodes of others would add injections and warnings."""
+    """A separate cluster, because nodes of other tests would cause injections and warnings."""
     with Cluster(log_dir=tmp_path_factory.mktemp("clients-logs")) as running:
         yield running
 
@@ -38,12 +38,12 @@ def refused(api: client.CustomObjectsApi, namespace: str) -> client.ApiException
     return caught.value
 
 
-def test_kubectl(cluster: Cluster, namespace: str) -> None:
+def test_rejection_in_kubectl(cluster: Cluster, namespace: str) -> None:
     done = cluster.kubectl("create", "-f", "-", stdin=example(BAD, namespace=namespace), check=False)
     assert done.stderr.replace(" \n", "\n") == shown("kubectl")
 
 
-def test_python(api: client.CustomObjectsApi, namespace: str) -> None:
+def test_rejection_in_the_python_client(api: client.CustomObjectsApi, namespace: str) -> None:
     error = refused(api, namespace)
     assert (error.status, error.reason) == (422, "Unprocessable Entity")
     message = json.loads(error.body)["message"]
@@ -51,16 +51,16 @@ def test_python(api: client.CustomObjectsApi, namespace: str) -> None:
     assert json.dumps(message)[1:-1] in str(error), "in one line, with \\n in it"
 
 
-def test_the_openshift_console(api: client.CustomObjectsApi, namespace: str) -> None:
-    """`validateStatus` of https://github.com/openshift/console: of several causes the first alone."""
+def test_rejection_in_the_openshift_console(api: client.CustomObjectsApi, namespace: str) -> None:
+    """`validateStatus` of https://github.com/openshift/console shows only the first cause."""
     status = json.loads(refused(api, namespace).body)
     assert status["code"] != 403
     first = status["details"]["causes"][0]
     assert f'Error "{first["message"]}" for field "{first["field"]}".\n' == shown("OpenShift console")
 
 
-def test_the_dashboard(api: client.CustomObjectsApi, namespace: str) -> None:
-    """`K8sStatusError` of https://github.com/opendatahub-io/odh-dashboard, which tries with a dry run first."""
+def test_rejection_in_the_dashboard(api: client.CustomObjectsApi, namespace: str) -> None:
+    """`K8sStatusError` of https://github.com/opendatahub-io/odh-dashboard, which starts with a dry run."""
     job = example(BAD, namespace=namespace)
     with pytest.raises(client.ApiException) as caught:
         api.create_namespaced_custom_object(*WHERE, namespace, "mpijobs", job, dry_run="All")
@@ -72,7 +72,7 @@ def questionable(namespace: str) -> dict[str, Any]:
     return changed({"spec.runPolicy.ttlSecondsAfterFinished": 1}, example(GOOD, namespace=namespace, name="pi"))
 
 
-def test_warnings(cluster: Cluster, api: client.CustomObjectsApi, namespace: str) -> None:
+def test_warnings_in_each_client(cluster: Cluster, api: client.CustomObjectsApi, namespace: str) -> None:
     done = cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=questionable(namespace))
     assert done.stderr == shown("Warnings")
     with warnings.catch_warnings(record=True) as caught:

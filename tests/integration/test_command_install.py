@@ -1,4 +1,4 @@
-"""docs/command.md, followed exactly by a user with a checkout, Python and pipx."""
+"""Runs the installation in docs/command.md exactly, with a checkout, Python and pipx."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from tools.sessions.page import Step, parts
 pytestmark = [rare, pytest.mark.timeout(900)]
 
 
-# The image is made of a wheel and the same locked libraries, in each run.
+# Only with `make test-long`: tests of the image install the same wheel and locked libraries in each run.
 @pytest.mark.parametrize("title", ["With pipx", "From a wheel"])
 def test_the_command_is_installed_as_the_page_says(title: str, tmp_path: Path) -> None:
     checkout, home = tmp_path / "checkout", tmp_path / "home"
@@ -30,7 +30,7 @@ def test_the_command_is_installed_as_the_page_says(title: str, tmp_path: Path) -
         "PATH": f"{own}:{os.environ['PATH']}",
         "PIPX_DEFAULT_PYTHON": sys.executable,
     }
-    # What is downloaded is kept for the next time, and nothing is compiled that runs once.
+    # Downloads are cached for the next run, and Python files that run once are not compiled.
     cache = os.environ.get("XDG_CACHE_HOME", Path("~/.cache").expanduser())
     env |= {"PIP_CACHE_DIR": str(Path(cache) / "pip"), "PIP_NO_COMPILE": "1"}
     text = (DOCS / "command.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Completion in zsh and fish themselves, of Debian's packages where the machine has none."""
+"""Completion in real zsh and fish, from Debian's packages if they are not installed."""
 
 import os
 import pty
@@ -22,7 +22,7 @@ LINES = [
     ("mpijob-webhook explain worker-c", "mpijob-webhook explain worker-count "),
     ("mpijob-webhook check tr", "mpijob-webhook check train.yaml "),
 ]
-# As the help of the command has it. What the line is after Tab is written where the test reads it.
+# The setup from the command's help, and a key that writes the completed line to a file for the test.
 ZSHRC = """
 autoload -Uz compinit && compinit -u
 source <(mpijob-webhook completion zsh)
@@ -32,7 +32,7 @@ bindkey '^X' tell
 zle-line-init() { print -r -- ready > told }
 zle -N zle-line-init
 """
-# For a zsh that is not installed in its own prefix.
+# For a zsh that is unpacked to a folder, not installed.
 UNPACKED = """
 module_path=({root}/usr/lib/*/zsh/*(/))
 fpath=({root}/usr/share/zsh/functions/**/*(/))
@@ -41,19 +41,18 @@ fpath=({root}/usr/share/zsh/functions/**/*(/))
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the shell is started, with a file whose name is completed."""
+    """The shell's working directory, with a file whose name is completed."""
     (tmp_path / "train.yaml").touch()
     return tmp_path
 
 
-def started(program: Path, folder: Path) -> dict[str, str]:
-    """The environment of a shell."""
+def environment(program: Path, folder: Path) -> dict[str, str]:
     given = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(folder), "ZDOTDIR": str(folder), "TERM": "vt100"}
     return debian.environment(program) | given
 
 
 @pytest.mark.parametrize(("typed", "line"), LINES)
-def test_zsh(folder: Path, typed: str, line: str) -> None:
+def test_completion_in_zsh(folder: Path, typed: str, line: str) -> None:
     zsh = debian.program("zsh", package="zsh", dependencies=True)
     root = debian.unpacked(zsh)
     (folder / ".zshenv").write_text(UNPACKED.format(root=root) if root else "")
@@ -62,7 +61,7 @@ def test_zsh(folder: Path, typed: str, line: str) -> None:
     ours, theirs = pty.openpty()
     try:
         with subprocess.Popen(
-            [zsh, "-i"], cwd=folder, env=started(zsh, folder), stdin=theirs, stdout=theirs, stderr=theirs,
+            [zsh, "-i"], cwd=folder, env=environment(zsh, folder), stdin=theirs, stdout=theirs, stderr=theirs,
             start_new_session=True,
         ) as shell:  # fmt: skip
             try:
@@ -77,7 +76,7 @@ def test_zsh(folder: Path, typed: str, line: str) -> None:
 
 
 @pytest.mark.parametrize(("typed", "line"), LINES)
-def test_fish(folder: Path, typed: str, line: str) -> None:
+def test_completion_in_fish(folder: Path, typed: str, line: str) -> None:
     fish = debian.program("fish", package="fish", dependencies=True)
     functions = fish.parents[1] / "share" / "fish" / "functions"
     script = f"""
@@ -87,7 +86,7 @@ def test_fish(folder: Path, typed: str, line: str) -> None:
     """
     done = subprocess.run(
         [fish, "--no-config", "-c", script],
-        cwd=folder, env=started(fish, folder), capture_output=True, text=True, check=False, timeout=120,
+        cwd=folder, env=environment(fish, folder), capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     offered = [each.split("\t")[0] for each in done.stdout.splitlines()]

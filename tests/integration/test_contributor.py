@@ -1,4 +1,4 @@
-"""A contributor's first rule, made exactly as `docs/development.md` says."""
+"""Adds a rule exactly as `docs/development.md` describes it."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 from tests.support.paths import ROOT
 from tests.support.rare import rare
 
-# All that development needs is installed once more.
+# All development dependencies are installed a second time.
 pytestmark = [pytest.mark.timeout(1800), rare]
 FIRST_BREAK = "_WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {\n"
 FIRST_LEFT_OUT = "NOT_ASKED = {\n"
@@ -21,24 +21,21 @@ OURS = ("CI", "MAKE", "MFLAGS", "MPIJOB_", "PYTEST", "PYTHON", "VIRTUAL_ENV")
 
 @dataclass(frozen=True)
 class Step:
-    """One of the numbered steps of a section."""
-
     text: str
 
     @property
     def file(self) -> str:
-        """The file that it begins with."""
+        """The file named at the start of the step."""
         return re.findall("`(.+?)`", self.text)[0]
 
     @property
     def block(self) -> str:
-        """What it shows, without the indentation of the step."""
+        """The step's code block, without indentation."""
         (shown,) = re.findall(r"^   ```python\n(.*?)^   ```$", self.text, re.MULTILINE | re.DOTALL)
         return re.sub(r"^   ", "", shown, flags=re.MULTILINE)
 
     @property
     def commands(self) -> list[str]:
-        """What it says to type."""
         return re.findall(r"`((?:make|\.venv/bin/)[^`]*)`", self.text)
 
 
@@ -49,7 +46,7 @@ def steps(checkout: Path, title: str) -> list[Step]:
 
 
 def typed(checkout: Path, line: str) -> subprocess.CompletedProcess[str]:
-    """In a shell of his own, which keeps what is downloaded for the next time."""
+    """Run the command in a new shell. Downloads are cached for the next run."""
     cache = os.environ.get("XDG_CACHE_HOME", Path("~/.cache").expanduser())
     env = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     env |= {"PIP_CACHE_DIR": str(Path(cache) / "pip"), "PIP_NO_COMPILE": "1"}
@@ -59,7 +56,6 @@ def typed(checkout: Path, line: str) -> subprocess.CompletedProcess[str]:
 
 
 def insert(checkout: Path, step: Step, before: str, after: str) -> None:
-    """Write what the step says into the file that is there."""
     text = (checkout / step.file).read_text()
     assert text.count(before) == 1
     (checkout / step.file).write_text(text.replace(before, after))
@@ -83,7 +79,7 @@ def test_a_rule_is_added(tmp_path: Path) -> None:
     changed = typed(checkout, "git diff --name-only").stdout.splitlines()
     assert {"docs/reference/rules.md", "docs/reference/policy.md"} <= set(changed)
 
-    # And what was forgotten is noticed.
+    # A test fails for each omitted step.
     typed(checkout, "git checkout docs/reference/rules.md")
     assert "run `make docs`" in typed(checkout, ".venv/bin/pytest -q -n0 tests/unit/test_docs.py -k generated").stdout
     (checkout / tests.file).unlink()

@@ -1,4 +1,4 @@
-"""The test bed itself: it starts, it is the real thing, and it leaves nothing behind."""
+"""Tests of the test cluster: it starts, runs the real programs, and leaves no processes behind."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def pi(cluster: Cluster, **launcher_annotations: str) -> dict[str, Any]:
     return job
 
 
-def test_versions_agree(cluster: Cluster) -> None:
+def test_server_has_the_pinned_version(cluster: Cluster) -> None:
     versions = json.loads(cluster.kubectl("version", "-o", "json").stdout)
     assert versions["serverVersion"]["gitVersion"].startswith("v1.")
     assert versions["serverVersion"]["gitVersion"] == versions["clientVersion"]["gitVersion"]
@@ -46,7 +46,7 @@ def test_every_part_is_ready(cluster: Cluster) -> None:
     assert all(program.running for program in cluster.programs.values())
 
 
-def test_all_upstream_examples_are_known(cluster: Cluster) -> None:
+def test_all_upstream_examples_are_listed(cluster: Cluster) -> None:
     assert sorted(cluster.assets.upstream_examples) == EXAMPLES
 
 
@@ -70,13 +70,13 @@ def test_upstream_example_applies(cluster: Cluster, namespace: str, example: str
     ],
     ids=" ".join,
 )
-def test_get_is_what_kubectl_shows(cluster: Cluster, what: tuple[str, ...]) -> None:
+def test_get_returns_the_same_objects_as_kubectl(cluster: Cluster, what: tuple[str, ...]) -> None:
     def same() -> bool:
         shown = json.loads(cluster.kubectl("get", *what, "-o", "json").stdout)
         found = cluster.get(*what)
         return bool(found.get("items", found) == shown.get("items", shown))
 
-    # Namespaces of other tests may end between the two.
+    # Namespaces of other tests may end between the two calls.
     cluster.wait_for("the same", same)
 
 
@@ -86,7 +86,7 @@ def test_missing_object_is_reported(cluster: Cluster, what: tuple[str, ...]) -> 
         cluster.get(*what)
 
 
-def test_users_have_only_their_own_rights(cluster: Cluster, namespace: str) -> None:
+def test_users_have_only_granted_permissions(cluster: Cluster, namespace: str) -> None:
     alice = cluster.kubeconfig_for("alice", ["researchers"])
     assert cluster.kubeconfig_for("alice") != alice
     who = json.loads(cluster.kubectl("auth", "whoami", "-o", "json", kubeconfig=alice).stdout)["status"]["userInfo"]
@@ -132,7 +132,7 @@ def test_restarted_apiserver_keeps_its_data_and_nothing_outlives_stop() -> None:
     assert len(pids) == 3
     assert [pid for pid in pids if not gone(pid)] == []
     assert not folder.exists()
-    cluster.stop()  # a second time does nothing
+    cluster.stop()  # a second stop does nothing
 
 
 @pytest.mark.cluster

@@ -1,4 +1,4 @@
-"""Jobs from elsewhere, converted: the webhook admits them, the operator runs them, and they end well."""
+"""Converted jobs of other systems: the webhook admits them, the operator runs them, and they succeed."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ pytestmark = [rare, pytest.mark.usefixtures("webhook")]
 
 @pytest.fixture
 def claim(operator_cluster: Cluster, namespace: str) -> Iterator[str]:
-    """A claim that is already bound, because this cluster creates no volumes."""
+    """A claim that is already bound, because the cluster creates no volumes."""
     volume: Json = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -71,10 +71,10 @@ JOBS = {
 @pytest.mark.usefixtures("claim")
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", JOBS)
-def test_a_converted_job_runs_to_its_end(operator_cluster: Cluster, namespace: str, name: str) -> None:
+def test_converted_job_is_admitted_and_succeeds(operator_cluster: Cluster, namespace: str, name: str) -> None:
     job = {**JOBS[name], "metadata": {**JOBS[name]["metadata"], "namespace": namespace}}
     title = job["metadata"]["name"]
-    # The service sees the claim after kubectl does.
+    # The service sees the claim a moment after kubectl.
     created = lambda: operator_cluster.kubectl("create", "-f", "-", stdin=job, check=False).returncode == 0  # noqa: E731
     operator_cluster.wait_for("the job to be admitted", lambda: created() or None, timeout=60)
     ended = lambda: has_condition(operator_cluster.get("mpijob", title, "-n", namespace), "Succeeded")  # noqa: E731

@@ -1,4 +1,4 @@
-"""Only admission writes who created a job: nothing that a tenant sends to a real API server says otherwise."""
+"""A tenant cannot forge the annotation with the creator of a job, by requests to a real API server."""
 
 import json
 from collections.abc import Iterator
@@ -26,12 +26,12 @@ def webhook(cluster: Cluster) -> Iterator[None]:
 
 @pytest.fixture
 def stored(cluster: Cluster, namespace: str) -> dict[str, Any]:
-    """A suspended job of alice's; alice and eve have every right on jobs."""
+    """A suspended job created by alice. alice and eve have every permission on jobs."""
     for user in ("alice", "eve"):
         grant(cluster, namespace, user, JOBS)
     job = example(PI, name="train", namespace=namespace)
     job["spec"]["runPolicy"] = {**job["spec"].get("runPolicy", {}), "suspend": True}
-    submit = lambda: said(cluster, "alice", "apply", stdin=job) if allowed(cluster, namespace) else None  # noqa: E731
+    submit = lambda: attempt(cluster, "alice", "apply", stdin=job) if allowed(cluster, namespace) else None  # noqa: E731
     assert "created" in cluster.wait_for("the rights", submit)
     found: dict[str, Any] = cluster.get("mpijob", "train", "-n", namespace)
     assert found["metadata"]["annotations"][CREATED_BY] == "alice"
@@ -43,7 +43,7 @@ def allowed(cluster: Cluster, namespace: str) -> bool:
     return all(cluster.kubectl(*command, f"--as={user}", check=False).returncode == 0 for user in ("alice", "eve"))
 
 
-def said(cluster: Cluster, user: str, *command: str, stdin: Any = None) -> str:
+def attempt(cluster: Cluster, user: str, *command: str, stdin: Any = None) -> str:
     files = ("-f", "-") if stdin is not None else ()
     done = cluster.kubectl(*command, *files, f"--as={user}", stdin=stdin, check=False)
     return done.stdout + done.stderr
@@ -54,7 +54,7 @@ def creator(cluster: Cluster, namespace: str) -> Any:
 
 
 def exported(job: dict[str, Any], name: str = "train") -> dict[str, Any]:
-    """As `kubectl get -o yaml`, without what only the API server writes."""
+    """The output of `kubectl get -o yaml`, without fields that only the API server writes."""
     metadata = {key: value for key, value in job["metadata"].items() if key in {"annotations", "labels", "namespace"}}
     return {**{key: job[key] for key in ("apiVersion", "kind", "spec")}, "metadata": {**metadata, "name": name}}
 
@@ -64,32 +64,32 @@ def test_only_the_creator_can_apply_an_exported_job_again(
 ) -> None:
     for flags in ([], ["--server-side", "--force-conflicts"]):
         for user in ("alice", "eve"):
-            assert "mpijob.kubeflow.org/train " in said(cluster, user, "apply", *flags, stdin=exported(stored))
+            assert "mpijob.kubeflow.org/train " in attempt(cluster, user, "apply", *flags, stdin=exported(stored))
             assert creator(cluster, namespace) == "alice"
-    assert "created" in said(cluster, "alice", "create", "--dry-run=server", stdin=exported(stored, "copy"))
-    refused = said(cluster, "eve", "create", "--dry-run=server", stdin=exported(stored, "copy"))
+    assert "created" in attempt(cluster, "alice", "create", "--dry-run=server", stdin=exported(stored, "copy"))
+    refused = attempt(cluster, "eve", "create", "--dry-run=server", stdin=exported(stored, "copy"))
     assert 'is "alice", but "eve" creates the job. Remove it: admission writes it.' in refused
 
 
-def test_no_update_changes_it(cluster: Cluster, namespace: str, stored: dict[str, Any]) -> None:
+def test_update_that_changes_the_creator_is_rejected(cluster: Cluster, namespace: str, stored: dict[str, Any]) -> None:
     here = ("mpijob", "train", "-n", namespace)
     mine = {"metadata": {"annotations": {CREATED_BY: "eve"}}}
     gone = {"metadata": {"annotations": {CREATED_BY: None}}}
     owned = {**exported(stored), "metadata": {**exported(stored)["metadata"], "annotations": {CREATED_BY: "eve"}}}
     attempts = {
-        "annotate": said(cluster, "eve", "annotate", *here, "--overwrite", f"{CREATED_BY}=eve"),
-        "patch": said(cluster, "eve", "patch", *here, "--type=merge", "-p", json.dumps(mine)),
-        "server-side": said(cluster, "eve", "apply", "--server-side", "--force-conflicts", stdin=owned),
-        "replace": said(cluster, "eve", "replace", stdin=owned),
+        "annotate": attempt(cluster, "eve", "annotate", *here, "--overwrite", f"{CREATED_BY}=eve"),
+        "patch": attempt(cluster, "eve", "patch", *here, "--type=merge", "-p", json.dumps(mine)),
+        "server-side": attempt(cluster, "eve", "apply", "--server-side", "--force-conflicts", stdin=owned),
+        "replace": attempt(cluster, "eve", "replace", stdin=owned),
     }
     admitted = [name for name, text in attempts.items() if '"alice" was changed to "eve". Restore it.' not in text]
     assert admitted == [], attempts
-    said(cluster, "eve", "annotate", *here, f"{CREATED_BY}-")
-    said(cluster, "eve", "patch", *here, "--type=merge", "-p", json.dumps(gone))
+    attempt(cluster, "eve", "annotate", *here, f"{CREATED_BY}-")
+    attempt(cluster, "eve", "patch", *here, "--type=merge", "-p", json.dumps(gone))
     without = {**exported(stored), "metadata": {**exported(stored)["metadata"], "annotations": {}}}
-    said(cluster, "eve", "replace", stdin=without)
+    attempt(cluster, "eve", "replace", stdin=without)
     for change in (mine, gone):
-        said(cluster, "eve", "patch", *here, "--subresource=status", "--type=merge", "-p", json.dumps(change))
+        attempt(cluster, "eve", "patch", *here, "--subresource=status", "--type=merge", "-p", json.dumps(change))
     assert creator(cluster, namespace) == "alice"
 
 
@@ -103,11 +103,11 @@ def test_an_impersonated_user_is_the_creator(cluster: Cluster, namespace: str, s
 def test_creator_cannot_be_forged_without_the_mutating_hook(
     cluster: Cluster, namespace: str, stored: dict[str, Any]
 ) -> None:
-    """The last test of this file: the hook is gone."""
+    """The last test of this file, because it deletes the hook."""
     cluster.kubectl("delete", "mutatingwebhookconfigurations", "--all")
     job = exported(stored, "other")
     job["metadata"]["annotations"] = {CREATED_BY: "alice"}
-    assert 'is "alice", but "eve" creates' in said(cluster, "eve", "create", "--dry-run=server", stdin=job)
+    assert 'is "alice", but "eve" creates' in attempt(cluster, "eve", "create", "--dry-run=server", stdin=job)
     remove = ("annotate", "mpijob", "train", "-n", namespace, f"{CREATED_BY}-")
-    cluster.wait_for("the hook to be gone", lambda: '"alice" was removed' in said(cluster, "eve", *remove))
+    cluster.wait_for("the hook to be gone", lambda: '"alice" was removed' in attempt(cluster, "eve", *remove))
     assert creator(cluster, namespace) == "alice"

@@ -1,4 +1,4 @@
-"""In debug mode the pod of a failed launcher stays, and its log with it. Elsewhere kubectl shows that it does not."""
+"""In debug mode the pod of a failed launcher stays, with its log. Otherwise it is deleted, and a warning says so."""
 
 from pathlib import Path
 
@@ -22,7 +22,9 @@ def launchers(cluster: Cluster, namespace: str, name: str) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
 
-def test_the_launchers_pod_stays_in_debug_mode_alone(operator_cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+def test_launcher_pod_of_a_failed_job_stays_only_in_debug_mode(
+    operator_cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
     cluster = operator_cluster
     with service.running(cluster, *quick_keys(tmp_path)):
         for name, annotations in (("debugged", {DEBUG_MODE: "true"}), ("plain", {})):
@@ -35,12 +37,12 @@ def test_the_launchers_pod_stays_in_debug_mode_alone(operator_cluster: Cluster, 
                     "Launcher.template.metadata": {"annotations": {BY_HAND: "yes"}},
                 }
             )
-            told = cluster.kubectl("create", "-f", "-", stdin=job).stderr
-            assert (f"; {LOSES_LOG}\n" in told) == (name == "plain")
+            warnings = cluster.kubectl("create", "-f", "-", stdin=job).stderr
+            assert (f"; {LOSES_LOG}\n" in warnings) == (name == "plain")
     for name, phase in (("debugged", "Failed"), ("plain", "Running")):  # OnFailure starts the container again
         (pod,) = cluster.wait_for(f"the launcher of {name}", lambda name=name: launchers(cluster, namespace, name))
         assert report(cluster, namespace, pod, phase, ready=False, restarts=1)
         failed = lambda name=name: has_condition(cluster.get("mpijob", name, "-n", namespace), "Failed") or None  # noqa: E731
         cluster.wait_for(f"{name} to fail", failed)
     assert len(launchers(cluster, namespace, "debugged")) == 1
-    cluster.wait_for("the launcher to go", lambda: not launchers(cluster, namespace, "plain") or None)
+    cluster.wait_for("the launcher to be deleted", lambda: not launchers(cluster, namespace, "plain") or None)

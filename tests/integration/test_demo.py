@@ -1,4 +1,4 @@
-"""The demo shows of every example what kubectl shows where the service knows nothing of the cluster."""
+"""The demo and kubectl show the same for every example if the service cannot read the cluster."""
 
 import re
 import subprocess
@@ -17,12 +17,12 @@ EXPECTED = sorted(path.name for path in EXAMPLES.glob("*.yaml"))
 
 
 @pytest.fixture(scope="module")
-def unknowing(cluster: Cluster) -> Iterator[None]:
-    """The service, called by the API server and allowed to read namespaces alone, as the demo has no cluster."""
+def limited_service(cluster: Cluster) -> Iterator[None]:
+    """The service, called by the API server. It may read only namespaces, because the demo has no cluster."""
     nobody = cluster.kubeconfig_for("nobody")
     cluster.kubectl("create", "clusterrole", "namespace-reader", "--verb=get", "--resource=namespaces")
     cluster.kubectl("create", "clusterrolebinding", "nobody", "--clusterrole=namespace-reader", "--user=nobody")
-    with service.running(cluster, "--kubeconfig", str(nobody), name="unknowing", register=False) as replica:
+    with service.running(cluster, "--kubeconfig", str(nobody), name="limited", register=False) as replica:
         client = registration.by_url(replica.url, replica.ca_file.read_bytes())
         made = list(registration.configurations(client, labels={}, policy_namespace=SPACE))
         cluster.apply(made)
@@ -37,7 +37,7 @@ def unknowing(cluster: Cluster) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def shown() -> dict[str, str]:
-    """What the demo shows of each example: all of the first rejected and first admitted one, a line of the others."""
+    """The demo's output for each example: full for the first rejected and first admitted job, a line for the rest."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "webhook", "demo"], capture_output=True, text=True, check=True, timeout=60
     )
@@ -48,8 +48,8 @@ def shown() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_an_example_is_shown_as_kubectl_shows_it(
-    cluster: Cluster, unknowing: None, shown: dict[str, str], name: str
+def test_demo_shows_the_same_text_as_kubectl(
+    cluster: Cluster, limited_service: None, shown: dict[str, str], name: str
 ) -> None:
     done = cluster.kubectl("create", "--dry-run=server", "-f", str(EXAMPLES / name), check=False)
     text = f"{done.stderr}{done.stdout}".replace(" (server dry run)", "")

@@ -1,4 +1,4 @@
-"""`kubectl mpijob diff`, called by the real kubectl: a job from before the webhook, and the same after it."""
+"""`kubectl mpijob diff`, called by the real kubectl, for a job created without and with the webhook."""
 
 import os
 import subprocess
@@ -11,12 +11,12 @@ from tests.support.installation import service
 from tests.support.installation.service import example
 
 
-def test_a_job_from_before_the_webhook_and_one_from_after(cluster: Cluster, namespace: str) -> None:
+def test_diff_of_jobs_created_without_and_with_the_webhook(cluster: Cluster, namespace: str) -> None:
     job = example(assets().upstream_examples["pi"], namespace=namespace)
     cluster.kubectl("create", "-f", "-", stdin=job)
 
     def diff() -> subprocess.CompletedProcess[str]:
-        # kubectl looks for its plug-ins on the PATH.
+        # kubectl searches plug-ins on the PATH.
         env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
         command = [assets().kubectl, "mpijob", "diff", f"{namespace}/pi", "--kubeconfig", str(cluster.kubeconfig)]
         return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)

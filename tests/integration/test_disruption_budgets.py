@@ -1,4 +1,4 @@
-"""`kubectl drain` on the real API server, of a node with a worker of a running job that has a PodDisruptionBudget."""
+"""`kubectl drain` of a node with a worker of a running job with a PodDisruptionBudget, on a real API server."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("budgets")]
 RIGHTS = MANIFESTS / "components" / "disruption-budgets" / "rbac.yaml"
 ROLES = ("Launcher", "Worker")
 PODS = 3
-# The workers run on when the job has ended.
+# The workers keep running after the job has ended.
 KEEPS = {"spec.runPolicy": {"cleanPodPolicy": "None"}}
 NAME = "drained"
 OF_JOB = f"training.kubeflow.org/job-name={NAME}"
@@ -26,7 +26,7 @@ RESUMED = '{"spec": {"runPolicy": {"suspend": false}}}'
 
 @pytest.fixture(scope="module")
 def budgets(operator_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """With the service as its account, which has the component's rights."""
+    """Runs the service as its ServiceAccount, with the permissions of the component."""
     default_overlay.apply(operator_cluster)
     operator_cluster.apply(load_all(RIGHTS.read_text()))
     policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
@@ -49,7 +49,7 @@ def drain(cluster: Cluster, node: str, *flags: str) -> Any:
     return cluster.kubectl("drain", node, "--force", f"--pod-selector={OF_JOB}", *flags, check=False)
 
 
-def test_a_drain_waits_for_the_end_of_the_job(operator_cluster: Cluster, namespace: str) -> None:
+def test_drain_waits_for_the_end_of_the_job(operator_cluster: Cluster, namespace: str) -> None:
     cluster = operator_cluster
     cluster.kubectl("create", "-f", "-", stdin=job(namespace))
     of_job = ("mpijob", NAME, "-n", namespace)
@@ -70,7 +70,7 @@ def test_a_drain_waits_for_the_end_of_the_job(operator_cluster: Cluster, namespa
     cluster.kubectl("patch", "pod", launcher["metadata"]["name"], "-n", namespace, "--type=merge", "-p", ended)
     cluster.wait_for("the job to succeed", lambda: has_condition(cluster.get(*of_job), "Succeeded"), timeout=60)
     freed = lambda: cluster.get(*of_budget)["spec"]["minAvailable"] == 0  # noqa: E731
-    cluster.wait_for("the budget to let go", freed, timeout=60)
+    cluster.wait_for("the budget to allow evictions", freed, timeout=60)
     assert cluster.get("pod", f"{NAME}-worker-0", "-n", namespace)["metadata"]["uid"] == uid
     drained = drain(cluster, node, "--timeout=60s")
     assert drained.returncode == 0, drained.stderr
@@ -81,7 +81,7 @@ def test_a_drain_waits_for_the_end_of_the_job(operator_cluster: Cluster, namespa
     cluster.wait_for("the garbage collector to delete the budget", gone, timeout=60)
 
 
-def test_a_suspended_job_has_none(operator_cluster: Cluster, namespace: str) -> None:
+def test_suspended_job_has_no_budget(operator_cluster: Cluster, namespace: str) -> None:
     cluster = operator_cluster
     suspended = job(namespace)
     suspended["spec"]["runPolicy"] = {"suspend": True}

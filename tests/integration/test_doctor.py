@@ -1,4 +1,4 @@
-"""`doctor` and `certs status` at an installation on a real API server: first healthy, then broken in every way."""
+"""`doctor` and `certs status` for an installation on a real API server, first healthy, then broken in many ways."""
 
 import base64
 import json
@@ -40,13 +40,13 @@ def run(cluster: Cluster, *arguments: str, kubeconfig: Path | None = None) -> Re
 
 
 def report(cluster: Cluster, *arguments: str, kubeconfig: Path | None = None) -> tuple[dict[str, Any], int]:
-    """The findings that are not fine, by id; and the exit code."""
+    """The findings by id, except findings that are fine, and the exit code."""
     found = run(cluster, "doctor", "-o", "json", *arguments, kubeconfig=kubeconfig)
     findings = json.loads(found.stdout)["findings"]
     return {each["id"]: each for each in findings if each["severity"] != "ok"}, found.exit_code
 
 
-def test_a_healthy_installation(deployment: Installed) -> None:
+def test_healthy_installation_has_no_problems(deployment: Installed) -> None:
     found = run(deployment.cluster, "doctor", "--probe", "default")
     assert found.exit_code == 0
     lines = found.stdout.splitlines()[1:]
@@ -59,7 +59,7 @@ def test_a_healthy_installation(deployment: Installed) -> None:
     assert status.stdout.count(": trusts what is served") == 2
 
 
-def test_nothing_is_written(deployment: Installed) -> None:
+def test_commands_write_nothing_to_the_cluster(deployment: Installed) -> None:
     kinds = (
         "mpijobs,secrets,configmaps,services,deployments,mutatingwebhookconfigurations,validatingwebhookconfigurations"
     )
@@ -76,7 +76,7 @@ def test_nothing_is_written(deployment: Installed) -> None:
 
 @pytest.fixture(scope="module")
 def unattended(deployment: Installed, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The same, with a replica that serves files, so that nothing repairs what a test breaks."""
+    """An installation whose replica reads certificate files, so that the service repairs nothing that a test breaks."""
     folder = tmp_path_factory.mktemp("files")
     stored = deployment.secret()
     pair = Authority.load(stored["ca.crt"], stored["ca.key"]).issue([HOST], lifetime=timedelta(days=10))
@@ -90,7 +90,7 @@ def unattended(deployment: Installed, tmp_path_factory: pytest.TempPathFactory) 
 
 @contextmanager
 def restored(cluster: Cluster, kind: str, name: str, *namespace: str) -> Iterator[dict[str, Any]]:
-    """What is done to the object is undone at the end."""
+    """Yields the object. At the end, the object is created again as it was."""
     found = cluster.get(kind, name, *namespace)
     found["metadata"] = {
         key: found["metadata"][key] for key in ("name", "namespace", "labels") if key in found["metadata"]
@@ -111,14 +111,14 @@ def without(path: str) -> str:
 
 
 IN = ("-n", SPACE)
-# What is broken, the patch (None deletes it), and what is found: id, words of it, words of what to do.
+# The object to break, the patch (None deletes the object), and the finding: id, part of its text, part of its fix.
 BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
     "a foreign CA": (
         (VALIDATING, NAME),
         patch("/webhooks/0/clientConfig/caBundle", FOREIGN),
         "certificate-broken",
         f"caBundle of {VALIDATING}s/{NAME} does not trust the served certificate",
-        "see that one source feeds both",
+        "use the same source for both",
     ),
     "no caBundle": (
         (MUTATING, NAME),
@@ -202,7 +202,7 @@ BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_what_is_broken_is_found(unattended: Installed, case: str) -> None:
+def test_broken_object_is_reported_until_it_is_restored(unattended: Installed, case: str) -> None:
     target, change, id_, text, fix = BROKEN[case]
     cluster = unattended.cluster
     with restored(cluster, *target):
@@ -218,10 +218,10 @@ def test_what_is_broken_is_found(unattended: Installed, case: str) -> None:
     assert code == any(each["severity"] == "problem" for each in findings.values())
     assert status.exit_code == id_.startswith("certificate-")
     after, code = report(cluster)
-    assert (after, code) == ({}, 0), "and nothing is found when it is fixed"
+    assert (after, code) == ({}, 0), "no finding is left after the object is restored"
 
 
-def test_a_configuration_that_comes_after_kueue(unattended: Installed) -> None:
+def test_configuration_called_after_kueue_is_reported(unattended: Installed) -> None:
     cluster = unattended.cluster
     kueue: dict[str, Any] = {
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -255,7 +255,7 @@ def test_a_configuration_that_comes_after_kueue(unattended: Installed) -> None:
         cluster.kubectl("delete", MUTATING, "kueue-mutating-webhook-configuration")
 
 
-def test_a_replica_that_is_down(unattended: Installed) -> None:
+def test_replica_that_is_down_is_reported(unattended: Installed) -> None:
     cluster = unattended.cluster
     nodes = [node["metadata"]["name"] for node in cluster.get("nodes")["items"]]
     cluster.kubectl("cordon", *nodes)
@@ -286,7 +286,7 @@ def test_unreachable_service_is_diagnosed(unattended: Installed) -> None:
     assert elsewhere == {}
 
 
-def test_a_broken_policy(unattended: Installed) -> None:
+def test_broken_policy_is_reported(unattended: Installed) -> None:
     cluster = unattended.cluster
     with disarmed(cluster):
         metadata = {"name": "bad", "namespace": SPACE, "labels": {"training.openshift.io/mpijob-policy": "true"}}
@@ -299,7 +299,7 @@ def test_a_broken_policy(unattended: Installed) -> None:
     assert 'policy "bad" is broken, nothing of it is in force' in findings["policy-broken"]["text"]
 
 
-def test_a_flag_of_the_operator_that_a_policy_counts_on(unattended: Installed) -> None:
+def test_operator_flag_that_contradicts_the_policies_is_reported(unattended: Installed) -> None:
     cluster = unattended.cluster
     (policy,) = yaml.load_all((MANIFESTS / "policies" / "volcano.yaml").read_text())
     policy["metadata"]["namespace"] = SPACE
@@ -313,11 +313,11 @@ def test_a_flag_of_the_operator_that_a_policy_counts_on(unattended: Installed) -
         cluster.kubectl("patch", *operator, "--type=json", "-p", json.dumps(args))
         with_it, _ = report(cluster)
         cluster.kubectl("delete", "configmap", policy["metadata"]["name"], *IN)
-        untold, _ = report(cluster)
+        without_policy, _ = report(cluster)
     assert (set(without_it), code) == ({"operator-gang"}, 0)
     assert 'policy "mpijob-policy-volcano" counts on --gang-scheduling=volcano' in without_it["operator-gang"]["text"]
     assert with_it == {}
-    assert "no policy says so" in untold["operator-gang"]["text"]
+    assert "no policy says so" in without_policy["operator-gang"]["text"]
 
 
 def test_inactive_feature_is_reported(unattended: Installed) -> None:
@@ -350,14 +350,14 @@ def test_inactive_feature_is_reported(unattended: Installed) -> None:
 
 @contextmanager
 def disarmed(cluster: Cluster) -> Iterator[None]:
-    """Without the validating hooks: they would refuse a broken policy."""
+    """Without the validating hooks, which would reject a broken policy."""
     with restored(cluster, VALIDATING, NAME):
         cluster.kubectl("delete", VALIDATING, NAME)
         yield
 
 
 def test_user_without_rights_gets_unknown_diagnoses(unattended: Installed) -> None:
-    """Nothing is a problem only because one may not see it."""
+    """A missing permission is not reported as a problem of the installation."""
     kubeconfig = unattended.cluster.kubeconfig_for("nobody", [])
     findings, code = report(unattended.cluster, kubeconfig=kubeconfig)
     assert (code, {each["severity"] for each in findings.values()}) == (0, {"unknown"})
@@ -366,7 +366,7 @@ def test_user_without_rights_gets_unknown_diagnoses(unattended: Installed) -> No
     assert 'no permission to list resource "mutatingwebhookconfigurations"' in out
 
 
-def test_no_cluster(tmp_path: Path) -> None:
+def test_unreachable_api_server_is_an_error(tmp_path: Path) -> None:
     config = kubeconfig(tmp_path / "config", "http://127.0.0.1:1")
     for command in (["doctor"], ["certs", "status"]):
         found = CliRunner().invoke(main, [*command, "--kubeconfig", str(config)])

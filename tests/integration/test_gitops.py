@@ -1,4 +1,4 @@
-"""docs/gitops.md, with Argo CD's own engine and with server-side apply as Flux uses it."""
+"""Tests docs/gitops.md with the engine of Argo CD, and with server-side apply as Flux uses it."""
 
 import json
 import re
@@ -20,7 +20,7 @@ ARGO, FLUX = "argocd-controller", "kustomize-controller"
 
 
 def job(namespace: str = "default") -> dict[str, Any]:
-    """A job whose lists meet the injected ones: the launcher's env and the workers' volumes."""
+    """A job with entries in lists that injections add to: the launcher's env and the workers' volumes."""
     manifest: dict[str, Any] = next(yaml.safe_load_all((MANIFESTS / "examples" / "horovod-gpu.yaml").read_text()))
     manifest["metadata"] = {"name": "training", "namespace": namespace, "labels": {"team": "vision"}}
     launcher, worker = (
@@ -32,7 +32,7 @@ def job(namespace: str = "default") -> dict[str, Any]:
     return manifest
 
 
-def judged(*arguments: str | Path, stdin: Any) -> dict[str, Any]:
+def evaluate(*arguments: str | Path, stdin: Any) -> dict[str, Any]:
     program = ensure_built(GITOPS) / "bin" / "gitops"
     done = subprocess.run([program, *arguments], input=json.dumps(stdin), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -45,13 +45,13 @@ def apply(cluster: Cluster, manifest: dict[str, Any], *flags: str, manager: str 
 
 
 def differences(cluster: Cluster, manifest: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """By each way in which Argo CD compares."""
+    """The result of each of Argo CD's comparison modes."""
     named = [manifest["kind"], manifest["metadata"]["name"], "-n", manifest["metadata"].get("namespace", "default")]
     live = json.loads(cluster.kubectl("get", *named, "-o", "json", "--show-managed-fields").stdout)
-    return judged("diff", cluster.kubeconfig, ARGO, stdin={"config": manifest, "live": live})
+    return evaluate("diff", cluster.kubeconfig, ARGO, stdin={"config": manifest, "live": live})
 
 
-def test_argo_cd_shows_a_job_in_sync_with_the_settings_of_the_page(cluster: Cluster, namespace: str) -> None:
+def test_argo_cd_shows_the_job_in_sync_with_the_documented_settings(cluster: Cluster, namespace: str) -> None:
     manifest = job(namespace)
     apply(cluster, manifest)
     by_default = differences(cluster, manifest)["default"]
@@ -114,10 +114,12 @@ def block(kind: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("job_status", "argo", "flux"), HEALTH)
-def test_the_health_checks_of_the_page(job_status: dict[str, Any], argo: str, flux: str, tmp_path: Path) -> None:
+def test_documented_health_checks_give_the_expected_health(
+    job_status: dict[str, Any], argo: str, flux: str, tmp_path: Path
+) -> None:
     script = tmp_path / "health.lua"
     script.write_text(block("ConfigMap")["data"]["resource.customizations.health.kubeflow.org_MPIJob"])
-    assert judged("health", script, stdin=job_status)["status"] == argo
+    assert evaluate("health", script, stdin=job_status)["status"] == argo
 
     check = block("Kustomization")["spec"]["healthCheckExprs"][0]
-    assert judged("status", json.dumps(check), stdin=job() | job_status)["status"] == flux
+    assert evaluate("status", json.dumps(check), stdin=job() | job_status)["status"] == flux

@@ -1,4 +1,4 @@
-"""The image as buildah makes it from the Dockerfile, and the service started in it."""
+"""The image that buildah builds from the Dockerfile, and the service in it."""
 
 import json
 import os
@@ -23,13 +23,12 @@ from webhook import __version__
 
 DOCKERFILE = ROOT / "Dockerfile"
 LOCK = ROOT / "requirements" / "run.txt"
-# Two package installations, and once per machine that of Debian itself.
+# Two package installations, and an installation of Debian once per machine.
 pytestmark = [rare, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
-    """The image as its Dockerfile makes it."""
     if os.geteuid():
         pytest.skip("needs root, for debootstrap and chroot")
     folder = tmp_path_factory.mktemp("image")
@@ -37,19 +36,19 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
     shutil.rmtree(folder)
 
 
-def test_the_linter_is_content() -> None:
+def test_hadolint_reports_nothing() -> None:
     hadolint = Path(sys.executable).with_name("hadolint")
     done = subprocess.run([hadolint, DOCKERFILE], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_no_more_passes_than_is_copied() -> None:
-    let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+def test_build_context_has_exactly_the_copied_files() -> None:
+    context = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     copied = re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE.read_text(), re.MULTILINE)
-    assert {source.partition("/")[0] for sources in copied for source in sources.split()} == let_through
+    assert {source.partition("/")[0] for sources in copied for source in sources.split()} == context
 
 
-def test_build_tools_are_locked_as_for_development() -> None:
+def test_build_tools_have_the_versions_of_development() -> None:
     def locked(name: str) -> set[str]:
         return set(re.findall(r"^[\w.-]+==.*(?:\n    .*)*", (ROOT / "requirements" / name).read_text(), re.MULTILINE))
 
@@ -57,19 +56,21 @@ def test_build_tools_are_locked_as_for_development() -> None:
     assert any(requirement.startswith("hatchling==") for requirement in locked("build.txt"))
 
 
-def test_the_base_must_be_named() -> None:
+def test_base_image_has_no_default() -> None:
     text = DOCKERFILE.read_text()
-    assert re.findall(r"^ARG BASE.*", text, re.MULTILINE) == ["ARG BASE"], "a default is a tag, which can be moved"
+    assert re.findall(r"^ARG BASE.*", text, re.MULTILINE) == ["ARG BASE"], (
+        "a default would be a tag, which can be moved"
+    )
     assert re.findall(r"^FROM (\S+)", text, re.MULTILINE) == ["${BASE}", "${BASE}"]
     assert "--require-hashes" in text
 
 
-def test_it_serves_as_a_user_with_a_number(image: Image) -> None:
+def test_image_runs_serve_as_a_numeric_user(image: Image) -> None:
     assert image.config["User"] == "65532:65532"
     assert image.config["Cmd"] == ["serve"]
 
 
-def test_it_has_less_than_350_megabytes(image: Image) -> None:
+def test_image_is_smaller_than_350_megabytes(image: Image) -> None:
     sizes = [path.lstat().st_size for path in image.root.rglob("*") if not path.is_symlink() and path.is_file()]
     assert sum(sizes) < 350 * 10**6
 
@@ -82,12 +83,12 @@ def test_image_has_exactly_the_locked_packages_and_the_service(image: Image) -> 
     found = {_name(line) for line in image.run(entrypoint=python).split()}
     locked = {_name(line) for line in re.findall(r"^[\w.-]+==[\w.]+", LOCK.read_text(), re.MULTILINE)}
     assert found - locked == {f"mpijob-webhook=={__version__}"}
-    # Everything but what is for other systems.
+    # Packages for other platforms are locked but not installed.
     conditional = re.findall(r"^([\w.-]+==[\w.]+) ; ", LOCK.read_text(), re.MULTILINE)
     assert locked - found <= set(map(_name, conditional))
 
 
-def test_no_tool_is_left_to_build_or_install_with(image: Image) -> None:
+def test_image_has_no_build_or_install_tools(image: Image) -> None:
     for path in ("src", "wheels", "opt/build"):
         assert not (image.root / path).exists()
     programs = {
@@ -104,21 +105,21 @@ def test_no_tool_is_left_to_build_or_install_with(image: Image) -> None:
     assert not {"pip", "setuptools", "wheel", "hatchling"} & modules
 
 
-def test_it_says_its_version(image: Image) -> None:
+def test_image_prints_its_version(image: Image) -> None:
     assert image.run("--version").startswith(f"mpijob-webhook {__version__}\n")
 
 
-def test_it_checks_a_job(image: Image) -> None:
+def test_image_checks_a_job(image: Image) -> None:
     job = (ROOT / "manifests" / "examples" / "openmpi-pi.yaml").read_text()
     assert "admitted" in image.run("check", "-", stdin=job)
 
 
-def test_its_demonstration_runs(image: Image) -> None:
-    """The examples are in it, and nothing but an address of the machine is needed."""
+def test_demo_runs_in_the_image(image: Image) -> None:
+    """The image contains the examples, and the demo needs only a local address."""
     assert "What to try next:" in image.run("demo")
 
 
-def test_it_serves_from_a_read_only_root_without_rights_and_drains(image: Image, tmp_path: Path) -> None:
+def test_image_serves_on_a_read_only_root_without_privileges_and_drains(image: Image, tmp_path: Path) -> None:
     listen, ops = (f"127.0.0.1:{free_port()}" for _ in range(2))
     flags = [f"--listen={listen}", f"--ops-listen={ops}", "--drain-seconds=0", "--ssh-keys-ready=0"]
     command = image.command(*image.config["Cmd"], *flags)
@@ -147,7 +148,6 @@ def test_it_serves_from_a_read_only_root_without_rights_and_drains(image: Image,
 
 
 def _name(requirement: str) -> str:
-    """In the spelling that all can be compared in."""
     name, version = requirement.split("==")
     return f"{re.sub('[-_.]+', '-', name).lower()}=={version}"
 
@@ -157,6 +157,6 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _descendants(pid: int) -> list[int]:
-    """The children of a process, theirs, and so on; the youngest last."""
+    """The children of a process and their descendants, the youngest last."""
     children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return [*children, *(found for child in children for found in _descendants(child))]

@@ -1,4 +1,4 @@
-"""`init --kubeconfig`: what it writes for a cluster is admitted, by `check` of that cluster and by its API server."""
+"""The jobs that `init --kubeconfig` writes are admitted by `check` and by the API server of the cluster."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ from webhook.cli.main import main
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
 HOSTDEV = "nvidia.com/hostdev"
 IMAGE = "registry.example.com/ml/train:1.4"
-# This machine has few slots, and the tests are root.
+# The test machine has few slots, and the tests run as root.
 HERE = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -36,7 +36,7 @@ HERE = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own, with Kueue, and nodes that have GPUs and adapters for RDMA."""
+    """A separate cluster with Kueue, and with nodes that have GPUs and RDMA adapters."""
     with with_kueue(tmp_path_factory.mktemp("init-logs"), gpu_nodes(4, devices={HOSTDEV: "8"})) as running:
         yield running
 
@@ -47,7 +47,7 @@ def managed(cluster: Cluster) -> str:
 
 
 def written(cluster: Cluster, namespace: str, folder: Path, framework: str, *flags: str) -> tuple[Path, str]:
-    """The job that `init` writes, and what it tells; `check` says the same of the file."""
+    """The file that `init` writes, which `check` admits, and the standard error of `init`."""
     at = ["--kubeconfig", str(cluster.kubeconfig), "-n", namespace]
     image = () if FRAMEWORKS[framework]["image"] else ("--image", IMAGE)
     done = CliRunner().invoke(main, ["init", "--framework", framework, *image, *flags, *at], catch_exceptions=False)
@@ -61,29 +61,30 @@ def written(cluster: Cluster, namespace: str, folder: Path, framework: str, *fla
 
 
 def created(cluster: Cluster, path: Path) -> tuple[dict[str, Any], str]:
-    """What the API server would store, and its warnings."""
+    """The job that the API server would store, and its warnings."""
     done = cluster.kubectl("create", "--dry-run=server", "-f", str(path), "-o", "json")
     stored: dict[str, Any] = json.loads(done.stdout)
     return stored, done.stderr
 
 
 def limits(job: dict[str, Any]) -> dict[str, str]:
-    """Those of a worker."""
     pod = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     found: dict[str, str] = pod["containers"][0]["resources"]["limits"]
     return found
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_job_for_each_framework(cluster: Cluster, namespace: str, tmp_path: Path, framework: str) -> None:
-    path, told = written(cluster, namespace, tmp_path, framework)
-    assert ": admitted\n" in told, told
+def test_written_job_of_each_framework_is_admitted(
+    cluster: Cluster, namespace: str, tmp_path: Path, framework: str
+) -> None:
+    path, stderr = written(cluster, namespace, tmp_path, framework)
+    assert ": admitted\n" in stderr, stderr
     stored, _ = created(cluster, path)
     assert stored["metadata"]["namespace"] == namespace
     assert HOSTDEV not in limits(stored)
 
 
-# A torch for a test would be gigabytes: where there is one, its torchrun starts the ranks.
+# PyTorch is several gigabytes, so its torchrun is tested only if it is installed.
 STARTED = {"openmpi": "openmpi-5", "intel": "intel", "mpich": "mpich", "horovod": "openmpi-4", "deepspeed": "openmpi-4"}
 STARTED |= {"pytorch": "openmpi-4"} if shutil.which("torchrun") else {}
 
@@ -112,16 +113,16 @@ def test_launcher_of_the_written_job_starts_the_ranks(framework: str, program: s
 
 
 @pytest.mark.parametrize("framework", ["horovod", "pytorch", "deepspeed"])
-def test_rdma_as_the_nodes_have_it(cluster: Cluster, namespace: str, tmp_path: Path, framework: str) -> None:
-    path, told = written(cluster, namespace, tmp_path, framework, "--gpus", "8", "--rdma")
-    assert told.endswith(": admitted\n")
+def test_rdma_uses_the_devices_of_the_nodes(cluster: Cluster, namespace: str, tmp_path: Path, framework: str) -> None:
+    path, stderr = written(cluster, namespace, tmp_path, framework, "--gpus", "8", "--rdma")
+    assert stderr.endswith(": admitted\n")
     stored, _ = created(cluster, path)
     assert (limits(stored)["nvidia.com/gpu"], limits(stored)[HOSTDEV]) == ("8", "8")
 
 
-def test_a_queue_that_there_is(cluster: Cluster, managed: str, tmp_path: Path) -> None:
-    path, told = written(cluster, managed, tmp_path, "openmpi", "--queue", "training")
-    assert "not in queue" not in told
+def test_job_with_an_existing_queue_is_queued_and_succeeds(cluster: Cluster, managed: str, tmp_path: Path) -> None:
+    path, stderr = written(cluster, managed, tmp_path, "openmpi", "--queue", "training")
+    assert "not in queue" not in stderr
     stored, _ = created(cluster, path)
     assert (stored["metadata"]["labels"][QUEUE_LABEL], stored["spec"]["runPolicy"]["suspend"]) == ("training", True)
     cluster.kubectl("create", "-f", str(path))
@@ -129,10 +130,10 @@ def test_a_queue_that_there_is(cluster: Cluster, managed: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("framework", ["openmpi", "pytorch"])
-def test_a_queue_that_there_is_not(cluster: Cluster, managed: str, tmp_path: Path, framework: str) -> None:
-    path, told = written(cluster, managed, tmp_path, framework, "--queue", "nowhere", "--name", "other")
+def test_missing_queue_causes_a_warning(cluster: Cluster, managed: str, tmp_path: Path, framework: str) -> None:
+    path, stderr = written(cluster, managed, tmp_path, framework, "--queue", "nowhere", "--name", "other")
     stored, warned = created(cluster, path)
-    for each in (told, warned):
+    for each in (stderr, warned):
         assert "kueue-queue: not in queue nowhere: " in each
     assert stored["metadata"]["annotations"][QUEUE] == "nowhere"
     assert QUEUE_LABEL not in stored["metadata"].get("labels", {})

@@ -1,6 +1,6 @@
-"""Deadline Events and metrics of jobs: two replicas with only the rights of their components, one killed.
+"""Deadline Events and metrics of jobs, with two replicas that have only their components' permissions. One is killed.
 
-MPIJOB_LIVES sets how many jobs of each of the seven kinds there are; `make lives` takes 72.
+MPIJOB_LIVES sets the number of jobs of each of the seven kinds. `make lives` sets it to 72.
 """
 
 import json
@@ -31,8 +31,10 @@ pytestmark = pytest.mark.timeout(1200)
 RIGHTS = MANIFESTS / "components" / "deadline-events" / "rbac.yaml"
 FLAGS = ("--deadline-events", "--job-metrics")
 EACH = int(os.environ.get("MPIJOB_LIVES", "2"))
-LIMIT = 60 + 3 * max(EACH - 6, 0)  # seconds: the jobs of a kind have to be made, and suspended, before they are over
-# The kinds of jobs, and which Events each is to have.
+LIMIT = 60 + 3 * max(
+    EACH - 6, 0
+)  # seconds: all jobs of a kind must be created and suspended before the first one reaches its limit
+# The kinds of jobs, and the expected Events of each.
 NEAR, OVER = "TimeLimitNear", "TimeLimitReached"
 EXPECTED = {
     "done": [],
@@ -47,7 +49,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own in which jobs run, with the default overlay and no component."""
+    """A separate cluster in which jobs run, with the default overlay and without components."""
     with Cluster(log_dir=tmp_path_factory.mktemp("lives-logs")) as running:
         running.start_scheduler()
         running.start_kwok(gpu_nodes(2 + EACH))
@@ -58,13 +60,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def account(cluster: Cluster) -> Path:
-    """The service account's kubeconfig."""
     return default_overlay.account(cluster)
 
 
 @pytest.fixture(scope="module")
 def rights(cluster: Cluster) -> None:
-    """The component's rights are there."""
+    """Grants the permissions of the component."""
     cluster.apply(load_all(RIGHTS.read_text()))
 
 
@@ -83,7 +84,7 @@ def job(
     return found
 
 
-def asking(namespace: str, name: str, timeout: str) -> Any:
+def notify_only(namespace: str, name: str, timeout: str) -> Any:
     return job(namespace, name, annotations={"timeout": timeout, "timeout-action": "notify-only"})
 
 
@@ -91,8 +92,8 @@ def create(cluster: Cluster, *found: Any) -> None:
     cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": list(found)}, timeout=300)
 
 
-def told(cluster: Cluster, namespace: str) -> Counter[tuple[str, str]]:
-    """The number of the service's Events, by job and reason."""
+def event_counts(cluster: Cluster, namespace: str) -> Counter[tuple[str, str]]:
+    """The numbers of the service's Events, by job and reason."""
     found = cluster.get("events.events.k8s.io", "-n", namespace)["items"]
     ours = [each for each in found if each.get("reportingController") == OURS]
     return Counter((each["regarding"]["name"], each["reason"]) for each in ours)
@@ -107,16 +108,16 @@ def test_missing_right_to_write_events_is_reported_to_the_administrator(cluster:
     assert not default_overlay.may(cluster, "create", "events")
     namespace = cluster.create_namespace()
     with service.running(cluster, *FLAGS, "--kubeconfig", str(account), name="denied", register=False) as replica:
-        create(cluster, asking(namespace, "told", "1s"))
+        create(cluster, notify_only(namespace, "ends", "1s"))
         failing = 'mpijob_webhook_companion_failing{companion="deadline-events"}'
         cluster.wait_for("the refusal", lambda: samples(replica, "/metrics").get(failing), timeout=60)
         (line,) = [line for line in replica.ops("/readyz").splitlines() if line.startswith("[!]deadline-events")]
         assert 'cannot create resource "events"' in line
-        assert told(cluster, namespace) == {}
-        # It goes on trying.
+        assert event_counts(cluster, namespace) == {}
+        # The service tries again until it has the permission.
         cluster.apply(load_all(RIGHTS.read_text()))
-        cluster.wait_for("the Event", lambda: told(cluster, namespace) or None)
-        assert told(cluster, namespace) == {("told", OVER): 1}
+        cluster.wait_for("the Event", lambda: event_counts(cluster, namespace) or None)
+        assert event_counts(cluster, namespace) == {("ends", OVER): 1}
     assert default_overlay.may(cluster, "create", "events")
     for verb in ("get", "list", "update", "delete"):
         assert not default_overlay.may(cluster, verb, "events")
@@ -124,19 +125,19 @@ def test_missing_right_to_write_events_is_reported_to_the_administrator(cluster:
 
 def test_deadline_during_downtime_is_reported(cluster: Cluster, account: Path, rights: None) -> None:
     namespace = cluster.create_namespace()
-    create(cluster, asking(namespace, "told", "1s"))
-    cluster.wait_for("the launcher", lambda: _started(cluster, namespace, "told"), timeout=60)
+    create(cluster, notify_only(namespace, "ends", "1s"))
+    cluster.wait_for("the launcher", lambda: _started(cluster, namespace, "ends"), timeout=60)
     with service.running(cluster, *FLAGS, "--kubeconfig", str(account), name="later", register=False):
-        cluster.wait_for("the Event", lambda: told(cluster, namespace) or None, timeout=60)
+        cluster.wait_for("the Event", lambda: event_counts(cluster, namespace) or None, timeout=60)
     with service.running(cluster, *FLAGS, "--kubeconfig", str(account), name="latest", register=False) as replica:
         known = 'mpijob_webhook_deadline_events_total{outcome="known"}'
         cluster.wait_for("its look", lambda: samples(replica, "/metrics").get(known), timeout=60)
-        assert told(cluster, namespace) == {("told", OVER): 1}
-    shown = cluster.kubectl("describe", "mpijob", "told", "-n", namespace).stdout
+        assert event_counts(cluster, namespace) == {("ends", OVER): 1}
+    shown = cluster.kubectl("describe", "mpijob", "ends", "-n", namespace).stdout
     assert re.search(
         r"Warning +TimeLimitReached +\S+ +mpijob-webhook +The 1s of training\.openshift\.io/timeout", shown
     )
-    assert OVER in cluster.kubectl("events", "--for", "mpijob/told", "-n", namespace).stdout
+    assert OVER in cluster.kubectl("events", "--for", "mpijob/ends", "-n", namespace).stdout
 
 
 @rare
@@ -148,7 +149,10 @@ def test_each_event_comes_once_and_metrics_match_the_api_server(cluster: Cluster
             stack.enter_context(service.running(cluster, *flags, name=name, register=False))
             for name in ("killed", "stays")
         )
-        for replica in (killed, stays):  # or what is created now is taken for what was there
+        for replica in (
+            killed,
+            stays,
+        ):  # otherwise new jobs would be taken for old ones, which the metrics do not count
             cluster.wait_for("the first list", partial(_has_list, replica))
         create(cluster, *(each for number in range(EACH) for each in _of_each_kind(namespace, number)))
         cluster.wait_for("a run", lambda: _started(cluster, namespace, "resumed-0"), timeout=LIMIT)
@@ -159,19 +163,21 @@ def test_each_event_comes_once_and_metrics_match_the_api_server(cluster: Cluster
             cluster.wait_for("the suspension", partial(_is_suspended, cluster, namespace, name), timeout=LIMIT)
             suspend(cluster, namespace, name, False)
         for number in range(EACH):
-            # What counts is the Job's limit: the operator hands that of the MPIJob on only once.
+            # The limit of the launcher's Job applies: the operator copies the MPIJob's limit only once.
             cluster.wait_for("a launcher", partial(_started, cluster, namespace, f"changed-{number}"), timeout=LIMIT)
             patch(cluster, namespace, "job", f"changed-{number}-launcher", activeDeadlineSeconds=LIMIT)
             patch(cluster, namespace, "mpijob", f"long-{number}", runPolicy={"activeDeadlineSeconds": 1})
-        cluster.wait_for("the first Events", lambda: told(cluster, namespace) or None, timeout=2 * LIMIT)
+        cluster.wait_for("the first Events", lambda: event_counts(cluster, namespace) or None, timeout=2 * LIMIT)
         os.killpg(cluster.programs["killed"].pid, signal.SIGKILL)
         stack.enter_context(service.running(cluster, *flags, name="new", register=False))
 
-        wanted = Counter(
+        expected_events = Counter(
             {(f"{kind}-{n}", why): 1 for kind, all_ in EXPECTED.items() for why in all_ for n in range(EACH)}
         )
-        cluster.wait_for("all Events", lambda: told(cluster, namespace).total() >= wanted.total(), timeout=8 * LIMIT)
-        assert told(cluster, namespace) == wanted
+        cluster.wait_for(
+            "all Events", lambda: event_counts(cluster, namespace).total() >= expected_events.total(), timeout=8 * LIMIT
+        )
+        assert event_counts(cluster, namespace) == expected_events
 
         with suppress(TimeoutError):
             cluster.wait_for("the metrics", lambda: counted(cluster, namespace).items() <= samples(stays).items())
@@ -184,7 +190,9 @@ def test_each_event_comes_once_and_metrics_match_the_api_server(cluster: Cluster
         gone = {
             f"training_operator_mpijob_{name}{where}" for name in ("running", "queued", "deadline_remaining_seconds")
         }
-        cluster.wait_for("nothing to be left", lambda: not gone & samples(stays).keys(), timeout=LIMIT)
+        cluster.wait_for(
+            "the gauges of the jobs to be removed", lambda: not gone & samples(stays).keys(), timeout=LIMIT
+        )
         counters = {name: count for name, count in expected.items() if "_total" in name or "_count" in name}
         assert counters.items() <= samples(stays).items()
         assert samples(stays, "/metrics")['mpijob_webhook_companion_failing{companion="deadline-events"}'] == 0
@@ -194,7 +202,7 @@ def _of_each_kind(namespace: str, number: int) -> list[Any]:
     return [
         job(namespace, f"done-{number}", keep=False, activeDeadlineSeconds=3600),
         job(namespace, f"limited-{number}", activeDeadlineSeconds=LIMIT),
-        asking(namespace, f"asks-{number}", f"{LIMIT}s"),
+        notify_only(namespace, f"asks-{number}", f"{LIMIT}s"),
         job(namespace, f"waits-{number}", suspend=True, activeDeadlineSeconds=LIMIT),
         job(namespace, f"long-{number}", activeDeadlineSeconds=3600),
         job(namespace, f"resumed-{number}", activeDeadlineSeconds=LIMIT),
@@ -225,7 +233,7 @@ def _started(cluster: Cluster, namespace: str, name: str) -> str:
 
 
 def counted(cluster: Cluster, namespace: str) -> dict[str, float]:
-    """The metrics as a count of all jobs says they should be."""
+    """The expected metrics, counted from all jobs."""
     found = cluster.get("mpijobs", "-n", namespace)["items"]
     name, where = "training_operator_mpijob_", f'namespace="{namespace}"'
     done = [each for each in found if has_condition(each, "Succeeded")]
@@ -242,7 +250,7 @@ def counted(cluster: Cluster, namespace: str) -> dict[str, float]:
         f"{name}queued{{{where}}}": queued,
         f"{name}gpus_requested{gpus}": 2 * (len(running) + queued),
         f"{name}gpus_in_use{gpus}": 2 * len(running),
-        # The hook that writes who created a job is not registered here.
+        # The hook that records the creator of a job is not registered here.
         f'{name}user_gpus_in_use{{{where},resource="nvidia.com/gpu",user="_unknown"}}': 2 * len(running),
         f"{name}duration_seconds_count{{{where}}}": len(done) + len(failed),
         f"{name}queue_seconds_count{{{where}}}": ran - len(_never_seen_running(done)),
@@ -250,5 +258,5 @@ def counted(cluster: Cluster, namespace: str) -> dict[str, float]:
 
 
 def _never_seen_running(done: list[Any]) -> list[Any]:
-    """A launcher that ends at once may never have been running for the operator."""
+    """Jobs without the condition Running: the operator may miss a launcher that ends at once."""
     return [each for each in done if not any(c["type"] == "Running" for c in each["status"]["conditions"])]

@@ -1,4 +1,4 @@
-"""`serve --remove-keys` deletes the keys of an ended job, and the operator does not create them again."""
+"""`serve --remove-keys` deletes the keys of a finished job, and the operator does not create them again."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.support.installation.ssh_secrets import PI, keys_of, suspended
 
 
 @pytest.mark.timeout(300)
-def test_keys_of_an_ended_job_are_deleted(operator_cluster: Cluster, namespace: str) -> None:
+def test_keys_of_a_finished_job_are_deleted(operator_cluster: Cluster, namespace: str) -> None:
     def names() -> list[str]:
         return operator_cluster.kubectl("get", "secrets", "-n", namespace, "-o", "name").stdout.split()
 
@@ -21,9 +21,9 @@ def test_keys_of_an_ended_job_are_deleted(operator_cluster: Cluster, namespace: 
             operator_cluster.kubectl("create", "-f", "-", stdin=job)
         keys_of(operator_cluster, namespace, ["later"])
         operator_cluster.wait_for("the job to end", ended, timeout=120)
-        operator_cluster.wait_for("its keys to go", lambda: names() == ["secret/later-ssh"], timeout=60)
+        operator_cluster.wait_for("its keys to be deleted", lambda: names() == ["secret/later-ssh"], timeout=60)
 
-        # The operator looks at it once more, and leaves it at that.
+        # The operator reconciles the job once more, and does not create the keys again.
         synced = f"Successfully synced '{namespace}/pi'"
         before = operator_cluster.programs["mpi-operator"].log.read_text().count(synced)
         operator_cluster.kubectl("label", "mpijob", "pi", "a=b", "-n", namespace)

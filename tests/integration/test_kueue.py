@@ -24,7 +24,7 @@ def pi(cluster: Cluster, namespace: str, name: str, queue: str) -> dict[str, Any
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own: Kueue's webhooks would be asked in every other test."""
+    """A separate cluster, because Kueue's webhooks would be called in all other tests."""
     with Cluster(log_dir=tmp_path_factory.mktemp("kueue")) as running:
         running.start_scheduler()
         running.start_kwok(gpu_nodes(8))
@@ -35,7 +35,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def queue(cluster: Cluster, namespace: str) -> str:
-    """The name of a LocalQueue, whose flavor, ClusterQueue and Cohort are called as its namespace."""
+    """The name of a LocalQueue. Its flavor, ClusterQueue and Cohort have the name of its namespace."""
     quotas: kueue.Quotas = {namespace: {"cpu": 8, "memory": "16Gi"}}
     cluster.apply(
         [
@@ -50,7 +50,7 @@ def queue(cluster: Cluster, namespace: str) -> str:
     return "training"
 
 
-def test_a_queued_job_is_suspended_admitted_and_run(cluster: Cluster, namespace: str, queue: str) -> None:
+def test_queued_job_is_suspended_admitted_and_run(cluster: Cluster, namespace: str, queue: str) -> None:
     manifest = pi(cluster, namespace, "queued", queue)
     assert not manifest["spec"]["runPolicy"].get("suspend")
     stored = cluster.kubectl("create", "-f", "-", "-o", "jsonpath={.spec.runPolicy.suspend}", stdin=manifest)
@@ -70,7 +70,7 @@ def test_a_queued_job_is_suspended_admitted_and_run(cluster: Cluster, namespace:
     assert done["status"]["admission"]["clusterQueue"] == namespace
 
 
-def test_a_job_beyond_the_quota_stays_suspended(cluster: Cluster, namespace: str, queue: str) -> None:
+def test_job_above_the_quota_stays_suspended(cluster: Cluster, namespace: str, queue: str) -> None:
     manifest = changed({"Worker.replicas": 9}, pi(cluster, namespace, "too-big", queue))
     cluster.kubectl("create", "-f", "-", stdin=manifest)
 
@@ -84,13 +84,13 @@ def test_a_job_beyond_the_quota_stays_suspended(cluster: Cluster, namespace: str
     assert cluster.get("pods", "-n", namespace)["items"] == []
 
 
-def test_it_is_an_installation_as_others_see_it(cluster: Cluster, namespace: str, queue: str) -> None:
+def test_both_api_versions_and_the_webhooks_of_kueue_work(cluster: Cluster, namespace: str, queue: str) -> None:
     config_map = cluster.get("configmap", kueue.CONFIG_MAP, "-n", kueue.NAMESPACE)
     config = yaml.safe_load(config_map["data"][kueue.CONFIG_KEY])
     assert config["apiVersion"] == "config.kueue.x-k8s.io/v1beta2"
     assert config["integrations"]["frameworks"] == list(kueue.FRAMEWORKS)
 
-    older = cluster.get("localqueues.v1beta1.kueue.x-k8s.io", queue, "-n", namespace)  # through Kueue's conversion
+    older = cluster.get("localqueues.v1beta1.kueue.x-k8s.io", queue, "-n", namespace)  # converted by Kueue
     assert older["apiVersion"] == "kueue.x-k8s.io/v1beta1"
 
     negative = kueue.cluster_queue("negative", quotas={namespace: {"cpu": -1}})

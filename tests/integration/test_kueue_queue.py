@@ -1,4 +1,4 @@
-"""Jobs that name no queue, with the real Kueue and operator: queued where Kueue starts them, else left alone."""
+"""Jobs without a queue, with the real Kueue and operator: they get a queue only if Kueue can start them."""
 
 import copy
 import json
@@ -48,7 +48,7 @@ def managed(cluster: Cluster) -> Iterator[str]:
     cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
-def test_a_plain_job_is_queued_admitted_and_run(cluster: Cluster, managed: str) -> None:
+def test_job_without_a_queue_is_queued_admitted_and_run(cluster: Cluster, managed: str) -> None:
     plain = pi(managed, "plain", runs_on=False)
     stored = cluster.kubectl("create", "-f", "-", "-o", "json", stdin=plain)
     assert '"suspend": true' in stored.stdout
@@ -63,42 +63,42 @@ def test_a_plain_job_is_queued_admitted_and_run(cluster: Cluster, managed: str) 
     assert has_condition(done, "Admitted")
 
 
-def test_a_queue_of_volcanos_is_one_of_kueues_where_volcano_is_not_installed(cluster: Cluster, managed: str) -> None:
-    """By itself Kueue lets such a job start at once, outside every quota."""
+def test_volcano_queue_is_used_as_a_kueue_queue_without_volcano(cluster: Cluster, managed: str) -> None:
+    """Kueue alone starts a job with a queue of Volcano at once, without any quota."""
     add_queue(cluster, managed, "other", cpu=8)
     settle(cluster, managed, "other")
     named = changed({"spec.runPolicy.schedulingPolicy": {"queue": "other"}}, pi(managed, "named"))
-    job, told = create(cluster, named)
+    job, warnings = create(cluster, named)
     assert (job.queue, job.suspended is not None) == ("other", True)
-    assert "schedulingPolicy" not in told
+    assert "schedulingPolicy" not in warnings
     job.wait_for("Running")
     cluster.wait_for("the workload", job.workload)
 
     unknown = changed({"spec.runPolicy.schedulingPolicy": {"queue": "gone"}}, pi(managed, "unknown"))
-    job, told = create(cluster, unknown)
-    assert "not in queue gone: LocalQueue gone doesn't exist. Use other or training." in told
+    job, warnings = create(cluster, unknown)
+    assert "not in queue gone: LocalQueue gone doesn't exist. Use other or training." in warnings
     job.wait_for("Running")
     assert job.workload() is None
     cluster.kubectl("delete", "localqueue", "other", "-n", managed)
-    told_of = ("create", "--dry-run=server", "-f", "-")
-    said = lambda: cluster.kubectl(*told_of, stdin=changed({"metadata.name": "third"}, unknown)).stderr  # noqa: E731
+    dry_run = ("create", "--dry-run=server", "-f", "-")
+    output = lambda: cluster.kubectl(*dry_run, stdin=changed({"metadata.name": "third"}, unknown)).stderr  # noqa: E731
     usual = 'kueue-queue: in queue training: there is no queue "gone" (spec.runPolicy.schedulingPolicy.queue)'
-    cluster.wait_for("the usual queue", lambda: usual in said() or None)
+    cluster.wait_for("the usual queue", lambda: usual in output() or None)
 
 
-@pytest.mark.parametrize("asked", [False, True])
-def test_a_job_where_kueue_does_not_manage_is_left_alone_and_runs(cluster: Cluster, asked: bool) -> None:
+@pytest.mark.parametrize("requested", [False, True])
+def test_job_in_an_unmanaged_namespace_gets_no_queue_and_runs(cluster: Cluster, requested: bool) -> None:
     namespace = cluster.create_namespace("free")
     add_queue(cluster, namespace, cpu=8)
-    job, told = create(cluster, pi(namespace, "free", annotations={ASK: "training"} if asked else {}))
-    assert ("kueue-queue: not in queue training: Kueue does not manage this namespace" in told) == asked
+    job, warnings = create(cluster, pi(namespace, "free", annotations={ASK: "training"} if requested else {}))
+    assert ("kueue-queue: not in queue training: Kueue does not manage this namespace" in warnings) == requested
     assert (job.queue, job.suspended) == (None, False)
     job.wait_for("Running")
     assert len(job.pods()) == 3
     assert job.workload() is None
 
 
-def test_a_job_waits_while_the_queue_is_full_and_starts_when_there_is_room(cluster: Cluster, managed: str) -> None:
+def test_job_waits_while_the_queue_is_full(cluster: Cluster, managed: str) -> None:
     first, _ = create(cluster, pi(managed, "first", cpu=2))
     first.wait_for("Running")
     second, _ = create(cluster, pi(managed, "second", cpu=2))
@@ -111,8 +111,8 @@ def test_a_job_waits_while_the_queue_is_full_and_starts_when_there_is_room(clust
     assert len(second.pods()) == 3
 
 
-def test_workers_that_fit_on_one_node_share_it(cluster: Cluster) -> None:
-    """Left alone, the scheduler gives each a node of its own."""
+def test_workers_that_fit_on_one_node_share_a_node(cluster: Cluster) -> None:
+    """Without the injection `topology`, the scheduler puts each worker on a separate node."""
     namespace = cluster.create_namespace("packed")
     nodes = {}
     for skipped in ("", "topology"):
@@ -128,35 +128,35 @@ JOBS = 16
 
 
 def test_injected_queue_never_leaves_a_job_suspended(cluster: Cluster) -> None:
-    """Jobs that name no queue: each runs in the end, except those that their own user has suspended."""
+    """Random jobs without a queue: every job runs, except jobs that their user suspended."""
     chosen = random.Random(SEED)
     places = {place.build(cluster): place for place in PLACES}
     for namespace, place in places.items():
         if place.usable:
             settle(cluster, namespace, place.usable)
-    jobs, held, refused = [], set(), 0
+    jobs, suspended, refused = [], set(), 0
     for index in range(JOBS):
         namespace = chosen.choice(list(places))
         manifest = any_job(chosen, namespace, f"mix-{index}")
         made = cluster.kubectl("create", "-f", "-", stdin=manifest, check=False)
         if made.returncode:
-            # Kueue itself puts it into a queue, in which its class must exist.
+            # Kueue puts the job into the default queue, which requires an existing priority class.
             assert "so Kueue builds no Workload" in made.stderr
             assert "default" in places[namespace].queues
             refused += 1
             continue
         jobs.append(Job(cluster, namespace, f"mix-{index}"))
         if manifest["spec"].get("runPolicy", {}).get("suspend"):
-            held.add(jobs[-1].name)
+            suspended.add(jobs[-1].name)
 
     def waiting() -> set[str]:
         found = {each["metadata"]["name"]: each for each in cluster.get("mpijobs", "-A")["items"]}
         return {job.name for job in jobs if not has_condition(found[job.name], "Running")}
 
     try:
-        cluster.wait_for("every job to run", lambda: waiting() <= held or None, timeout=240)
+        cluster.wait_for("every job to run", lambda: waiting() <= suspended or None, timeout=240)
     except TimeoutError as error:
-        raise AssertionError(f"{waiting() - held} do not run") from error
+        raise AssertionError(f"{waiting() - suspended} do not run") from error
     queues = {job: job.queue for job in jobs}
     assert {queue for queue in queues.values() if queue} == {"training", "default"}
     assert len([job for job, queue in queues.items() if not queue]) > JOBS // 4
@@ -176,8 +176,8 @@ def policy(text: str) -> dict[str, Any]:
 
 
 @pytest.fixture(params=["known to be Kueue", "like any user"])
-def kueues_updates(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]:
-    """What is done about Kueue's updates: they pass unseen, or injections and rules look at them too."""
+def handling_of_kueue(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]:
+    """How updates by Kueue are handled: they are skipped, or reviewed like updates by a user."""
     if request.param == "like any user":
         cluster.kubectl("apply", "-f", "-", stdin=policy("controllers: []"))
     yield request.param
@@ -185,8 +185,8 @@ def kueues_updates(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator
         cluster.kubectl("delete", "configmap", "test", "-n", NAMESPACE)
 
 
-def test_start_stop_and_requeue_pass_our_hooks(cluster: Cluster, managed: str, kueues_updates: str) -> None:
-    seen = len(service.decisions(cluster))
+def test_kueue_can_start_stop_and_requeue_a_job(cluster: Cluster, managed: str, handling_of_kueue: str) -> None:
+    earlier = len(service.decisions(cluster))
     job, _ = create(cluster, pi(managed, "stopped"))
     job.wait_for("Running")
     queue = ("patch", "clusterqueue", f"{managed}-training", "--type=merge", "-p")
@@ -198,18 +198,18 @@ def test_start_stop_and_requeue_pass_our_hooks(cluster: Cluster, managed: str, k
     cluster.wait_for("its pods", lambda: len(job.pods()) == 3 or None)
 
     account = f"system:serviceaccount:{kueue.NAMESPACE}:{kueue.ACCOUNT}"
-    mine = [each for each in service.decisions(cluster)[seen:] if each["name"] == "stopped"]
+    mine = [each for each in service.decisions(cluster)[earlier:] if each["name"] == "stopped"]
     updates = [each for each in mine if each["operation"] == "UPDATE" and each["user"] == account]
     assert {each["webhook"] for each in updates} == {"mutate", "validate"}
     assert len(updates) >= 6, "start, stop, start"
     assert all(each["allowed"] and not each["injected"] for each in updates)
     unseen = {each["skipped"] for each in updates} == {"an update by a controller"}
-    assert unseen == (kueues_updates == "known to be Kueue")
+    assert unseen == (handling_of_kueue == "known to be Kueue")
 
 
-def test_applying_a_file_again_and_again_changes_nothing(cluster: Cluster, managed: str) -> None:
+def test_repeated_apply_changes_nothing(cluster: Cluster, managed: str) -> None:
     apply = ("apply", "-f", "-")
-    # This file has a list that an apply replaces, the environment of the launcher.
+    # The file has a list that an apply replaces: the environment of the launcher.
     manifest = pi(managed, "applied")
     cluster.kubectl(*apply, stdin=manifest)
     job = Job(cluster, managed, "applied")
@@ -223,7 +223,7 @@ def test_applying_a_file_again_and_again_changes_nothing(cluster: Cluster, manag
     assert after["metadata"]["generation"] == before["metadata"]["generation"]
 
 
-def test_a_running_job_is_not_suspended_by_a_file_that_replaces_it(cluster: Cluster, managed: str) -> None:
+def test_replace_does_not_suspend_a_running_job(cluster: Cluster, managed: str) -> None:
     manifest = pi(managed, "replaced")
     job, _ = create(cluster, manifest)
     job.wait_for("Running")
@@ -236,7 +236,7 @@ def test_a_running_job_is_not_suspended_by_a_file_that_replaces_it(cluster: Clus
     assert has_condition(job.get(), "Running")
 
 
-def test_a_waiting_job_stays_suspended_when_a_file_replaces_it(cluster: Cluster, managed: str) -> None:
+def test_waiting_job_stays_suspended_after_a_replace(cluster: Cluster, managed: str) -> None:
     manifest = pi(managed, "waits", cpu=4)
     job, _ = create(cluster, manifest)
     cluster.wait_for("the workload", job.workload)
@@ -247,28 +247,28 @@ def test_a_waiting_job_stays_suspended_when_a_file_replaces_it(cluster: Cluster,
 DEVICE = "nvidia.com/hostdev"
 
 
-def test_a_device_that_the_queue_does_not_count_stays_out_and_the_job_runs(cluster: Cluster, managed: str) -> None:
+def test_device_without_quota_is_not_injected_and_the_job_runs(cluster: Cluster, managed: str) -> None:
     cluster.kubectl("apply", "-f", "-", stdin=policy(f"injections:\n  rdma: {{resource: {DEVICE}, perPod: 1}}\n"))
     manifest = pi(managed, "fast", annotations={RDMA: "true"})
     refusal = f"rdma: no RDMA: ClusterQueue {managed}-training does not cover {DEVICE}"
-    asked = ("create", "--dry-run=server", "-f", "-")
-    cluster.wait_for("the policy", lambda: refusal in cluster.kubectl(*asked, stdin=manifest).stderr or None)
-    job, told = create(cluster, manifest)
-    assert refusal in told
+    dry_run = ("create", "--dry-run=server", "-f", "-")
+    cluster.wait_for("the policy", lambda: refusal in cluster.kubectl(*dry_run, stdin=manifest).stderr or None)
+    job, warnings = create(cluster, manifest)
+    assert refusal in warnings
     job.wait_for("Running")
 
-    # As little as the queue could have of it changes nothing but the reason.
+    # With a quota that is too small for the job, only the reason changes.
     flavor = f"{managed}-training"
     quotas = {flavor: {"cpu": 8, "memory": "100Gi", DEVICE: 1}}
     cluster.apply([kueue.cluster_queue(flavor, quotas=quotas)])
     refusal = f"rdma: no RDMA: ClusterQueue {flavor} has at most 1 {DEVICE}, and the job would need 2"
     manifest = pi(managed, "faster", annotations={RDMA: "true"})
-    cluster.wait_for("the quota", lambda: refusal in cluster.kubectl(*asked, stdin=manifest).stderr or None)
+    cluster.wait_for("the quota", lambda: refusal in cluster.kubectl(*dry_run, stdin=manifest).stderr or None)
     job, _ = create(cluster, manifest)
     job.wait_for("Running")
     cluster.kubectl("delete", "configmap", "test", "-n", NAMESPACE)
 
-    # Its outcome with the device.
+    # A job with the device would stay suspended.
     by_hand = pi(managed, "stuck")
     worker = by_hand["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     worker["resources"]["limits"][DEVICE] = 1
@@ -278,22 +278,22 @@ def test_a_device_that_the_queue_does_not_count_stays_out_and_the_job_runs(clust
     assert f"insufficient quota for {DEVICE} in flavor {flavor}" in condition["message"]
 
 
-def replace(cluster: Cluster, manifest: dict[str, Any], asked: str | None) -> str:
-    """Replace the job by the file with another annotation; what kubectl says."""
+def replace(cluster: Cluster, manifest: dict[str, Any], queue: str | None) -> str:
+    """Replace the job by the file with this queue in the annotation. Returns kubectl's warnings."""
     new = copy.deepcopy(manifest)
-    new["metadata"]["annotations"] = {} if asked is None else {ASK: asked}
+    new["metadata"]["annotations"] = {} if queue is None else {ASK: queue}
     return cluster.kubectl("replace", "-f", "-", stdin=new).stderr
 
 
-def test_a_file_with_another_queue_moves_a_waiting_job(cluster: Cluster, managed: str) -> None:
+def test_file_with_a_different_queue_moves_a_waiting_job(cluster: Cluster, managed: str) -> None:
     add_queue(cluster, managed, "second", cpu=8)
     settle(cluster, managed, "second")
     manifest = pi(managed, "moves", cpu=4, annotations={ASK: "training"})
     job, _ = create(cluster, manifest)
     cluster.wait_for("the workload", job.workload)
-    told = replace(cluster, manifest, "nowhere")
-    assert "stays in queue training: LocalQueue nowhere doesn't exist. Use second or training." in told
-    assert replace(cluster, manifest, None) == "", "the one that it is in, of two"
+    warnings = replace(cluster, manifest, "nowhere")
+    assert "stays in queue training: LocalQueue nowhere doesn't exist. Use second or training." in warnings
+    assert replace(cluster, manifest, None) == "", "without a request the job stays in its queue"
     assert (job.queue, job.suspended) == ("training", True)
 
     assert "Warning: injected: kueue-queue second" in replace(cluster, manifest, "second")
@@ -302,39 +302,39 @@ def test_a_file_with_another_queue_moves_a_waiting_job(cluster: Cluster, managed
     cluster.wait_for("Kueue to move it", moved)
     assert replace(cluster, manifest, "second") == ""
     assert job.pods() == []
-    told = replace(cluster, manifest, "")
-    assert "stays in queue second: Kueue lets none start without it. Delete the job and submit it again." in told
+    warnings = replace(cluster, manifest, "")
+    assert "stays in queue second: a waiting job needs a queue. Delete the job and submit it again." in warnings
     assert (job.queue, job.suspended) == ("second", True)
-    # Nor does a user take it out of the queue and start it: Kueue holds what has its label.
+    # A user cannot take the job out of the queue and start it: the label stays, and Kueue suspends the job again.
     metadata = {"annotations": {SKIP: "kueue-queue"}, "labels": {QUEUE_LABEL: None}}
     job.patch(json.dumps({"metadata": metadata, "spec": {"runPolicy": {"suspend": False}}}))
     assert job.queue == "second"
-    cluster.wait_for("Kueue to hold it again", lambda: job.suspended or None)
+    cluster.wait_for("Kueue to suspend it again", lambda: job.suspended or None)
 
 
-def test_a_file_with_another_queue_leaves_a_running_job_where_it_is(cluster: Cluster, managed: str) -> None:
+def test_file_with_a_different_queue_does_not_move_a_running_job(cluster: Cluster, managed: str) -> None:
     add_queue(cluster, managed, "second", cpu=8)
     settle(cluster, managed, "second")
     manifest = pi(managed, "stays", annotations={ASK: "training"})
     job, _ = create(cluster, manifest)
     job.wait_for("Running")
     pods = {pod["metadata"]["uid"] for pod in job.pods()}
-    for asked in ("second", "", "nowhere"):
-        told = replace(cluster, manifest, asked)
-        stays = f'stays in queue training, not "{asked}": to move a running job, delete it and submit it again'
-        assert stays in told
+    for queue in ("second", "", "nowhere"):
+        warnings = replace(cluster, manifest, queue)
+        stays = f'stays in queue training, not "{queue}": to move a running job, delete it and submit it again'
+        assert stays in warnings
     assert replace(cluster, manifest, None) == ""
     assert (job.queue, job.suspended) == ("training", False)
     assert {pod["metadata"]["uid"] for pod in job.pods()} == pods
 
-    # What Kueue would have said.
+    # Kueue rejects such a change.
     label = cluster.kubectl("label", "mpijob", job.name, "-n", managed, "--overwrite", f"{QUEUE_LABEL}=x", check=False)
     assert "field is immutable" in label.stderr
 
 
 @pytest.fixture(params=["kueue-mutating-webhook-configuration", "a-kueue"])
 def order(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]:
-    """Kueue's hook for MPIJobs after ours, and before."""
+    """Kueue's hook for MPIJobs is called after the service's hook, then before it."""
     found = cluster.get("mutatingwebhookconfiguration", CONFIGURATION)
     if request.param == CONFIGURATION:
         yield request.param
@@ -351,16 +351,16 @@ def order(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]:
 
 
 def strip(found: dict[str, Any]) -> dict[str, Any]:
-    """Without what only this version of the object has."""
+    """The object without its resource version."""
     metadata = {key: value for key, value in found["metadata"].items() if key != "resourceVersion"}
     return {**found, "metadata": metadata}
 
 
-def test_either_order_of_the_hooks_comes_to_the_same(cluster: Cluster, managed: str, order: str) -> None:
-    """For a job whose launcher is a worker Kueue changes the template too, so that our hook is called again."""
+def test_order_of_the_hooks_makes_no_difference(cluster: Cluster, managed: str, order: str) -> None:
+    """Kueue changes the template of a job whose launcher is a worker, so the service's hook is called again."""
     manifest = changed({"spec.runLauncherAsWorker": True}, pi(managed, f"in-{order[:7]}"))
-    job, told = create(cluster, manifest)
-    assert told.count("kueue-queue training") == 1
+    job, warnings = create(cluster, manifest)
+    assert warnings.count("kueue-queue training") == 1
     worker = job.get()["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["metadata"]["annotations"]
     assert worker["kueue.x-k8s.io/pod-index-offset"] == "1"
     assert job.queue == "training"

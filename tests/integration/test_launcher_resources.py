@@ -1,4 +1,4 @@
-"""A launcher that states no resources, in a namespace with a quota on them: its pod is made after all."""
+"""A launcher without resources gets defaults in a namespace with a quota on resources, so its pod is created."""
 
 from typing import Any
 
@@ -12,7 +12,9 @@ QUOTA = {"requests.cpu": "100", "requests.memory": "1Ti", "limits.memory": "1Ti"
 
 @pytest.mark.usefixtures("webhook")
 @pytest.mark.timeout(240)
-def test_the_launcher_of_a_namespace_with_a_quota_is_made(operator_cluster: Cluster, namespace: str) -> None:
+def test_launcher_without_resources_is_created_in_a_namespace_with_a_quota(
+    operator_cluster: Cluster, namespace: str
+) -> None:
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -36,7 +38,7 @@ def test_the_launcher_of_a_namespace_with_a_quota_is_made(operator_cluster: Clus
     def get(*what: str) -> Any:
         return operator_cluster.get(*what, "-n", namespace)
 
-    # The replica sees the quota after a moment; until then it has no reason to inject anything.
+    # The replica sees the quota after a moment, and injects nothing before that.
     dry_run = ("create", "--dry-run=server", "-o", "yaml", "-f", "-")
     operator_cluster.wait_for(
         "the injection", lambda: "512Mi" in operator_cluster.kubectl(*dry_run, stdin=job, check=False).stdout or None

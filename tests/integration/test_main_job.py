@@ -1,4 +1,4 @@
-"""The main job: an MPIJob goes through the service into a real API server, and the real operator runs it."""
+"""The service's main purpose: a real API server stores a reviewed MPIJob, and the real operator runs it."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def test_upstream_pi_is_mutated_and_its_pods_have_the_injected_values(
     assert launcher["spec"]["automountServiceAccountToken"] is False
     env = {item["name"]: item.get("value") for item in launcher["spec"]["containers"][0]["env"]}
     assert env["PRTE_MCA_prte_default_hostfile"] == "/etc/mpi/hostfile"
-    assert env["OMPI_MCA_orte_default_hostfile"] == "/etc/mpi/hostfile"  # the operator's own is still there
+    assert env["OMPI_MCA_orte_default_hostfile"] == "/etc/mpi/hostfile"  # the operator's variable is still present
     for index in range(2):
         worker = get("pod", f"pi-worker-{index}")
         assert with_istio_off(worker)
@@ -69,7 +69,7 @@ def test_every_upstream_example_is_admitted(cluster: Cluster, namespace: str, na
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
-def test_an_upstream_example_with_one_worker_is_refused(cluster: Cluster, namespace: str, name: str) -> None:
+def test_upstream_example_with_one_worker_is_rejected(cluster: Cluster, namespace: str, name: str) -> None:
     job = changed({"Worker.replicas": 1}, example(EXAMPLES[name], namespace=namespace))
     result = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
     assert result.returncode == 1
@@ -80,7 +80,7 @@ def test_an_upstream_example_with_one_worker_is_refused(cluster: Cluster, namesp
     assert cluster.get("mpijobs", "-n", namespace)["items"] == []
 
 
-def test_every_problem_is_in_one_refusal(cluster: Cluster, namespace: str) -> None:
+def test_one_rejection_lists_all_problems(cluster: Cluster, namespace: str) -> None:
     changes = {"Worker.replicas": 1, "Launcher.replicas": 2, "spec.launcherCreationPolicy": "Later"}
     job = changed(changes, example(EXAMPLES["pi"], namespace=namespace))
     result = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
@@ -103,7 +103,7 @@ def test_decision_is_in_the_audit_log_of_the_api_server(cluster: Cluster, namesp
     assert annotations["validate.mpijob.training.openshift.io/denied"] == "worker-count"
 
 
-def test_generate_name(cluster: Cluster, namespace: str) -> None:
+def test_generated_name_that_is_too_long_is_rejected(cluster: Cluster, namespace: str) -> None:
     job = example(EXAMPLES["pi"], namespace=namespace)
     job["metadata"] = {"generateName": "pi-", "namespace": namespace}
     name = cluster.kubectl("create", "-f", "-", "-o", "name", stdin=job).stdout.strip()
@@ -114,7 +114,7 @@ def test_generate_name(cluster: Cluster, namespace: str) -> None:
     assert "or another name of at most 48 characters" in refused.stderr
 
 
-def test_a_server_side_dry_run_shows_the_changes_and_stores_nothing(cluster: Cluster, namespace: str) -> None:
+def test_server_side_dry_run_shows_the_changes_and_stores_nothing(cluster: Cluster, namespace: str) -> None:
     job = example(EXAMPLES["pi"], namespace=namespace)
     shown = cluster.kubectl("apply", "--dry-run=server", "-f", "-", "-o", "json", stdin=job)
     assert '"activeDeadlineSeconds": 86400' in shown.stdout
@@ -158,7 +158,9 @@ def test_missing_field_is_rejected_by_the_schema(cluster: Cluster, namespace: st
         ("Worker.template.spec.containers.0.resources.limits", {"cpu": "1e1.5"}),
     ],
 )
-def test_wrong_shapes_are_refused_with_words(cluster: Cluster, namespace: str, path: str, value: Any) -> None:
+def test_value_of_a_wrong_type_is_rejected_with_its_field(
+    cluster: Cluster, namespace: str, path: str, value: Any
+) -> None:
     job = changed({path: value}, example(EXAMPLES["pi"], namespace=namespace))
     result = cluster.kubectl("create", "--validate=false", "-f", "-", stdin=job, check=False)
     assert result.returncode == 1

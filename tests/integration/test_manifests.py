@@ -28,13 +28,13 @@ OPTIONAL = (
 HOOKED = "components: [../../components/hooks]"
 OURS = "mpijob-webhook"
 CA = base64.b64encode(Authority("test", lifetime=timedelta(days=1)).certificate_pem).decode()
-# Made and ended by Kubernetes' own programs, whenever they please.
+# Kubernetes creates and deletes these objects at any time.
 PASSING = {"events", "events.events.k8s.io", "leases.coordination.k8s.io"}
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own: what is there before and after is compared."""
+    """A separate cluster, because tests compare all objects before and after."""
     with Cluster(log_dir=tmp_path_factory.mktemp("manifests-logs")) as running:
         install(
             running,
@@ -50,9 +50,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def overlays(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the overlays, with two more, as an administrator might write them.
+    """The folder of the overlays, with two more overlays like an administrator's.
 
-    `everything` is the default one with every optional component, and the administrator's image; `hooked` adds the
+    `everything` is the default overlay with every optional component and the administrator's image. `hooked` adds the
     hooks.
     """
     folder = tmp_path_factory.mktemp("manifests") / "manifests"
@@ -80,7 +80,7 @@ def inventory(cluster: Cluster) -> set[str]:
 
 
 def delete(cluster: Cluster, folder: Path) -> None:
-    """As the runbook says: first the webhooks, because no service is left to answer them, then the rest."""
+    """Uninstall as the runbook says: webhooks first, because calls to them would fail without the service."""
     for resource in RESOURCES.values():
         cluster.kubectl("delete", resource, NAME, "--ignore-not-found")
     cluster.kubectl("delete", "-k", folder, "--ignore-not-found", "--timeout=60s", timeout=90)
@@ -92,13 +92,13 @@ def pods(cluster: Cluster) -> list[Any]:
 
 
 @pytest.mark.parametrize("overlay", [pytest.param(name, marks=() if name == "default" else rare) for name in OVERLAYS])
-def test_an_overlay_is_applied_twice_and_deleted(cluster: Cluster, overlays: Path, overlay: str) -> None:
+def test_overlay_can_be_applied_twice_and_deleted(cluster: Cluster, overlays: Path, overlay: str) -> None:
     folder = overlays / overlay
     before = inventory(cluster)
     apply = ("apply", "-k", folder, "--server-side", "--validate=strict")
     first = cluster.kubectl(*apply)
     assert first.stderr == ""
-    # The namespace enforces `restricted`; ServiceAccount, quota and priority class are checked on the pods as well.
+    # The namespace enforces `restricted`, so this checks pod security, service account, quota and priority class.
     cluster.wait_for("two pods", lambda: len(pods(cluster)) == 2 or None)
     (pod, _) = pods(cluster)
     assert pod["spec"]["priority"] == 2000000000
@@ -112,7 +112,7 @@ def test_an_overlay_is_applied_twice_and_deleted(cluster: Cluster, overlays: Pat
 
 
 @rare
-def test_everything_at_once_is_applied_twice_and_deleted(cluster: Cluster, overlays: Path) -> None:
+def test_overlay_with_all_components_can_be_applied_twice_and_deleted(cluster: Cluster, overlays: Path) -> None:
     folder = overlays / "everything"
     before = inventory(cluster)
     apply = ("apply", "-k", folder, "--validate=strict")
@@ -120,7 +120,7 @@ def test_everything_at_once_is_applied_twice_and_deleted(cluster: Cluster, overl
     cluster.wait_for("the pods", lambda: pods(cluster) or None)
     assert pods(cluster)[0]["spec"]["containers"][0]["image"] == "registry.example.com/ml/mpijob-webhook:mine"
     again = cluster.kubectl(*apply).stdout.splitlines()
-    # kubectl sends the selector of a budget each time: its patchStrategy is "replace".
+    # kubectl always sends the selector of a PodDisruptionBudget, because its patchStrategy is "replace".
     assert [line for line in again if not line.endswith(" unchanged")] == [
         f"poddisruptionbudget.policy/{OURS} configured"
     ]
@@ -131,8 +131,8 @@ def test_everything_at_once_is_applied_twice_and_deleted(cluster: Cluster, overl
 
 
 @rare
-def test_an_upgrade_takes_nothing_from_the_service(cluster: Cluster, overlays: Path) -> None:
-    """The CA in the Secret and in the caBundles is the service's own: applying the manifests again leaves it there."""
+def test_applying_the_manifests_again_keeps_ca_and_ca_bundles(cluster: Cluster, overlays: Path) -> None:
+    """The service writes the CA into the Secret and the caBundles."""
     folder = overlays / "hooked"
     cluster.kubectl("apply", "-k", folder)
     secret = ("secret", f"{OURS}-ca", "-n", OURS)
@@ -147,7 +147,7 @@ def test_an_upgrade_takes_nothing_from_the_service(cluster: Cluster, overlays: P
     delete(cluster, folder)
 
 
-def test_only_the_default_knows_a_secret_and_only_its_own(cluster: Cluster, overlays: Path) -> None:
+def test_roles_grant_access_only_to_the_ca_secret(cluster: Cluster, overlays: Path) -> None:
     rights = {
         name: sorted(
             (role["kind"], role["metadata"]["name"], *rule.get("resourceNames", ["*"]), *rule["verbs"])
@@ -166,7 +166,7 @@ def test_only_the_default_knows_a_secret_and_only_its_own(cluster: Cluster, over
     }
 
 
-def test_no_role_of_the_service_is_for_all_or_leads_to_more(cluster: Cluster, overlays: Path) -> None:
+def test_roles_of_the_service_have_no_wildcards_and_no_escalation(cluster: Cluster, overlays: Path) -> None:
     objects = rendered(cluster, overlays / "everything")
     bound = {binding["roleRef"]["name"] for binding in of_kind(objects, "RoleBinding", "ClusterRoleBinding")}
     roles = [role for role in of_kind(objects, "Role", "ClusterRole") if role["metadata"]["name"] in bound]
@@ -178,7 +178,7 @@ def test_no_role_of_the_service_is_for_all_or_leads_to_more(cluster: Cluster, ov
 
 
 @pytest.mark.parametrize("overlay", [*OVERLAYS, "everything"])
-def test_the_pod_is_as_locked_up_as_it_can_be(cluster: Cluster, overlays: Path, overlay: str) -> None:
+def test_pod_has_a_strict_security_context(cluster: Cluster, overlays: Path, overlay: str) -> None:
     (deployment,) = of_kind(rendered(cluster, overlays / overlay), "Deployment")
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
@@ -196,7 +196,6 @@ def test_the_pod_is_as_locked_up_as_it_can_be(cluster: Cluster, overlays: Path, 
 
 
 def hooks(cluster: Cluster) -> list[Any]:
-    """Every hook that is installed."""
     return [hook for resource in RESOURCES.values() for hook in cluster.get(resource, NAME)["webhooks"]]
 
 
@@ -206,7 +205,7 @@ def patch(cluster: Cluster, *which: str, values: dict[str, Any]) -> None:
 
 
 def rendered(cluster: Cluster, folder: Path) -> list[Any]:
-    """What `kubectl apply -k` would send."""
+    """The objects that `kubectl apply -k` would send."""
     return load_all(cluster.kubectl("kustomize", folder).stdout)
 
 

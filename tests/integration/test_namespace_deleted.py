@@ -1,4 +1,4 @@
-"""`kubectl delete namespace` of the service ends, whatever went first; the real namespace controller deletes."""
+"""`kubectl delete namespace` for the service's namespace finishes, in whatever order objects are deleted."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -29,7 +29,7 @@ LEASE = {
 
 @pytest.fixture
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A cluster of its own, with policies and reservations in the service's namespace, and one replica."""
+    """A separate cluster with one replica, and with policies and reservations in the service's namespace."""
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(log_dir=tmp_path_factory.mktemp("deleted")))
         made = Deployment(cluster, stack.enter_context(Balancer()))
@@ -42,7 +42,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 
 
 @pytest.mark.parametrize("service", ["answers", "is gone"])
-def test_the_namespace_goes_and_takes_its_policies_along(deployment: Deployment, service: str) -> None:
+def test_namespace_is_deleted_with_its_policies(deployment: Deployment, service: str) -> None:
     if service == "is gone":
         deployment.stop(deployment.balancer.backends[0], kill=True)
     deployment.cluster.kubectl("delete", "namespace", SPACE, "--timeout=120s", timeout=150)

@@ -1,8 +1,8 @@
-"""A NetworkPolicy for every job, on the real API server with the real operator: objects, lives, rights, many at once.
+"""NetworkPolicies for jobs, on a real API server with the real operator.
 
-Seven times MPIJOB_LIVES jobs live through their whole lives; `make lives` takes 504.
-The service has the rights of the default overlay and of the component alone. What the objects let through is decided by
-`tests/unit/parts/network_policies/test_packets.py`: no network plugin can be run here.
+The test of many jobs creates 7 * MPIJOB_LIVES jobs; `make lives` creates 504. The service has only the permissions of
+the default overlay and of the component. The effect on traffic is tested in
+`tests/unit/parts/network_policies/test_packets.py`, because no network plugin can run here.
 """
 
 import os
@@ -46,7 +46,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own in which jobs run, with the default overlay and no component."""
+    """A separate cluster in which jobs run, with the default overlay and without components."""
     with Cluster(log_dir=tmp_path_factory.mktemp("network-policies-logs")) as running:
         running.start_scheduler()
         running.start_kwok(gpu_nodes(4))
@@ -57,7 +57,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def flags(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The service as its account, with a policy."""
+    """Flags for a service that runs as its ServiceAccount, with a policy."""
     account = default_overlay.account(cluster)
     policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
     policy.write_text(f"{HEADER}rules: {{network-policy: {SETTINGS}}}\n")
@@ -66,15 +66,15 @@ def flags(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> list[st
 
 @pytest.fixture
 def replica(cluster: Cluster, flags: list[str]) -> Iterator[Replica]:
-    """A replica with the component's rights."""
+    """A replica with the component's permissions."""
     cluster.apply(load_all(RIGHTS.read_text()))
     with service.running(cluster, *flags, name="one", register=False) as running:
         yield running
 
 
-def job(namespace: str, name: str, asked: str = "", *, keep: bool = True, **policy: Any) -> Any:
+def job(namespace: str, name: str, posture: str = "", *, keep: bool = True, **policy: Any) -> Any:
     found = jobs.changed({"metadata": {"name": name, "namespace": namespace}, "Worker.replicas": 1})
-    found["metadata"]["annotations"] = {LABEL: asked} if asked else {}
+    found["metadata"]["annotations"] = {LABEL: posture} if posture else {}
     launcher = found["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]
     launcher["metadata"] = {"annotations": {KEEP_RUNNING: "yes"} if keep else {}}
     for role in found["spec"]["mpiReplicaSpecs"].values():
@@ -94,7 +94,7 @@ def policies(cluster: Cluster, namespace: str) -> dict[str, Any]:
 
 
 def made(cluster: Cluster, namespace: str, *names: str) -> dict[str, Any] | None:
-    """The NetworkPolicies of these jobs, once all are there."""
+    """The NetworkPolicies of the namespace; None until these jobs have a NetworkPolicy."""
     found = policies(cluster, namespace)
     return found if {f"mpijob-{name}" for name in names} <= found.keys() else None
 
@@ -109,7 +109,7 @@ def reasons(cluster: Cluster, namespace: str, name: str) -> list[str]:
 
 
 def metric(replica: Replica, name: str) -> float:
-    """The sum over the labels."""
+    """The metric's sum over all labels."""
     lines = [
         line for line in replica.ops("/metrics").splitlines() if line.startswith(f"mpijob_webhook_companion_{name}{{")
     ]
@@ -127,7 +127,7 @@ def test_missing_rights_for_network_policies_are_reported(cluster: Cluster, flag
         for verb in ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
     ]
     reads = [(verb, "networkpolicies.networking.k8s.io") for verb in ("get", "list", "watch")]
-    assert [each for each in everything if default_overlay.may(cluster, *each)] == reads, "rules look at them"
+    assert [each for each in everything if default_overlay.may(cluster, *each)] == reads, "rules need to read them"
     namespace = cluster.create_namespace()
     with service.running(cluster, *flags, name="denied", register=False) as replica:
         create(cluster, job(namespace, "train", suspend=True))
@@ -146,7 +146,7 @@ def test_missing_rights_for_network_policies_are_reported(cluster: Cluster, flag
     ]
 
 
-def test_each_job_has_its_own_from_its_start_to_its_deletion(cluster: Cluster, replica: Replica) -> None:
+def test_each_job_has_a_network_policy_until_it_is_deleted(cluster: Cluster, replica: Replica) -> None:
     namespace = cluster.create_namespace()
     create(cluster, *(job(namespace, posture, posture) for posture in POSTURES))
     create(cluster, job(namespace, "free", "none"), job(namespace, "waits", suspend=True), job(namespace, "plain"))
@@ -170,12 +170,12 @@ def test_each_job_has_its_own_from_its_start_to_its_deletion(cluster: Cluster, r
         pods = partial(selected, cluster, namespace, policy)
         assert not pods() if name == "waits" else cluster.wait_for("its pods", pods, timeout=60)
 
-    # Nothing is written any more while nothing changes.
+    # The service writes nothing while nothing changes.
     cluster.wait_for("an end of the work", partial(idle, replica))
     requests = metric(replica, "requests_total")
     versions = {name: each["metadata"]["resourceVersion"] for name, each in policies(cluster, namespace).items()}
 
-    # It outlives the end of the job, and goes with the job, however that is deleted.
+    # The NetworkPolicy stays when the job ends, and is deleted with the job, for every kind of deletion.
     cluster.kubectl(
         "annotate", "pods", "-n", namespace, "-l", "training.kubeflow.org/job-name=default", f"{KEEP_RUNNING}-"
     )
@@ -196,7 +196,7 @@ def test_each_job_has_its_own_from_its_start_to_its_deletion(cluster: Cluster, r
 
 
 def selected(cluster: Cluster, namespace: str, policy: Any) -> list[Any]:
-    """The pods that the policy selects, by the API server."""
+    """The pods that the policy selects, by a query to the API server."""
     labels = policy["spec"]["podSelector"]["matchLabels"]
     selector = ",".join(f"{key}={value}" for key, value in labels.items())
     found: list[Any] = cluster.get("pods", "-n", namespace, "-l", selector)["items"]
@@ -228,18 +228,21 @@ def test_changed_or_removed_network_policy_is_restored(cluster: Cluster, replica
     assert "NetworkPolicyPutBack" in shown
 
 
-def test_job_may_change_its_posture(cluster: Cluster, replica: Replica) -> None:
+def test_changed_posture_of_a_job_changes_its_network_policy(cluster: Cluster, replica: Replica) -> None:
     namespace = cluster.create_namespace()
     create(cluster, job(namespace, "train", "isolated"))
     cluster.wait_for("it", partial(made, cluster, namespace, "train"))
     stored = defaulted(cluster.get("mpijob", "train", "-n", namespace))
-    for asked in ("none", "default"):
-        cluster.kubectl("annotate", "mpijob", "train", "-n", namespace, f"{LABEL}={asked}", "--overwrite")
-        wanted = spec(stored, Posture(asked), Settings.model_validate(SETTINGS), NothingKnown())
+    for posture in ("none", "default"):
+        cluster.kubectl("annotate", "mpijob", "train", "-n", namespace, f"{LABEL}={posture}", "--overwrite")
+        expected_spec = spec(stored, Posture(posture), Settings.model_validate(SETTINGS), NothingKnown())
 
-        def changed(asked: str = asked, wanted: dict[str, Any] = wanted) -> bool:
+        def changed(posture: str = posture, expected_spec: dict[str, Any] = expected_spec) -> bool:
             policy = policies(cluster, namespace)["mpijob-train"]
-            return record(policy) == record({**policy, "spec": wanted}) and policy["metadata"]["labels"][LABEL] == asked
+            return (
+                record(policy) == record({**policy, "spec": expected_spec})
+                and policy["metadata"]["labels"][LABEL] == posture
+            )
 
         cluster.wait_for("the change", changed)
     assert reasons(cluster, namespace, "train") == []
@@ -255,7 +258,7 @@ def test_foreign_network_policy_is_left_alone(cluster: Cluster, replica: Replica
     }
     create(cluster, foreign)
     before = policies(cluster, namespace)
-    # Should it be exchanged after it was read: the API server applies nothing over an object with another uid.
+    # If the object is replaced after it was read: the API server rejects an apply with the uid of a different object.
     for name in ("mpijob-train", "mpijob-gone"):
         other = {**foreign, "metadata": {**foreign["metadata"], "name": name, "uid": "another"}}
         apply = ("apply", "--server-side", "--force-conflicts", "-f", "-")
@@ -265,7 +268,7 @@ def test_foreign_network_policy_is_left_alone(cluster: Cluster, replica: Replica
     cluster.wait_for("the Event", lambda: reasons(cluster, namespace, "train") or None)
     assert reasons(cluster, namespace, "train") == ["NetworkPolicyForeign"]
     assert policies(cluster, namespace) == before
-    assert f"NetworkPolicy {namespace}/mpijob-train is not of the job" in replica.ops("/readyz")
+    assert f"NetworkPolicy {namespace}/mpijob-train does not belong to the job" in replica.ops("/readyz")
     cluster.kubectl("delete", "networkpolicy", "mpijob-train", "-n", namespace)
     found = cluster.wait_for("its own", partial(made, cluster, namespace, "train"), timeout=60)
     assert record(found["mpijob-train"]).owner
@@ -277,11 +280,13 @@ def test_network_policies_are_correct_while_jobs_change_and_a_replica_is_killed(
     namespace = cluster.create_namespace()
     settings = Settings.model_validate(SETTINGS)
     postures = {f"job-{number}": POSTURES[number % 3] for number in range(LIVES)}
-    seen: set[str] = set()
+    checked: set[str] = set()
 
-    def look() -> int:
-        """Each one that is there is of a job and as it should be; the number of jobs that have one."""
-        policies_now = policies(cluster, namespace)  # before the jobs: whose policy is there was stored before
+    def check_policies() -> int:
+        """Check that each NetworkPolicy is correct for its job. Returns the number of NetworkPolicies."""
+        policies_now = policies(
+            cluster, namespace
+        )  # read before the jobs, so that the job of each policy is among them
         stored = {each["metadata"]["name"]: each for each in cluster.get("mpijobs", "-n", namespace)["items"]}
         for name, policy in policies_now.items():
             job = stored.get(name.removeprefix("mpijob-"))
@@ -289,7 +294,7 @@ def test_network_policies_are_correct_while_jobs_change_and_a_replica_is_killed(
                 wanted = spec(defaulted(job), Posture(postures[job["metadata"]["name"]]), settings, NothingKnown())
                 assert record(policy) == record({**policy, "spec": wanted})
                 assert record(policy).owner == job["metadata"]["uid"]
-                seen.add(name)
+                checked.add(name)
         return len(policies_now)
 
     with ExitStack() as stack:
@@ -297,31 +302,31 @@ def test_network_policies_are_correct_while_jobs_change_and_a_replica_is_killed(
         for start in range(0, LIVES, 10):
             names = list(postures)[start : start + 10]
             create(cluster, *(job(namespace, name, postures[name], keep=False) for name in names))
-            look()
+            check_policies()
             if start == LIVES // 20 * 10:
                 os.killpg(cluster.programs["killed"].pid, signal.SIGKILL)
-        cluster.wait_for("all", lambda: look() == LIVES, timeout=60 + LIVES)
+        cluster.wait_for("all", lambda: check_policies() == LIVES, timeout=60 + LIVES)
         succeeded = lambda: all(  # noqa: E731
             has_condition(each, "Succeeded") for each in cluster.get("mpijobs", "-n", namespace)["items"]
         )
         cluster.wait_for("the end of all", succeeded, timeout=60 + 2 * LIVES)
-        assert look() == LIVES
-        assert seen == {f"mpijob-{name}" for name in postures}
+        assert check_policies() == LIVES
+        assert checked == {f"mpijob-{name}" for name in postures}
         cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, timeout=300)
-        cluster.wait_for("the garbage collector", lambda: look() == 0, timeout=60 + LIVES)
+        cluster.wait_for("the garbage collector", lambda: check_policies() == 0, timeout=60 + LIVES)
         cluster.wait_for("an end of the work", partial(idle, replica))
         assert policies(cluster, namespace) == {}
-        told = [each["reason"] for each in cluster.get("events", "-n", namespace)["items"]]
-        assert not [reason for reason in told if reason.startswith("NetworkPolicy")]
+        reasons_now = [each["reason"] for each in cluster.get("events", "-n", namespace)["items"]]
+        assert not [reason for reason in reasons_now if reason.startswith("NetworkPolicy")]
         assert metric(replica, "failing") == 0
 
 
 @rare
-def test_many_jobs_at_once_make_no_storm(cluster: Cluster, flags: list[str], replica: Replica) -> None:
+def test_many_jobs_at_once_need_few_requests(cluster: Cluster, flags: list[str], replica: Replica) -> None:
     namespace = cluster.create_namespace()
     names = [f"job-{number}" for number in range(MANY)]
-    with service.running(cluster, *flags, name="two", register=False) as two:
-        both = (replica, two)
+    with service.running(cluster, *flags, name="two", register=False) as second:
+        both = (replica, second)
         for each in both:
             cluster.wait_for("an end of the work", partial(idle, each), timeout=60)
         before = sum(metric(each, "requests_total") for each in both)
@@ -329,7 +334,7 @@ def test_many_jobs_at_once_make_no_storm(cluster: Cluster, flags: list[str], rep
         cluster.wait_for("all", partial(made, cluster, namespace, *names), timeout=120)
         for each in both:
             cluster.wait_for("an end of the work", partial(idle, each), timeout=60)
-        # Each replica reads the job and creates, and one of the two reads what the other has made; a few look twice.
+        # Both replicas read the job and try to create its policy, and one of them then reads the other's policy.
         assert sum(metric(each, "requests_total") for each in both) - before <= 6 * MANY
         assert len(policies(cluster, namespace)) == MANY
         assert all(metric(each, "failing") == 0 for each in both)

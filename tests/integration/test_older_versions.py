@@ -1,4 +1,4 @@
-"""The CRD with older versions, converted by the service: each client sees and changes jobs in its own version."""
+"""The CRD with older versions: the service converts jobs, so that each client reads and writes its version."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from webhook.parts.older_versions.both_ways import WRITTEN_AS
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own: its CRD is another one."""
+    """A separate cluster, because its CRD is different."""
     with Cluster(log_dir=tmp_path_factory.mktemp("older-versions-logs")) as running:
         yield running
 
@@ -40,7 +40,7 @@ def converting(cluster: Cluster) -> Iterator[None]:
         yield
 
 
-def test_a_job_in_each_version(cluster: Cluster, namespace: str) -> None:
+def test_job_can_be_read_and_written_in_each_version(cluster: Cluster, namespace: str) -> None:
     job = horovod(namespace, mainContainer="mpi")
     created = cluster.kubectl("create", "-f", "-", stdin=job)
     assert "kubeflow.org/v1 of MPIJob goes away: `mpijob-webhook convert FILE` converts the job" in created.stderr
@@ -49,7 +49,7 @@ def test_a_job_in_each_version(cluster: Cluster, namespace: str) -> None:
     assert "command" not in container(new)
     assert container(new, "Launcher")["command"] == ["mpirun", "-np", "2", "python", "train.py"]
     assert new["spec"]["runPolicy"]["cleanPodPolicy"] == "Running"
-    assert new["spec"]["runPolicy"]["activeDeadlineSeconds"] == 24 * 60 * 60, "what is injected is there"
+    assert new["spec"]["runPolicy"]["activeDeadlineSeconds"] == 24 * 60 * 60, "the injected values are present"
 
     old = read(cluster, namespace, "horovod", "v1")
     assert (old["spec"]["cleanPodPolicy"], old["spec"]["mainContainer"]) == ("Running", "mpi")
@@ -92,11 +92,11 @@ def test_a_job_in_each_version(cluster: Cluster, namespace: str) -> None:
 
 @pytest.mark.parametrize("flags", [[], ["--server-side"]])
 @pytest.mark.parametrize("version", ["v1", "v1alpha2"])
-def test_applying_an_older_job_again_changes_nothing(
+def test_repeated_apply_in_an_older_version_changes_nothing(
     cluster: Cluster, namespace: str, version: str, flags: list[str]
 ) -> None:
     job = horovod(namespace, version=version)
-    # Client-side, kubectl takes containers back from what was injected into them, in every version.
+    # With client-side apply, kubectl removes injected containers, in every version.
     job["metadata"]["annotations"] = {SKIP: "api-access,istio,job-timeout,labels,mpi-env,clean-pod-policy"}
     cluster.kubectl("apply", *flags, "-f", "-", stdin=job)
     before = read(cluster, namespace, "horovod", "v2beta1")
@@ -114,7 +114,7 @@ def test_applying_an_older_job_again_changes_nothing(
     assert "command" not in container(changed_job)
 
 
-def test_an_older_client_changes_a_job_of_v2beta1(cluster: Cluster, namespace: str) -> None:
+def test_client_with_an_older_version_changes_a_v2beta1_job(cluster: Cluster, namespace: str) -> None:
     new = changed({"metadata.namespace": namespace, "spec.sshAuthMountPath": "/home/mpiuser/.ssh"}, GOOD)
     cluster.kubectl("create", "-f", "-", stdin=new)
     before = read(cluster, namespace, "train", "v2beta1")
@@ -142,7 +142,7 @@ def test_invalid_older_job_is_rejected_with_the_reason(cluster: Cluster, namespa
     assert read(cluster, namespace, "units", "v1alpha1")["spec"]["processingUnits"] == 4
 
 
-def test_rules_hold_for_older_jobs(cluster: Cluster, namespace: str) -> None:
+def test_rules_apply_to_jobs_in_older_versions(cluster: Cluster, namespace: str) -> None:
     job = horovod(namespace)
     job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 1
     refused = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
@@ -157,14 +157,14 @@ def test_job_unreadable_by_the_operator_is_rejected_in_every_version(cluster: Cl
     assert f"MPIJob {namespace}/horovod: {path}.containers[0].image: is not text" in refused.stderr
     job = horovod(namespace)
     job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["volumes"] = [
-        {"name": "mpi-job-kubectl", "hostPath": 5}  # which the conversion takes out
+        {"name": "mpi-job-kubectl", "hostPath": 5}  # the conversion removes this field
     ]
     refused = cluster.kubectl("create", "--validate=false", "-f", "-", stdin=job, check=False)
     assert f"{path}.volumes[0].hostPath: is not a mapping" in refused.stderr
 
 
-def test_annotation_unreadable_by_older_clients_is_not_shown(cluster: Cluster, namespace: str) -> None:
-    """An annotation stores what was written in an older version, and any user may write one."""
+def test_invalid_conversion_annotation_is_not_shown_to_older_clients(cluster: Cluster, namespace: str) -> None:
+    """The annotation stores fields that only the older version has, and any user may write it."""
     cluster.kubectl("create", "-f", "-", stdin=horovod(namespace))
     new = read(cluster, namespace, "horovod", "v2beta1")
     before = read(cluster, namespace, "horovod", "v1")["spec"]
@@ -186,7 +186,7 @@ def test_annotation_unreadable_by_older_clients_is_not_shown(cluster: Cluster, n
 @pytest.mark.skipif(not FULL, reason="packages are fetched: `make test-long`")
 @pytest.mark.timeout(600)
 def test_output_of_the_training_sdk(cluster: Cluster, namespace: str) -> None:
-    """docs/clients.md."""
+    """As shown in docs/clients.md."""
     job = horovod(namespace)
     refused, _ = submit("training", cluster, namespace, changed({"Worker.replicas": 1}, job))
     first, _, rest = refused["error"].partition("\n")

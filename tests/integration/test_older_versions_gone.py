@@ -1,4 +1,4 @@
-"""Conversion while the service is down, after older versions are removed, and for jobs stored in an older version."""
+"""Conversion while the service is down, after older versions were removed, and of jobs stored in an older version."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tests.support.rare import rare
 from tools import older_versions_crd
 from webhook.parts.older_versions.both_ways import NO_JOB, WRITTEN_AS
 
-# As docs/older-versions.md has it.
+# From docs/older-versions.md.
 REMOVED: list[Json] = [
     *[{"op": "remove", "path": f"/spec/versions/{number}"} for number in (3, 2, 1)],
     {"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}},
@@ -33,12 +33,12 @@ pytestmark = rare
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own: its CRD is another one."""
+    """A separate cluster, because its CRD is different."""
     with Cluster(log_dir=tmp_path_factory.mktemp("older-versions-gone-logs")) as running:
         yield running
 
 
-def test_while_the_service_is_gone(cluster: Cluster, namespace: str) -> None:
+def test_only_older_versions_fail_while_the_service_is_down(cluster: Cluster, namespace: str) -> None:
     with service.running(cluster, "--conversion"):
         serve_older_versions(cluster)
         cluster.kubectl("create", "-f", "-", stdin=horovod(namespace))
@@ -61,7 +61,7 @@ def test_while_the_service_is_gone(cluster: Cluster, namespace: str) -> None:
         assert read(cluster, namespace, "horovod", "v1")["metadata"]["annotations"]["changed"] == "meanwhile"
 
 
-def test_the_older_versions_are_taken_away_again(cluster: Cluster, namespace: str) -> None:
+def test_older_versions_can_be_removed(cluster: Cluster, namespace: str) -> None:
     with service.running(cluster, "--conversion"):
         serve_older_versions(cluster)
         cluster.kubectl("create", "-f", "-", stdin=horovod(namespace))
@@ -73,8 +73,8 @@ def test_the_older_versions_are_taken_away_again(cluster: Cluster, namespace: st
     assert read(cluster, namespace, "horovod", "v2beta1")["spec"] == new["spec"]
 
 
-def test_jobs_that_were_stored_in_an_older_version(cluster: Cluster, namespace: str) -> None:
-    """The CRD of training-operator has v1 alone; ours takes its place, and its jobs stay."""
+def test_jobs_stored_in_an_older_version_stay_readable(cluster: Cluster, namespace: str) -> None:
+    """The CRD of training-operator has only v1. It is replaced by this project's CRD, and its jobs stay."""
     crd = older_versions_crd.crd({"url": "https://127.0.0.1:1/convert"})
     v1 = deepcopy(next(version for version in crd["spec"]["versions"] if version["name"] == "v1"))
     alone = deepcopy(crd)

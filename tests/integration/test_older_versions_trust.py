@@ -1,4 +1,4 @@
-"""The caBundle of the CRD with older versions is kept by the service, as those of its hooks are."""
+"""The service writes its CA into the caBundle of the CRD with older versions, as for its hooks."""
 
 import base64
 from contextlib import ExitStack
@@ -13,11 +13,11 @@ from tests.support.rare import rare
 from tools import older_versions_crd
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
-# Looked at every six seconds.
+# The service checks the caBundle every six seconds.
 LASTING = ("--leaf-lifetime", "60s", "--ca-grace", "1s", "--ca-lifetime", "1h")
 
 
-def test_the_crd_trusts_what_is_served(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_ca_bundle_of_the_crd_trusts_the_served_certificate(tmp_path_factory: pytest.TempPathFactory) -> None:
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(log_dir=tmp_path_factory.mktemp("older-versions-trust")))
         deployment = Deployment(cluster, stack.enter_context(Balancer()))

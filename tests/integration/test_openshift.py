@@ -1,4 +1,4 @@
-"""A project as OpenShift makes it: SCCs by their CRD, who may use them by RBAC, and ClusterResourceQuotas."""
+"""A project like on OpenShift: SCCs with their CRD, permissions to use them by RBAC, and ClusterResourceQuotas."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
 
 
 def role(scc: str) -> dict[str, Any]:
-    """As OpenShift makes it for each SCC."""
+    """The ClusterRole that OpenShift creates for each SCC."""
     rule = {"apiGroups": ["security.openshift.io"], "resources": [SCCS], "resourceNames": [scc], "verbs": ["use"]}
     return {**RBAC, "kind": "ClusterRole", "metadata": {"name": f"system:openshift:scc:{scc}"}, "rules": [rule]}
 
@@ -42,7 +42,7 @@ EVERYONE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "s
 
 @pytest.fixture(scope="module")
 def of_openshift(operator_cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster with OpenShift's kinds and roles; every account may use restricted-v2."""
+    """A cluster with OpenShift's kinds and roles. Every service account may use restricted-v2."""
     operator_cluster.apply(DEFINITIONS)
     for plural, group in ((SCCS, "security.openshift.io"), (QUOTAS, "quota.openshift.io")):
         operator_cluster.kubectl("wait", "--for=condition=Established", f"crd/{plural}.{group}", "--timeout=60s")
@@ -57,7 +57,7 @@ def of_openshift(operator_cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def project(of_openshift: Cluster, namespace: str) -> str:
-    """A namespace as OpenShift makes it."""
+    """A namespace like OpenShift creates it."""
     made = openshift.project(namespace)["metadata"]
     annotations = [f"{key}={value}" for key, value in made["annotations"].items()]
     labels = [f"{key}={value}" for key, value in made["labels"].items()]
@@ -78,15 +78,15 @@ def as_root() -> dict[str, Any]:
 
 
 def tried(cluster: Cluster, namespace: str, job: dict[str, Any]) -> tuple[str, str]:
-    """What kubectl prints of a job, and the refusal."""
+    """kubectl's output for a job, on both streams."""
     result = cluster.kubectl("create", "-n", namespace, "-f", "-", "--dry-run=server", stdin=job, check=False)
     return result.stdout + result.stderr, result.stderr if result.returncode else ""
 
 
 def allow(cluster: Cluster, binding: dict[str, Any], project: str) -> None:
-    """Let the pods use an SCC, and wait until the service knows it."""
+    """Allow the pods to use an SCC, and wait until the service sees the permission."""
     cluster.apply([binding])
-    cluster.wait_for("the right to count", lambda: not tried(cluster, project, example("openmpi-pi"))[1] or None)
+    cluster.wait_for("the permission to be seen", lambda: not tried(cluster, project, example("openmpi-pi"))[1] or None)
 
 
 def test_job_that_no_scc_accepts_is_rejected_until_one_is_allowed(of_openshift: Cluster, project: str) -> None:
@@ -97,7 +97,7 @@ def test_job_that_no_scc_accepts_is_rejected_until_one_is_allowed(of_openshift: 
     allow(of_openshift, bound("nonroot-v2", account, project), project)
 
 
-def test_examples_are_admitted_as_they_are_and_their_pods_are_created(of_openshift: Cluster, project: str) -> None:
+def test_examples_are_admitted_unchanged_and_their_pods_are_created(of_openshift: Cluster, project: str) -> None:
     allow(of_openshift, bound("restricted-v3", EVERYONE, project), project)
     for path in EXAMPLES.rglob("*.yaml"):
         if not path.stem.startswith("bad-"):
@@ -125,14 +125,14 @@ def test_init_writes_a_job_for_the_user_of_its_image(of_openshift: Cluster, proj
     assert job["spec"]["sshAuthMountPath"] == "/home/mpiuser/.ssh"
 
 
-def test_user_that_openshift_chooses_has_no_key(of_openshift: Cluster, project: str) -> None:
+def test_user_id_chosen_by_openshift_cannot_read_the_ssh_keys(of_openshift: Cluster, project: str) -> None:
     output, refusal = tried(of_openshift, project, changed({"metadata.name": "plain", "metadata.namespace": project}))
     assert refusal == ""
     assert "SCC restricted-v2 runs it as user 1000680000" in output
     assert "PodSecurity" not in output
 
 
-def test_cluster_resource_quota_counts(of_openshift: Cluster, project: str) -> None:
+def test_cluster_resource_quota_is_applied(of_openshift: Cluster, project: str) -> None:
     hard = {"requests.cpu": "1"}
     of_openshift.apply([openshift.cluster_quota(hard, {"requests.cpu": "0"}, name="teams", namespaces=[project])])
     job = example(

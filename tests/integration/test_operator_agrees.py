@@ -1,8 +1,8 @@
 """The service rejects at creation the same jobs and fields that the real operator rejects after creation.
 
-First the jobs are stored with no webhook in the way, and the operator reports its ValidationError events; then the
-service is started, and each is refused. What the operator would never report (it defaults an empty path, slots that
-are not set, and ignores a job with a foreign `managedBy`) is compared with its code in `tests/conformance`.
+First the jobs are stored without a webhook, and the operator reports ValidationError events. Then the service starts
+and rejects each job. Errors that the operator never reports are compared with its code in `tests/conformance`: it
+defaults an empty path and missing slots, and ignores a job with a foreign `managedBy`.
 """
 
 import json
@@ -67,12 +67,12 @@ def test_job_rejected_by_the_operator_is_rejected_at_creation(operator_cluster: 
     for name, changes in ACCEPTED.items():
         assert "created" in create(cluster, namespace, name, changes), name
 
-    def complaints() -> dict[str, str]:
-        events = cluster.get("events", "-n", namespace, "--field-selector=reason=ValidationError")["items"]
-        return {event["involvedObject"]["name"]: event["message"] for event in events}
+    def events() -> dict[str, str]:
+        found = cluster.get("events", "-n", namespace, "--field-selector=reason=ValidationError")["items"]
+        return {event["involvedObject"]["name"]: event["message"] for event in found}
 
-    cluster.wait_for("a complaint about each job", lambda: set(complaints()) >= set(REFUSED) or None)
-    messages = complaints()
+    cluster.wait_for("an Event for each job", lambda: set(events()) >= set(REFUSED) or None)
+    messages = events()
     for name, (_, path) in REFUSED.items():
         assert path in messages[name], messages[name]
 
@@ -83,21 +83,21 @@ def test_job_rejected_by_the_operator_is_rejected_at_creation(operator_cluster: 
 
     stored = {job["metadata"]["name"]: record(job) for job in cluster.get("mpijobs", "-n", namespace)["items"]}
     dead = {name for name, job in stored.items() if not job.over and not job.pods}
-    assert dead == set(REFUSED), "those of which the operator makes no pods, and no others"
+    assert dead == set(REFUSED), "exactly the jobs without pods"
 
     with service.running(cluster):
         for name, (changes, path) in REFUSED.items():
-            # Under another name where the name is not the point: the stored job is still there.
+            # With a different name, because the stored job still exists, unless the name is the error.
             other = name if path == "metadata.name" else f"{name}-again"
-            said = create(cluster, namespace, other, changes, "--dry-run=server")
-            assert path in said, said
-            assert "[upstream-contract]" in said, said
+            stderr = create(cluster, namespace, other, changes, "--dry-run=server")
+            assert path in stderr, stderr
+            assert "[upstream-contract]" in stderr, stderr
         for name, changes in ACCEPTED.items():
-            said = create(cluster, namespace, f"y{name[1:]}", changes, "--dry-run=server")
-            assert "[upstream-contract]" not in said, said
+            stderr = create(cluster, namespace, f"y{name[1:]}", changes, "--dry-run=server")
+            assert "[upstream-contract]" not in stderr, stderr
 
 
-def test_a_limit_of_no_time_fails_the_job_at_once(operator_cluster: Cluster, namespace: str) -> None:
+def test_time_limit_of_zero_fails_the_job_at_once(operator_cluster: Cluster, namespace: str) -> None:
     cluster, changes = operator_cluster, {"spec.runPolicy.activeDeadlineSeconds": 0}
     assert "created" in create(cluster, namespace, "no-time", changes)
 
@@ -115,7 +115,7 @@ def test_a_limit_of_no_time_fails_the_job_at_once(operator_cluster: Cluster, nam
 @pytest.mark.parametrize(
     ("name", "path"), [("worker", "spec.mpiReplicaSpecs[worker]"), ("Master", "spec.mpiReplicaSpecs[Master]")]
 )
-def test_replica_keys_that_the_operator_ignores_are_refused(
+def test_replica_types_that_the_operator_ignores_are_rejected(
     cluster: Cluster, namespace: str, webhook: None, name: str, path: str
 ) -> None:
     said = create(cluster, namespace, "keys", {f"spec.mpiReplicaSpecs.{name}": {"replicas": 2}})

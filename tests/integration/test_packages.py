@@ -1,4 +1,4 @@
-"""The sdist and the wheel: their contents, and the installed commands in any working directory."""
+"""The contents of sdist and wheel, and the installed commands in any working directory."""
 
 import os
 import subprocess
@@ -29,8 +29,6 @@ PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 @dataclass(frozen=True)
 class Packages:
-    """What is published."""
-
     sdist: Path
     wheel: Path
 
@@ -46,7 +44,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
 
 @pytest.fixture(scope="module")
 def installed(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the commands, in an environment that has what is locked to run, and no index to find more in."""
+    """The folder of the installed commands, in an environment with only the locked runtime dependencies."""
     folder = tmp_path_factory.mktemp("installed")
     locked = environment.this(Progress()).python
     run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder)
@@ -60,7 +58,7 @@ def installed(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
-    """A folder with modules that have the same names as the service's, and would break any import of them."""
+    """A folder with modules that have the names of the service's modules, and raise an error if imported."""
     for name in ("webhook", "certs", "yaml", "manifests"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')")
     (tmp_path / "good.yaml").write_text(yaml.dump(GOOD))
@@ -68,7 +66,7 @@ def elsewhere(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_version_comes_from_one_place(packages: Packages, installed: Path, elsewhere: Path) -> None:
+def test_packages_have_the_version_of_the_code(packages: Packages, installed: Path, elsewhere: Path) -> None:
     assert packages.sdist.name == f"mpijob_webhook-{__version__}.tar.gz"
     assert packages.wheel.name == f"mpijob_webhook-{__version__}-py3-none-any.whl"
     for program in ("mpijob-webhook", "kubectl-mpijob"):
@@ -76,7 +74,7 @@ def test_the_version_comes_from_one_place(packages: Packages, installed: Path, e
     assert __version__ not in (ROOT / "pyproject.toml").read_text()
 
 
-def test_the_sdist_builds_the_same_wheel(packages: Packages, tmp_path: Path) -> None:
+def test_wheel_built_from_the_sdist_is_the_same(packages: Packages, tmp_path: Path) -> None:
     with tarfile.open(packages.sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
@@ -85,13 +83,13 @@ def test_the_sdist_builds_the_same_wheel(packages: Packages, tmp_path: Path) -> 
 
 
 def contents(wheel: Path) -> dict[str, int]:
-    """The sum of each file. RECORD has them too, in the order of the archive."""
+    """The checksum of each file except RECORD, which depends on the order in the archive."""
     with zipfile.ZipFile(wheel) as archive:
         return {each.filename: each.CRC for each in archive.infolist() if not each.filename.endswith("/RECORD")}
 
 
 def test_sdist_has_exactly_the_tracked_files(packages: Packages) -> None:
-    """Neither what tests and tools leave behind, nor less than it takes to run the tests."""
+    """Without leftovers of tests and tools, and with all files that the tests need."""
     with tarfile.open(packages.sdist) as archive:
         found = {name.partition("/")[2] for name in archive.getnames()}
     made = {"PKG-INFO", "webhook/build.json", *(name for name in found if name.startswith(PAGE))}
@@ -101,36 +99,36 @@ def test_sdist_has_exactly_the_tracked_files(packages: Packages) -> None:
     assert sorted(kept - found) == []
 
 
-def test_the_page_is_in_both_where_it_is_built(packages: Packages) -> None:
-    there = {f"{PAGE}{path.name}" for path in (ROOT / PAGE).glob("*")}
+def test_page_is_in_both_packages_if_it_is_built(packages: Packages) -> None:
+    is_built = {f"{PAGE}{path.name}" for path in (ROOT / PAGE).glob("*")}
     with tarfile.open(packages.sdist) as archive:
-        assert {name.partition("/")[2] for name in archive.getnames() if f"/{PAGE}" in name} == there
+        assert {name.partition("/")[2] for name in archive.getnames() if f"/{PAGE}" in name} == is_built
     with zipfile.ZipFile(packages.wheel) as archive:
-        assert {name for name in archive.namelist() if name.startswith(PAGE)} == there
+        assert {name for name in archive.namelist() if name.startswith(PAGE)} == is_built
 
 
-def test_the_demonstration_runs_from_any_folder(installed: Path, elsewhere: Path) -> None:
+def test_demo_runs_in_any_folder(installed: Path, elsewhere: Path) -> None:
     assert "What to try next:" in run([str(installed / "mpijob-webhook"), "demo"], elsewhere)
 
 
 @pytest.mark.parametrize("program", ["mpijob-webhook", "kubectl-mpijob"])
-def test_jobs_are_checked_from_any_folder(program: str, installed: Path, elsewhere: Path) -> None:
+def test_check_runs_in_any_folder(program: str, installed: Path, elsewhere: Path) -> None:
     assert "good.yaml" in run([str(installed / program), "check", "good.yaml"], elsewhere)
     assert "rejected" in run([str(installed / program), "check", "bad.yaml"], elsewhere, code=1)
 
 
-def test_kubectl_finds_the_completion_of_the_plug_in(installed: Path, elsewhere: Path) -> None:
+def test_completion_of_the_kubectl_plugin_is_installed(installed: Path, elsewhere: Path) -> None:
     assert run([str(installed / "kubectl_complete-mpijob"), "che"], elsewhere).startswith("check\t")
 
 
-def test_installed_modules_are_used(installed: Path, elsewhere: Path) -> None:
+def test_installed_modules_are_imported(installed: Path, elsewhere: Path) -> None:
     python = str(installed / "python")
     where = run([python, "-I", "-c", "import webhook; print(webhook.__file__)"], elsewhere)
     assert Path(where).is_relative_to(installed.parent)
 
 
 def run(command: list[str], folder: Path, *, code: int = 0) -> str:
-    """What it prints, in an environment that tells nothing of the checkout."""
+    """The output of the command, in an environment without variables that point to the checkout."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     path = os.pathsep.join(
         entry for entry in os.environ["PATH"].split(os.pathsep) if entry != sysconfig.get_path("scripts")

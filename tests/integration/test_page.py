@@ -1,4 +1,4 @@
-"""`mpijob-webhook playground` as a person meets it: the real page in a real browser."""
+"""`mpijob-webhook playground` as a user sees it: the real page in a real browser."""
 
 import base64
 import json
@@ -23,9 +23,9 @@ from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
 from tools.page import build
 from webhook.cli import explanations
 
-# Node's packages and the browser's are fetched once.
+# npm packages and the browser are downloaded once.
 pytestmark = pytest.mark.timeout(600)
-# On a machine that is busy a page takes its time.
+# A page is slow on a busy machine.
 PATIENCE_MS = 120_000
 GOOD = (EXAMPLES / "openmpi-pi.yaml").read_text()
 BAD = GOOD.replace("replicas: 2", "replicas: 200")
@@ -34,7 +34,7 @@ WIDE = {"width": 1360, "height": 900}
 
 @dataclass
 class Opened:
-    """The page in a browser's tab, and what went wrong in it."""
+    """The page in a browser tab, and the errors in it."""
 
     tab: Any
     url: str
@@ -42,7 +42,7 @@ class Opened:
     errors: list[str] = field(default_factory=list)
 
     def write(self, pane: str, text: str) -> None:
-        """Paste it in place of all that is there."""
+        """Replace all text in an editor by pasting."""
         self.tab.evaluate("text => navigator.clipboard.writeText(text)", text)
         self.tab.locator(f"#{pane} .cm-content").focus()
         self.tab.keyboard.press("Control+A")
@@ -52,7 +52,6 @@ class Opened:
         self.tab.locator("#status", has_text=text).wait_for(timeout=PATIENCE_MS)
 
     def picture(self, name: str) -> None:
-        """For who wants to look."""
         if folder := os.environ.get("MPIJOB_PICTURES"):
             Path(folder).mkdir(parents=True, exist_ok=True)
             self.tab.screenshot(path=f"{folder}/{name}.png", full_page=True)
@@ -60,7 +59,7 @@ class Opened:
 
 @contextmanager
 def playground(*options: str) -> Iterator[str]:
-    """The address that the real command prints."""
+    """The URL that the real command prints."""
     command = [sys.executable, "-m", "webhook", "playground", "--page", str(build.built()), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -76,7 +75,7 @@ def playground(*options: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[str]:
-    """One without a cluster."""
+    """The URL of a playground without a cluster."""
     with playground() as url:
         yield url
 
@@ -89,7 +88,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(params=["light", "dark"])
 def opened(request: pytest.FixtureRequest, chromium: Any, served: str) -> Iterator[Opened]:
-    """The page as it is after its first verdict, in light and in dark. At the end nothing has gone wrong."""
+    """The page after its first verdict, in light and dark mode. At the end it must have no errors."""
     context = chromium.new_context(color_scheme=request.param, viewport=WIDE)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = Opened(context.new_page(), served)
@@ -106,15 +105,15 @@ def opened(request: pytest.FixtureRequest, chromium: Any, served: str) -> Iterat
 
 
 def violations(page: Opened) -> list[str]:
-    """What axe-core finds, in words."""
-    # The content security policy is for the page, not for its inspector.
+    """The violations that axe-core reports, as text."""
+    # The content security policy applies to the page's scripts, not to axe-core.
     script = (build.dependency("axe-core") / "axe.min.js").read_text()
     page.tab.evaluate(script)
     found = page.tab.evaluate("async () => (await axe.run()).violations")
     return [f"{each['id']}: {node['html']} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
 
-def test_rejected_job_is_admitted_after_the_fix(opened: Opened, request: pytest.FixtureRequest) -> None:
+def test_job_is_admitted_after_its_fix_is_applied(opened: Opened, request: pytest.FixtureRequest) -> None:
     scheme = request.node.callspec.params["opened"]
     opened.write("job", BAD)
     opened.expect_status("openmpi-pi would be rejected, 1 problem")
@@ -158,7 +157,9 @@ def test_policy_and_cluster_affect_the_verdict(opened: Opened) -> None:
     opened.expect_status("This cannot be judged: 1 fault")
     opened.tab.locator("#policy .cm-lintRange-error").wait_for()
     opened.tab.locator("p.fault").get_by_role("button", name="Line").click()
-    assert opened.tab.evaluate("document.activeElement.closest('#policy') !== null"), "the button leads to the line"
+    assert opened.tab.evaluate("document.activeElement.closest('#policy') !== null"), (
+        "the button moves the cursor to the line"
+    )
     opened.write("policy", "")
     opened.tab.locator("#cluster summary").click()
     opened.tab.locator("#cluster select").select_option(label="Quota of gpus")
@@ -169,7 +170,7 @@ def test_policy_and_cluster_affect_the_verdict(opened: Opened) -> None:
     assert violations(opened) == []
 
 
-def test_a_link_carries_everything(opened: Opened) -> None:
+def test_link_contains_job_policy_and_cluster(opened: Opened) -> None:
     opened.write("job", BAD)
     opened.expect_status("1 problem")
     link = opened.tab.evaluate("location.href")
@@ -180,8 +181,8 @@ def test_a_link_carries_everything(opened: Opened) -> None:
     other.close()
 
 
-def test_a_cluster_is_read_and_what_could_not_be_is_said(chromium: Any, tmp_path: Path) -> None:
-    """tests/integration/test_check_by_user.py has the verdicts with a real one."""
+def test_objects_without_read_permission_are_listed(chromium: Any, tmp_path: Path) -> None:
+    """tests/integration/test_check_by_user.py has the verdicts with a real cluster."""
     with fake_api() as api:
         api.objects |= {
             path: {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
@@ -206,7 +207,7 @@ def test_a_cluster_is_read_and_what_could_not_be_is_said(chromium: Any, tmp_path
 
 
 def linked(page: Opened) -> Any:
-    """What the address carries."""
+    """The texts in the URL's fragment."""
     packed = urlsplit(page.tab.url).fragment
     return json.loads(
         zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), wbits=-zlib.MAX_WBITS)
@@ -221,13 +222,13 @@ def test_invalid_text_in_a_link_is_ignored(opened: Opened) -> None:
     other.close()
 
 
-def test_fields_are_completed_and_explained_by_keys_alone(opened: Opened) -> None:
+def test_fields_are_completed_and_explained_with_the_keyboard(opened: Opened) -> None:
     opened.write("job", "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nspec:\n  runPol")
     opened.tab.locator("#job .cm-content").press("Control+End")
     opened.tab.keyboard.type("i")
     opened.tab.get_by_role("option", name="runPolicy").wait_for()
     opened.picture("completion")
-    opened.tab.wait_for_timeout(200)  # the editor takes no key for a list that has just appeared
+    opened.tab.wait_for_timeout(200)  # the editor ignores keys for a moment after the list appears
     opened.tab.keyboard.press("Enter")
     opened.tab.locator("#job .cm-line", has_text="runPolicy:").wait_for()
     opened.write("job", "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nspec:\n  mpiImplementation: ")
@@ -242,17 +243,17 @@ def test_fields_are_completed_and_explained_by_keys_alone(opened: Opened) -> Non
     opened.tab.get_by_text("Maximum number of workers").wait_for()
 
 
-def test_it_fits_a_small_screen(opened: Opened) -> None:
+def test_page_fits_a_small_screen(opened: Opened) -> None:
     for width in (400, 360):
         opened.tab.set_viewport_size({"width": width, "height": 740})
         opened.picture(f"small-{width}")
         assert opened.tab.evaluate("document.documentElement.scrollWidth") <= width
         seen = opened.tab.locator("#status").bounding_box()
-        assert 0 <= seen["y"] <= 740 - seen["height"], "the verdict is in sight"
+        assert 0 <= seen["y"] <= 740 - seen["height"], "the verdict is visible"
     assert violations(opened) == []
 
 
-def test_one_headline_for_one_job(opened: Opened) -> None:
+def test_page_has_one_headline_for_a_single_job(opened: Opened) -> None:
     opened.write("job", GOOD)
     opened.expect_status("openmpi-pi would be admitted")
     assert opened.tab.get_by_text("admitted").count() == 1

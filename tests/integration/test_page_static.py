@@ -1,4 +1,4 @@
-"""The page without a server: our own modules under Pyodide, in Node and in a real browser."""
+"""The page without a server: this project's modules run in Pyodide, in Node and in a real browser."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.page.browser import browser
-from tests.support.page.person import mend_a_job
+from tests.support.page.person import fix_a_job
 from tests.support.page.serving import served
 from tests.support.paths import EXAMPLES, ROOT
 from tests.support.rare import rare
@@ -16,7 +16,7 @@ from tools.page import build, static
 from webhook.parts.playground.page_data import page_data
 from webhook.parts.playground.verdicts import answer
 
-# Pyodide starts in ten seconds, on a machine that is busy in many more.
+# Pyodide starts in ten seconds, or much more slowly on a busy machine.
 pytestmark = pytest.mark.timeout(900)
 PATIENCE_MS = 400_000
 GOOD = (EXAMPLES / "openmpi-pi.yaml").read_text()
@@ -32,7 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def questions() -> Iterator[dict[str, str]]:
-    """Every example, and what cannot be used."""
+    """Every example, and invalid inputs."""
     examples = page_data()["examples"]
     yield from ({"job": each["text"]} for each in examples["job"])
     yield from ({"job": GOOD, "policy": each["text"]} for each in examples["policy"])
@@ -41,15 +41,15 @@ def questions() -> Iterator[dict[str, str]]:
 
 
 @rare
-def test_the_same_verdicts_as_here(site: Path) -> None:
-    """Another Python, another machine's words, and no libyaml."""
-    asked = [*questions()]
+def test_pyodide_gives_the_same_verdicts(site: Path) -> None:
+    """Despite a different Python version, a 32-bit platform, and no libyaml."""
+    inputs = [*questions()]
     (site / "package.json").write_text('{"type": "module"}')  # for Node
     archives = json.loads((site / "archives.json").read_text())
     command = [build.node(), PROGRAM, ROOT / "page" / "src" / "python.js", site, *archives]
-    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, timeout=800, check=False)
+    done = subprocess.run(command, input=json.dumps(inputs), capture_output=True, text=True, timeout=800, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    for question, found in zip(asked, json.loads(done.stdout), strict=True):
+    for question, found in zip(inputs, json.loads(done.stdout), strict=True):
         assert found == json.loads(json.dumps(answer(question))), question
 
 
@@ -60,7 +60,7 @@ def address(site: Path) -> Iterator[str]:
 
 
 @rare
-def test_in_a_browser_nothing_leaves_it(address: str) -> None:
+def test_browser_sends_no_data_to_a_server(address: str) -> None:
     requested: list[str] = []
     errors: list[str] = []
     with browser() as started:
@@ -72,8 +72,8 @@ def test_in_a_browser_nothing_leaves_it(address: str) -> None:
         tab.goto(address)
         tab.locator("#status", has_text="one-worker would be rejected, 2 problems").wait_for()
         loaded = len(requested)
-        mend_a_job(tab)
+        fix_a_job(tab)
         assert tab.get_by_text("nothing that you write leaves it").is_visible()
     assert errors == []
     assert [url for url in requested if not url.startswith((address, "data:"))] == []
-    assert requested[loaded:] == [], "a verdict needs nobody"
+    assert requested[loaded:] == [], "a verdict needs no request"

@@ -1,4 +1,4 @@
-"""`make playground` as its user meets it: a job that succeeds, one that is refused, and nothing left at the end."""
+"""`make playground`: one job succeeds, one job is rejected, and nothing is left at the end."""
 
 import json
 import re
@@ -19,13 +19,13 @@ COMMAND = [sys.executable, "-W", "error", "-m", "tests.controlplane.playground"]
 
 
 def processes_of(folder: str) -> list[str]:
-    """Command lines of all processes that were started for the cluster in `folder`."""
+    """The command lines of all processes of the cluster in `folder`."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
-            continue  # it ended meanwhile
+            continue  # the process has exited
         if folder in line:
             found.append(line)
     return found
@@ -37,19 +37,19 @@ def cluster_folder(output: str) -> str:
     return match[1]
 
 
-def told_of_absent_kinds(log: Path) -> list[dict[str, Any]]:
-    """What the webhook's log says of Kueue and Multus, which are not there."""
+def logged_absent_kinds(log: Path) -> list[dict[str, Any]]:
+    """The lines of the webhook's log about Kueue and Multus, which are not installed."""
     return [json.loads(line) for line in log.read_text().splitlines() if "localqueues" in line]
 
 
 @rare
-def test_once_shows_a_success_and_a_refusal() -> None:
+def test_single_run_shows_a_success_and_a_rejection() -> None:
     done = subprocess.run([*COMMAND, "--once"], capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "mpijob.kubeflow.org/openmpi-pi condition met" in done.stdout
     assert "mpijob.kubeflow.org/horovod-resnet created (server dry run)" in done.stdout
     assert "resourcequota/gpus created" in done.stdout
-    assert "mpijob.kubeflow.org/horovod-resnet created\n" in done.stdout, "a quota counts it"
+    assert "mpijob.kubeflow.org/horovod-resnet created\n" in done.stdout, "the job is counted by a quota"
     assert "200 workers, at most 100 allowed" in done.stdout
     assert not Path(cluster_folder(done.stdout)).exists()
 
@@ -63,10 +63,10 @@ def test_playground_runs_until_interrupted(tmp_path: Path) -> None:
             assert len(processes_of(folder)) >= 7
             (path,) = re.findall(r"export PATH=(\S+):\$PATH", output.read_text())
             assert [shutil.which(name, path=path) is None for name in ("kubectl", "mpijob-webhook")] == [False, False]
-            (absent,) = told_of_absent_kinds(Path(folder, "mpijob-webhook.log"))
+            (absent,) = logged_absent_kinds(Path(folder, "mpijob-webhook.log"))
             assert {"localqueues", "network-attachment-definitions"} <= {*absent["kinds"]}
             assert absent["level"] == "info"
-            playground.send_signal(signal.SIGTERM)  # becomes what Ctrl-C is
+            playground.send_signal(signal.SIGTERM)  # sends the signal of Ctrl-C
             assert playground.wait(30) == 0, output.read_text()
         finally:
             playground.kill()

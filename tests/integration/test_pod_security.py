@@ -1,4 +1,4 @@
-"""Pod Security at submission, through the real API server, whose own Pod Security then judges the operator's pods."""
+"""Pod Security at submission, and the real API server's Pod Security for the pods that the operator creates."""
 
 import json
 from collections.abc import Iterator
@@ -26,27 +26,27 @@ NOT_AS_ROOT = '"/root/.ssh" is for root, but this namespace starts nothing as ro
 
 
 def pi(**metadata: Any) -> dict[str, Any]:
-    """Upstream's example without a word on security."""
+    """An upstream example without security contexts."""
     changes = {f"{role}.template.spec.containers.0.securityContext": REMOVE for role in ("Launcher", "Worker")}
     return changed({**changes, "spec.sshAuthMountPath": REMOVE}, example(EXAMPLES["pi"], **metadata))
 
 
 @contextmanager
 def labelled(cluster: Cluster, **modes: str) -> Iterator[str]:
-    """A namespace with these levels, until the test is over."""
+    """A namespace with these levels, deleted after the test."""
     name = cluster.create_namespace(labels={PREFIX + mode: level for mode, level in modes.items()})
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def dry_run(cluster: Cluster, job: dict[str, Any]) -> str:
-    """kubectl's output, next to the object, when the job is created but not stored."""
+    """kubectl's output for a creation with a server-side dry run."""
     return cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job, check=False).stderr
 
 
 @pytest.fixture
 def restricted(cluster: Cluster) -> Iterator[str]:
-    """A namespace that enforces restricted, once the service knows."""
+    """A namespace that enforces `restricted`, after the service has seen its label."""
     with labelled(cluster, enforce="restricted") as name:
         job = pi(namespace=name)
         cluster.wait_for("the service to see the label", lambda: NOT_AS_ROOT in dry_run(cluster, job) or None)
@@ -78,7 +78,7 @@ def test_job_without_security_contexts_runs_in_a_restricted_namespace(
             "runAsNonRoot": True,
             "seccompProfile": {"type": "RuntimeDefault"},
         }
-        # What was judged is what was made.
+        # The created pods have the reviewed values.
         assert evaluate(Level.RESTRICTED, LATEST, convert(pod)) == []
         assert evaluate(Level.RESTRICTED, LATEST, of_role[role]) == []
 
@@ -111,7 +111,7 @@ def test_pods_of_the_operator_get_the_verdict_of_their_template(operator_cluster
             assert len(verdict) == {"Launcher": (1, 4), "Worker": (3, 7)}[role][level is Level.RESTRICTED]
 
 
-def test_a_host_path_is_refused_at_its_field_in_pod_securitys_words(cluster: Cluster, restricted: str) -> None:
+def test_host_path_is_rejected_with_its_field_and_pod_securitys_message(cluster: Cluster, restricted: str) -> None:
     job = changed(HOST_PATH, pi(namespace=restricted))
     refused = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
     assert refused.returncode == 1
@@ -120,20 +120,18 @@ def test_a_host_path_is_refused_at_its_field_in_pod_securitys_words(cluster: Clu
     assert "a device resource such as rdma/hca in limits brings the devices" in refused.stderr
     assert f'label the namespace "{restricted}" pod-security.kubernetes.io/enforce=privileged' in refused.stderr
     assert cluster.get("mpijobs", "-n", restricted)["items"] == []
-    # The API server itself on such a pod.
+    # The API server's error for the same pod.
     spec = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": restricted}, "spec": spec}
     assert fault in dry_run(cluster, pod)
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
-def test_upstreams_examples_are_admitted_to_a_restricted_namespace(
-    cluster: Cluster, restricted: str, name: str
-) -> None:
+def test_upstream_examples_are_admitted_to_a_restricted_namespace(cluster: Cluster, restricted: str, name: str) -> None:
     assert dry_run(cluster, example(EXAMPLES[name], namespace=restricted)).count("Error") == 0
 
 
-def test_an_apply_of_the_same_job_changes_nothing(cluster: Cluster, restricted: str) -> None:
+def test_repeated_apply_changes_nothing(cluster: Cluster, restricted: str) -> None:
     job = pi(namespace=restricted)
     cluster.kubectl("apply", "-f", "-", stdin=job)
     before = cluster.get("mpijob", "pi", "-n", restricted)
@@ -149,15 +147,15 @@ def test_violation_of_the_warn_level_causes_a_warning(cluster: Cluster) -> None:
         job = changed(HOST_PATH, pi(namespace=namespace))
 
         def warned() -> str | None:
-            said = dry_run(cluster, job)
-            return said if "PodSecurity" in said else None
+            output = dry_run(cluster, job)
+            return output if "PodSecurity" in output else None
 
-        said = cluster.wait_for("the service to see the label", warned)
+        output = cluster.wait_for("the service to see the label", warned)
         assert (
             'Warning: spec.mpiReplicaSpecs[Worker]...hostPath: would violate PodSecurity "baseline:latest": '
             "hostPath volumes [pod-security]"
-        ) in said
-        assert "security-context" not in said
+        ) in output
+        assert "security-context" not in output
         cluster.kubectl("create", "-f", "-", stdin=job)
 
 
@@ -167,14 +165,14 @@ def test_violation_of_the_audit_level_is_only_in_the_api_audit_log(cluster: Clus
         job = changed(HOST_PATH, pi(namespace=namespace, name="audited-level"))
 
         def audited() -> tuple[str, str] | None:
-            said = dry_run(cluster, job)
+            output = dry_run(cluster, job)
             events = cluster.audit_events("audited-level")
             found = [text for event in events if (text := event.get("annotations", {}).get(key))]
-            return (said, found[-1]) if found else None
+            return (output, found[-1]) if found else None
 
-        said, text = cluster.wait_for("the audit annotation", audited)
+        output, text = cluster.wait_for("the audit annotation", audited)
         assert text == (
             f'{FIELD}: would violate PodSecurity "baseline:latest": hostPath volumes (volume "ib") [pod-security]'
         )
-        assert "PodSecurity" not in said
-        assert "rror" not in said
+        assert "PodSecurity" not in output
+        assert "rror" not in output

@@ -26,8 +26,8 @@ LAST_GOOD = ("configmap", "mpijob-webhook-last-good", "-n", POLICIES)
 
 @pytest.fixture(scope="module")
 def replicas(cluster: Cluster) -> Iterator[list[service.Replica]]:
-    """Two replicas that follow the cluster; the first is the one that the API server calls."""
-    if cluster.kubectl("get", "namespace", POLICIES, check=False).returncode:  # --register leaves it behind
+    """Two replicas that watch the cluster. The API server calls the first one."""
+    if cluster.kubectl("get", "namespace", POLICIES, check=False).returncode:  # --register does not delete it
         cluster.kubectl("create", "namespace", POLICIES)
     with ExitStack() as stack:
         first = stack.enter_context(service.running(cluster))
@@ -46,14 +46,14 @@ def no_policies(cluster: Cluster, replicas: list[service.Replica]) -> Iterator[N
 
 
 def verdict(replica: service.Replica, namespace: str, workers: int) -> bool:
-    """Whether the replica admits a job with this number of workers, by a review as the API server sends it."""
+    """Whether the replica admits a job with this number of workers."""
     job = changed({"Worker.replicas": workers}, example(PI, namespace=namespace))
     allowed: bool = review_of(replica, job)["allowed"]
     return allowed
 
 
 def remembered(cluster: Cluster) -> dict[str, str]:
-    """The last good policies, by name."""
+    """The stored last good policies, by name."""
     return store.remembered_texts(cluster.get(*LAST_GOOD).get("data", {}))
 
 
@@ -63,14 +63,14 @@ def apply(cluster: Cluster, manifest: dict[str, Any], *flags: str) -> str:
 
 
 def create(cluster: Cluster, namespace: str, workers: int, *flags: str, **metadata: Any) -> str:
-    # One worker alone would have too few slots for the ranks: a fault of its own.
+    # A single worker needs more slots for the ranks, to have no second violation.
     slots = {"spec.slotsPerWorker": 8} if workers == 1 else {}
     job = changed({"Worker.replicas": workers, **slots}, example(PI, namespace=namespace, **metadata))
     done = cluster.kubectl("create", "--dry-run=server", *flags, "-f", "-", stdin=job, check=False)
     return done.stdout + done.stderr
 
 
-def test_a_change_reaches_both_replicas_and_a_deletion_falls_back(
+def test_change_and_deletion_of_a_policy_reach_both_replicas(
     cluster: Cluster, namespace: str, replicas: list[service.Replica]
 ) -> None:
     assert "created" in apply(cluster, policy_configmap("rules: {worker-count: {max: 3}}"))
@@ -88,7 +88,7 @@ def test_a_change_reaches_both_replicas_and_a_deletion_falls_back(
         cluster.wait_for("the defaults", lambda replica=replica: verdict(replica, namespace, 6) or None)
 
 
-def test_layers_follow_the_labels_of_the_namespace(
+def test_policies_apply_by_the_labels_of_the_namespace(
     cluster: Cluster, namespace: str, replicas: list[service.Replica]
 ) -> None:
     apply(cluster, policy_configmap("rules: {worker-count: {max: 3}}"))
@@ -104,10 +104,10 @@ def test_layers_follow_the_labels_of_the_namespace(
         cluster.wait_for("the base tier", lambda replica=replica: not verdict(replica, namespace, 4) or None)
 
 
-def test_the_shipped_policy_for_clusters_of_cpus(
+def test_shipped_policy_for_cpu_clusters_allows_a_rank_per_core(
     cluster: Cluster, namespace: str, replicas: list[service.Replica]
 ) -> None:
-    """A rank on each of 64 cores, started by a shell; what has a GPU keeps its bounds."""
+    """64 cores per worker, and mpirun in a shell. Jobs with GPUs keep the limit of slots."""
     resources = "Worker.template.spec.containers.0.resources"
     cores = {
         "spec.slotsPerWorker": 64,
@@ -117,20 +117,20 @@ def test_the_shipped_policy_for_clusters_of_cpus(
     }
     job = changed(cores, example(PI, namespace=namespace))
 
-    def said() -> str:
+    def output() -> str:
         done = cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job, check=False)
         return done.stdout + done.stderr
 
-    assert "64 slots per worker, at most 8 allowed" in said()
-    assert "an administrator can allow more in slots.maxCpu" in said()
+    assert "64 slots per worker, at most 8 allowed" in output()
+    assert "an administrator can allow more in slots.maxCpu" in output()
     cluster.kubectl("apply", "-n", POLICIES, "-f", "manifests/policies/hpc-cpu.yaml")
-    cluster.wait_for("the policy", lambda: "created" in said() or None)
-    assert "slots" not in said(), "neither refused nor warned about"
+    cluster.wait_for("the policy", lambda: "created" in output() or None)
+    assert "slots" not in output(), "neither a rejection nor a warning"
     job = changed({resources: {"limits": {"cpu": "64", "memory": "64Gi", "nvidia.com/gpu": 8}}}, job)
-    assert "64 slots per worker, at most 8 allowed" in said()
+    assert "64 slots per worker, at most 8 allowed" in output()
 
 
-def test_every_policy_that_is_shipped_can_be_applied(cluster: Cluster) -> None:
+def test_every_shipped_policy_can_be_applied(cluster: Cluster) -> None:
     folder = MANIFESTS / "policies"
     files = (*folder.glob("*.yaml"), *folder.glob("published/*.yaml"))
     named = [flag for path in files if path.name != "kustomization.yaml" for flag in ("-f", str(path))]
@@ -138,9 +138,9 @@ def test_every_policy_that_is_shipped_can_be_applied(cluster: Cluster) -> None:
     assert done.stdout.count("created (server dry run)") >= len(named) / 2
 
 
-def test_one_line_for_all_injections_each_its_own_or_none(cluster: Cluster, namespace: str) -> None:
+def test_injection_warnings_setting_selects_one_line_many_lines_or_none(cluster: Cluster, namespace: str) -> None:
     def warnings() -> list[str]:
-        lines = create(cluster, namespace, 2, name="told").splitlines()
+        lines = create(cluster, namespace, 2, name="warned").splitlines()
         return [line.removeprefix("Warning: ") for line in lines if line.startswith("Warning: ")]
 
     (line,) = warnings()
@@ -155,40 +155,40 @@ def test_one_line_for_all_injections_each_its_own_or_none(cluster: Cluster, name
     cluster.wait_for("none", lambda: not warnings() or None)
 
 
-def test_a_broken_policy_is_refused_with_field_values_and_line(cluster: Cluster) -> None:
-    said = apply(cluster, policy_configmap("mode: loud\nrules:\n  worker-count: {max: many}"))
-    assert 'The ConfigMap "platform" is invalid' in said
-    assert 'data[policy.yaml].mode: line 3: must be enforce, warn or audit (it is "loud")' in said
-    assert "data[policy.yaml].rules.worker-count.max: line 5: must be a whole number" in said
+def test_broken_policy_is_rejected_with_field_value_and_line(cluster: Cluster) -> None:
+    output = apply(cluster, policy_configmap("mode: loud\nrules:\n  worker-count: {max: many}"))
+    assert 'The ConfigMap "platform" is invalid' in output
+    assert 'data[policy.yaml].mode: line 3: must be enforce, warn or audit (it is "loud")' in output
+    assert "data[policy.yaml].rules.worker-count.max: line 5: must be a whole number" in output
     assert cluster.kubectl("get", "configmap", "platform", "-n", POLICIES, check=False).returncode == 1
 
 
-def test_the_last_good_one_stays_when_a_broken_one_gets_past_the_hook(
+def test_last_good_policy_applies_when_a_broken_policy_bypasses_the_hook(
     cluster: Cluster, namespace: str, replicas: list[service.Replica]
 ) -> None:
     apply(cluster, policy_configmap("rules: {worker-count: {max: 3}}"))
     for replica in replicas:
         cluster.wait_for("the policy", lambda replica=replica: not verdict(replica, namespace, 4) or None)
-    cluster.wait_for("it to be remembered", lambda: "platform" in remembered(cluster) or None)
+    cluster.wait_for("its copy to be stored", lambda: "platform" in remembered(cluster) or None)
     bypassed = ("validatingwebhookconfiguration", "admission.mpijob.training.openshift.io")
     never = [{"name": "never", "expression": "false"}]
     add = json.dumps([{"op": "add", "path": "/webhooks/1/matchConditions", "value": never}])
     cluster.kubectl("patch", *bypassed, "--type=json", "-p", add)
     try:
         cluster.wait_for(
-            "the broken policy to get in",
+            "the broken policy to be stored",
             lambda: "configured" in apply(cluster, policy_configmap("mode: loud")) or None,
         )
     finally:
         remove = '[{"op": "remove", "path": "/webhooks/1/matchConditions"}]'
         cluster.kubectl("patch", *bypassed, "--type=json", "-p", remove)
 
-    def events() -> list[dict[str, Any]]:
+    def events_of_policy() -> list[dict[str, Any]]:
         found = cluster.get("events", "-n", POLICIES, "--field-selector=reason=PolicyBroken")["items"]
         return [event for event in found if event["involvedObject"]["name"] == "platform"]
 
-    cluster.wait_for("an Event", lambda: events() or None)
-    [event] = events()  # one, though there are two replicas
+    cluster.wait_for("an Event", lambda: events_of_policy() or None)
+    [event] = events_of_policy()  # one Event, although there are two replicas
     assert "its last good document stays in force" in event["message"]
     assert "mode: must be" in event["message"]
     for replica in replicas:
@@ -197,21 +197,21 @@ def test_the_last_good_one_stays_when_a_broken_one_gets_past_the_hook(
         )
         assert not verdict(replica, namespace, 4)
         assert replica.ops("/readyz").endswith("readyz check passed\n")
-    with service.running(cluster, name="third", register=False) as restarted:  # finds it again
+    with service.running(cluster, name="third", register=False) as restarted:  # reads the stored copy
         assert not verdict(restarted, namespace, 4)
         assert 'policy_documents{state="last-good"} 1.0' in restarted.ops("/metrics")
 
 
-def test_what_if(cluster: Cluster, namespace: str) -> None:
+def test_warning_shows_the_impact_of_a_policy(cluster: Cluster, namespace: str) -> None:
     for index in range(3):
         cluster.kubectl("create", "-f", "-", stdin=example(PI, namespace=namespace, name=f"pi-{index}"))
-    said = apply(cluster, policy_configmap("rules: {worker-count: {min: 3}}"), "--dry-run=server")
-    counts = re.search(r"Warning: would newly deny (\d+) of (\d+) jobs: worker-count (\d+) \(", said)
-    assert counts is not None, said
-    assert min(map(int, counts.groups())) >= 3  # other tests have left some too
-    said = apply(cluster, policy_configmap("rules: {worker-count: {max: 200}}"), "--dry-run=server")
-    assert "Warning: would newly deny none of " in said, said
-    assert "would inject" not in said, said
+    output = apply(cluster, policy_configmap("rules: {worker-count: {min: 3}}"), "--dry-run=server")
+    counts = re.search(r"Warning: would newly deny (\d+) of (\d+) jobs: worker-count (\d+) \(", output)
+    assert counts is not None, output
+    assert min(map(int, counts.groups())) >= 3  # other tests may have left jobs
+    output = apply(cluster, policy_configmap("rules: {worker-count: {max: 200}}"), "--dry-run=server")
+    assert "Warning: would newly deny none of " in output, output
+    assert "would inject" not in output, output
     more = "injections: {node-selector: {labels: {pool: gpu}}}"
     [line] = re.findall(r"Warning: would inject (.*)", apply(cluster, policy_configmap(more), "--dry-run=server"))
     assert re.fullmatch(r"node-selector newly into \d+", line), line
@@ -223,32 +223,32 @@ TENANT = ("--as=tenant", "--as-group=tenants")
 
 
 class TestExemption:
-    def ask(self, cluster: Cluster, namespace: str, **annotations: str) -> str:
+    def create_exempt(self, cluster: Cluster, namespace: str, **annotations: str) -> str:
         return create(cluster, namespace, 1, *TENANT, annotations=annotations)
 
     @pytest.fixture(autouse=True)
     def tenant(self, cluster: Cluster, namespace: str) -> None:
-        """May create jobs in the namespace, and nothing else."""
+        """Allows the user tenant to create jobs in the namespace."""
         cluster.kubectl("create", "role", "jobs", "--verb=create", "--resource=mpijobs.kubeflow.org", "-n", namespace)
         cluster.kubectl("create", "rolebinding", "jobs", "--role=jobs", "--group=tenants", "-n", namespace)
 
     def test_exemption_is_only_for_permitted_users(self, cluster: Cluster, namespace: str) -> None:
-        assert "you are not allowed to exempt a job from this rule" in self.ask(cluster, namespace, **WISH)
+        assert "you are not allowed to exempt a job from this rule" in self.create_exempt(cluster, namespace, **WISH)
         grant(cluster, namespace, "tenant", {**RULES, "resourceNames": ["worker-count"]})
         cluster.wait_for(
-            "the right to be known",
-            lambda: "created (server dry run)" in self.ask(cluster, namespace, **WISH) or None,
+            "the permission to be seen",
+            lambda: "created (server dry run)" in self.create_exempt(cluster, namespace, **WISH) or None,
         )
-        said = self.ask(cluster, namespace, **NO_REASON)
-        assert "needs the annotation training.openshift.io/exempt-reason too" in said
+        output = self.create_exempt(cluster, namespace, **NO_REASON)
+        assert "needs the annotation training.openshift.io/exempt-reason too" in output
         log = [line for line in service.decisions(cluster) if line["exempted"]]
         assert log[-1]["exempted"] == ["worker-count"]
         assert log[-1]["user"] == "tenant"
 
-    def test_a_tenant_can_neither_write_policy_nor_label_checks_away(self, cluster: Cluster, namespace: str) -> None:
+    def test_tenant_cannot_write_policies_or_disable_checks_by_labels(self, cluster: Cluster, namespace: str) -> None:
         for verb in ("create", "update", "delete"):
-            asked = ("auth", "can-i", verb, "configmaps", "-n", POLICIES, *TENANT)
-            assert cluster.kubectl(*asked, check=False).stdout.strip() == "no"
+            can_i = ("auth", "can-i", verb, "configmaps", "-n", POLICIES, *TENANT)
+            assert cluster.kubectl(*can_i, check=False).stdout.strip() == "no"
         labels = {"training.openshift.io/mpijob-policy": "true", "kueue.x-k8s.io/queue-name": "q", "admission": "off"}
         job = changed({"Worker.replicas": 1}, example(PI, namespace=namespace, labels=labels))
         refused = cluster.kubectl("create", *TENANT, "--dry-run=server", "-f", "-", stdin=job, check=False)
@@ -261,7 +261,7 @@ def test_audit_log_names_the_policy_versions(cluster: Cluster, namespace: str) -
     stored = cluster.get("configmap", "platform", "-n", POLICIES)
     create(cluster, namespace, 4, name="by-version")
     digest = sha256(stored["data"]["policy.yaml"].encode()).hexdigest()[:12]
-    wanted = f"platform@{stored['metadata']['resourceVersion']} sha256:{digest}"
+    expected = f"platform@{stored['metadata']['resourceVersion']} sha256:{digest}"
     key = "validate.mpijob.training.openshift.io/policy"
     found = [event.get("annotations", {}).get(key) for event in cluster.audit_events("by-version")]
-    assert wanted in found
+    assert expected in found

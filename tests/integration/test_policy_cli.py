@@ -1,4 +1,4 @@
-"""`mpijob-webhook policy` against a real API server, and on what the real kubectl writes."""
+"""`mpijob-webhook policy` with a real API server, and with files that the real kubectl wrote."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def binding(kind: str, role: str, *subjects: dict[str, str], whole: bool = False
 
 @pytest.fixture(scope="module")
 def policies(cluster: Cluster) -> Iterator[str]:
-    """The namespace of the policy ConfigMaps; one is for namespaces with the label tier: premium."""
+    """The namespace of the policy ConfigMaps. One policy applies to namespaces with the label tier: premium."""
     name = cluster.create_namespace("policies")
     premium = "priority: 1\nnamespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}"
     apply(
@@ -59,9 +59,9 @@ def policies(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def team(cluster: Cluster) -> Iterator[str]:
-    """A namespace of the base tier with more jobs than one page holds, of which five have nine workers."""
+    """A namespace of the base tier with more jobs than fit in a page of a list. Five of the jobs have nine workers."""
     name = cluster.create_namespace("team", labels={"tier": "base"})
-    # An operator that other tests started leaves these alone.
+    # So that an operator of other tests does not run these jobs.
     elsewhere = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
     jobs = [
         changed({**elsewhere, "metadata": {"name": f"job-{number:03}"}, "Worker.replicas": 9 if number < 5 else 4})
@@ -84,7 +84,7 @@ def value(outcome: str, path: str) -> tuple[Any, str]:
     return found["value"], found["source"]
 
 
-def test_effective_by_the_labels_of_the_namespace(cluster: Cluster, policies: str, team: str) -> None:
+def test_effective_policy_depends_on_the_labels_of_the_namespace(cluster: Cluster, policies: str, team: str) -> None:
     where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
     done = run("effective", "-n", team, *where, "-o", "json")
     assert value(done.stdout, "rules.worker-count.max") == (8, "base")
@@ -97,14 +97,14 @@ def test_effective_by_the_labels_of_the_namespace(cluster: Cluster, policies: st
     assert 'note: there is no namespace "nope"' in run("effective", "-n", "nope", *where).stdout
 
 
-def test_replay_over_several_pages(cluster: Cluster, policies: str, team: str, tmp_path: Path) -> None:
+def test_replay_reads_all_pages_of_jobs(cluster: Cluster, policies: str, team: str, tmp_path: Path) -> None:
     where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
     (tmp_path / "tight.yaml").write_text(
         json.dumps(policy_configmap("rules: {worker-count: {max: 3}}", "base", namespace=None))
     )
     done = run("replay", "--policy", tmp_path / "tight.yaml", *where, "-o", "json", code=1)
     denied = json.loads(done.stdout)["newlyDenied"]
-    # Nine workers are refused by the policy in force already.
+    # The current policy already rejects jobs with nine workers.
     assert sorted(name for name in denied if name.startswith(f"{team}/")) == [
         f"{team}/job-{number:03}" for number in range(5, JOBS)
     ]
@@ -117,7 +117,7 @@ def test_replay_over_several_pages(cluster: Cluster, policies: str, team: str, t
     assert f"\n  {team}/job-005\n" not in done.stdout
 
 
-def test_policy_written_by_new_is_applied_and_in_force(cluster: Cluster, policies: str) -> None:
+def test_policy_written_by_new_takes_effect(cluster: Cluster, policies: str) -> None:
     text = run("new", "warn", "--mode", "warn", "--selector", "ready=no", "--policy-namespace", policies).stdout
     cluster.kubectl("apply", "-f", "-", stdin=text)
     try:
@@ -140,14 +140,14 @@ def test_output_of_kubectl_as_input_gives_the_same_result(
     for source in (("--kubeconfig", cluster.kubeconfig), ("--cluster", tmp_path / "cluster.yaml")):
         arguments = ("--policy", tmp_path / "tight.yaml", "--policy-namespace", policies, *source, "-o", "json")
         found = json.loads(run("replay", *arguments, code=1).stdout)
-        # Other tests' namespaces may be on their way out.
+        # Namespaces of other tests may be deleted meanwhile.
         denied = {name: rules for name, rules in found["newlyDenied"].items() if name.startswith(f"{team}/")}
         outcomes.append((found["before"], found["after"], denied))
     assert outcomes[0] == outcomes[1]
     assert len(outcomes[0][2]) == JOBS - 5
 
 
-def test_policies_that_kubectl_wrote_are_validated_line_by_line(
+def test_policies_written_by_kubectl_are_validated_with_line_numbers(
     cluster: Cluster, policies: str, tmp_path: Path
 ) -> None:
     text = cluster.kubectl("get", "configmap", "base", "-n", policies, "-o", "yaml").stdout
@@ -165,13 +165,13 @@ def test_missing_read_right_is_reported_in_one_line(cluster: Cluster, policies: 
     for arguments in (("effective", "-n", "x"), ("replay", "--policy", tmp_path / "p.yaml")):
         done = run(*arguments, "--kubeconfig", nobody, "--policy-namespace", policies, code=2)
         assert done.stdout == ""
-        told = f"the API server at {cluster.url} rejected the request: configmaps is forbidden: "
-        assert done.stderr.startswith(f"error: policies cannot be read: forbidden: {told}")
+        reason = f"the API server at {cluster.url} rejected the request: configmaps is forbidden: "
+        assert done.stderr.startswith(f"error: policies cannot be read: forbidden: {reason}")
         assert done.stderr.count("\n") == 1
 
 
 def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies: str, tmp_path: Path) -> None:
-    """The administrator may impersonate, carol only dave, and eve no user."""
+    """The administrator may impersonate every user, carol only dave, and eve nobody."""
     reader = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
     apply(
         cluster,
@@ -190,18 +190,18 @@ def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies
     command = ("replay", "--policy", tmp_path / "p.yaml", "--policy-namespace", policies, "--kubeconfig")
     carol, eve = cluster.kubeconfig_for("carol"), cluster.kubeconfig_for("eve")
 
-    def told(by: Path, *options: str) -> str:
+    def error_of(by: Path, *options: str) -> str:
         done = run(*command, by, *options, code=2)
         assert done.stderr.count("\n") == 1
         return done.stderr
 
-    assert 'User "carol" cannot list resource "configmaps"' in told(carol)
-    assert 'User "dave" cannot list resource "mpijobs"' in told(carol, "--as", "dave")  # the ConfigMaps were read
-    assert 'User "frank" cannot list resource "configmaps"' in told(cluster.kubeconfig, "--as", "frank")
+    assert 'User "carol" cannot list resource "configmaps"' in error_of(carol)
+    assert 'User "dave" cannot list resource "mpijobs"' in error_of(carol, "--as", "dave")  # the ConfigMaps were read
+    assert 'User "frank" cannot list resource "configmaps"' in error_of(cluster.kubeconfig, "--as", "frank")
     in_group = ("--as", "frank", "--as-group", "sales", "--as-group", "readers")
-    assert 'User "frank" cannot list resource "mpijobs"' in told(cluster.kubeconfig, *in_group)
-    assert 'users "dave" is forbidden: User "eve" cannot impersonate' in told(eve, "--as", "dave")
-    assert 'groups "readers" is forbidden: User "carol" cannot impersonate' in told(
+    assert 'User "frank" cannot list resource "mpijobs"' in error_of(cluster.kubeconfig, *in_group)
+    assert 'users "dave" is forbidden: User "eve" cannot impersonate' in error_of(eve, "--as", "dave")
+    assert 'groups "readers" is forbidden: User "carol" cannot impersonate' in error_of(
         carol, "--as", "dave", "--as-group", "readers"
     )
 
@@ -213,12 +213,12 @@ def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies
         return path
 
     as_dave = written(carol, **{"as": "dave"})
-    cluster.kubectl("--kubeconfig", as_dave, "get", "configmaps", "-n", policies)  # as kubectl does it
-    assert 'User "dave" cannot list resource "mpijobs"' in told(as_dave)
-    assert 'users "dave" is forbidden: User "eve" cannot impersonate' in told(written(eve, **{"as": "dave"}))
+    cluster.kubectl("--kubeconfig", as_dave, "get", "configmaps", "-n", policies)  # kubectl accepts the same file
+    assert 'User "dave" cannot list resource "mpijobs"' in error_of(as_dave)
+    assert 'users "dave" is forbidden: User "eve" cannot impersonate' in error_of(written(eve, **{"as": "dave"}))
 
 
-def test_the_role_in_the_docs_allows_what_it_says(cluster: Cluster, namespace: str) -> None:
+def test_documented_role_grants_exemptions(cluster: Cluster, namespace: str) -> None:
     text = (DOCS / "exemptions.md").read_text()
     (role,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "kind: RoleBinding" in block)
     cluster.kubectl("apply", "-f", "-", stdin=role.replace("namespace: team-a", f"namespace: {namespace}"))

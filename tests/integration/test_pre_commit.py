@@ -1,4 +1,4 @@
-"""The hook of this repository, installed and run by the real pre-commit in a repository of a user."""
+"""This repository's hook, which the real pre-commit installs and runs in a user's repository."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from webhook.api import yaml
 pytestmark = [rare, pytest.mark.timeout(900)]
 
 
-def test_the_hook_passes_and_refuses(tmp_path: Path) -> None:
+def test_hook_accepts_valid_jobs_and_rejects_invalid_jobs(tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     cache = os.environ.get("XDG_CACHE_HOME", Path("~/.cache").expanduser())
     env = {
@@ -33,7 +33,7 @@ def test_the_hook_passes_and_refuses(tmp_path: Path) -> None:
             done = run("git", *who, *arguments, folder=folder)
             assert done.returncode == 0, done.stderr
 
-    # What is installed is what is there, committed or not.
+    # Uncommitted changes are tested too.
     shutil.copytree(
         ROOT, ours, ignore=shutil.ignore_patterns(".git", ".venv", ".*cache", "__pycache__", "tests", "docs")
     )

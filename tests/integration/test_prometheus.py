@@ -1,4 +1,4 @@
-"""Every query of the dashboard, alerts and recording rules is answered by a real Prometheus after a real run."""
+"""Queries of the dashboard, alerts and recording rules have results in a real Prometheus after a run of jobs."""
 
 import math
 import re
@@ -26,32 +26,32 @@ QUERIES = [
 ]
 RULES = [rule for group in rule_groups() for rule in group["rules"]]
 WINDOW = "2m"
-# What an alert compares, where that has no answer in a healthy cluster.
+# Alerts whose compared expression has no result in a healthy cluster, with the reason.
 WITHOUT_ANSWER = {
-    "MPIJobWebhookDown": "absent() of what is there",
-    "MPIJobWebhookCallsFail": "the API server counts what it refuses from the first time on",
-    "MPIJobWebhookFailsOpen": "the API server counts what goes on without us from the first time on",
+    "MPIJobWebhookDown": "absent() has no result for existing series",
+    "MPIJobWebhookCallsFail": "the API server has the counter only after the first rejected call",
+    "MPIJobWebhookFailsOpen": "the API server has the counter only after the first ignored failure",
     "MPIJobWebhookPluginBroken": "there is no plug-in",
     "MPIJobWebhookInstallation": "nothing is missing",
-    "MPIJobWebhookConditionErrors": "the API server counts errors from the first one on",
+    "MPIJobWebhookConditionErrors": "the API server has the counter only after the first error",
 }
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """All kinds of jobs have been submitted, the limit of some is over, and their answers have been scraped."""
+    """A run in which all kinds of jobs were submitted, some reached their time limit, and metrics were scraped."""
     with real_run(tmp_path_factory.mktemp("prometheus-logs")) as running:
         submit(running, rounds=2, pause=0.1)
-        told = 'sum(training_operator_mpijob_failed_total{reason="DeadlineExceeded"}) > 0'
-        running.cluster.wait_for("a job to be over", lambda: running.prometheus.instant(told), timeout=60)
+        over_limit = 'sum(training_operator_mpijob_failed_total{reason="DeadlineExceeded"}) > 0'
+        running.cluster.wait_for("a job to reach its limit", lambda: running.prometheus.instant(over_limit), timeout=60)
         for title, legend, expr in QUERIES:
             if legend not in EMPTY:
-                running.cluster.wait_for(f"{title}: {expr}", partial(once_more, running, expr), timeout=60)
+                running.cluster.wait_for(f"{title}: {expr}", partial(numbers_or_submit, running, expr), timeout=60)
         yield running
 
 
-def once_more(run: Run, expr: str) -> list[float]:
-    """The current value; if it is nothing, jobs are sent again, because a rate needs two samples."""
+def numbers_or_submit(run: Run, expr: str) -> list[float]:
+    """The values now. If there are none, submit jobs again, because a rate needs two samples."""
     found = numbers(run, expr)
     if not found:
         submit(run, rounds=1, pause=0.1)
@@ -59,7 +59,7 @@ def once_more(run: Run, expr: str) -> list[float]:
 
 
 def numbers(run: Run, expr: str) -> list[float]:
-    """What it is now, as far as a panel can show it."""
+    """The finite values of the expression now. A panel cannot show others."""
     try:
         found = run.prometheus.instant(filled(expr, WINDOW))
     except HTTPError as error:
@@ -67,12 +67,12 @@ def numbers(run: Run, expr: str) -> list[float]:
     return [number for number in (float(each["value"][1]) for each in found) if math.isfinite(number)]
 
 
-def test_every_panel_shows_something(run: Run) -> None:
+def test_every_panel_has_data(run: Run) -> None:
     without = {legend for _, legend, expr in QUERIES if not numbers(run, expr)}
     assert without == EMPTY.keys()
 
 
-def test_every_recording_rule_has_recorded(run: Run) -> None:
+def test_every_recording_rule_has_a_result(run: Run) -> None:
     recorded = [rule["record"] for rule in RULES if "record" in rule]
     assert [name for name in recorded if not numbers(run, name)] == []
 
@@ -81,7 +81,7 @@ def test_series_used_by_alerts_exist(run: Run) -> None:
     alerts = {rule["alert"]: rule["expr"] for rule in RULES if "alert" in rule}
     compared = {name: re.sub(r"\s*(>|==|<) [\d. *]+$", "", expr) for name, expr in alerts.items()}
     assert [name for name, expr in alerts.items() if compared[name] == expr] == ["MPIJobWebhookDown"]
-    # The run has hardly a whole minute.
+    # The run is shorter than the minute that the expressions look back.
     seconds = {name: expr.replace(":1m]", ":1s]") for name, expr in compared.items()}
     assert {name for name, expr in seconds.items() if not numbers(run, expr)} <= WITHOUT_ANSWER.keys()
 
@@ -90,8 +90,8 @@ def test_no_alert_fires(run: Run) -> None:
     assert [each for each in run.prometheus.ask("alerts")["alerts"] if each["state"] == "firing"] == []
 
 
-def complaints(run: Run) -> set[str]:
-    """Of Prometheus, about rules and about what it scrapes."""
+def errors(run: Run) -> set[str]:
+    """Prometheus' errors in rules and scrapes."""
     rules = [rule for group in run.prometheus.ask("rules")["groups"] for rule in group["rules"]]
     assert len(rules) == len(RULES)
     targets = run.prometheus.ask("targets")["activeTargets"]
@@ -99,9 +99,9 @@ def complaints(run: Run) -> set[str]:
 
 
 def test_prometheus_accepts_all_rules_and_metrics(run: Run) -> None:
-    with suppress(TimeoutError):  # on a busy machine a look may take longer than it has, and the next one does not
-        run.cluster.wait_for("no complaint", lambda: not complaints(run))
-    assert complaints(run) == set()
+    with suppress(TimeoutError):  # on a busy machine, a scrape may time out and the next one succeed
+        run.cluster.wait_for("Prometheus to have no errors", lambda: not errors(run))
+    assert errors(run) == set()
 
 
 def test_exposed_metrics_are_documented_and_accepted_by_promtool(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""No over-commit: many jobs at the same moment, two replicas, a quota that holds some of them."""
+"""Two replicas never admit more jobs than a quota allows, even for many jobs at the same moment."""
 
 import json
 import os
@@ -30,13 +30,13 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 HOLDS, CLIENTS = 20, 50
 SUBMITTED = int(os.environ.get("MPIJOB_QUOTA_JOBS", "150"))
-GPUS = 2  # of a job: two workers with one each
+GPUS = 2  # of a job, which has two workers with one GPU each
 EXCEEDED = "Quota exceeded"
 
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A cluster of its own with operator and nodes, where jobs that are admitted run on and on."""
+    """A separate cluster with operator and nodes. Admitted jobs never end."""
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(log_dir=tmp_path_factory.mktemp("quota")))
         cluster.start_scheduler()
@@ -51,7 +51,6 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 
 @pytest.fixture
 def replicas(deployment: Deployment) -> list[Backend]:
-    """Two of them."""
     while len(deployment.balancer.backends) < 2:
         deployment.start(*SELF_MANAGED, *quick_keys(deployment.cluster.dir))
     return list(deployment.balancer.backends)
@@ -59,7 +58,7 @@ def replicas(deployment: Deployment) -> list[Backend]:
 
 @pytest.fixture
 def quota(deployment: Deployment) -> Iterator[str]:
-    """A namespace whose quota holds `HOLDS` jobs, and the quota's status is there."""
+    """A namespace with a quota for `HOLDS` jobs. The status of the quota is set."""
     cluster = deployment.cluster
     name = cluster.create_namespace("quota")
     hard = {"requests.nvidia.com/gpu": str(HOLDS * GPUS)}
@@ -77,7 +76,7 @@ def used(cluster: Cluster, namespace: str) -> int:
 
 
 def job(namespace: str, name: str, **changes: Any) -> dict[str, Any]:
-    """Two workers with a GPU each, and a launcher that never ends."""
+    """A job with two workers with a GPU each, and a launcher that never ends."""
     return changed(
         {
             "metadata": {"name": name, "namespace": namespace},
@@ -94,7 +93,7 @@ def job(namespace: str, name: str, **changes: Any) -> dict[str, Any]:
 def submit(
     deployment: Deployment, namespace: str, during: Callable[[], None] = lambda: None, *, tries: int = 60
 ) -> Counter[str]:
-    """Create them all, each again until there is an answer; gives how many got which."""
+    """Create all jobs, and try each again until it is admitted or rejected. Returns the number of each result."""
     path = f"/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs"
 
     def create(client: Client, number: int) -> str:
@@ -124,7 +123,7 @@ def ledgers(cluster: Cluster) -> list[Any]:
 
 
 def assert_settled(cluster: Cluster, namespace: str, held: int) -> None:
-    """Each job that was stored has all its pods, the quota counts them, and nothing else is left behind."""
+    """Check that `held` jobs are stored with all their pods, the quota counts them, and the ledger is empty."""
     stored = cluster.get("mpijobs", "-n", namespace)["items"]
     assert len(stored) == held
     cluster.wait_for("all workers", lambda: workers(cluster, namespace) == held * 2 or None)
@@ -138,7 +137,7 @@ def workers(cluster: Cluster, namespace: str) -> int:
     return len(cluster.get("pods", "-n", namespace, "-l", "training.kubeflow.org/job-role=worker")["items"])
 
 
-def test_of_many_at_once_as_many_as_fit_are_admitted(
+def test_quota_is_used_completely_by_simultaneous_jobs(
     deployment: Deployment, replicas: list[Backend], quota: str
 ) -> None:
     assert submit(deployment, quota) == {ADMITTED: HOLDS, EXCEEDED: SUBMITTED - HOLDS}
@@ -146,13 +145,13 @@ def test_of_many_at_once_as_many_as_fit_are_admitted(
 
 
 def kill_once_something_is_reserved(deployment: Deployment, replica: Backend) -> None:
-    """What the replica has reserved then it has not answered yet, at least in part."""
-    deployment.cluster.wait_for("the first ones", lambda: ledgers(deployment.cluster), timeout=30)
+    """Kill the replica once the ledger has a reservation, so that some reviews with reservations get no reply."""
+    deployment.cluster.wait_for("the first reservation", lambda: ledgers(deployment.cluster), timeout=30)
     deployment.stop(replica, kill=True)
 
 
 @rare
-def test_the_same_with_a_replica_killed_in_the_middle(
+def test_quota_is_used_completely_although_a_replica_is_killed(
     deployment: Deployment, replicas: list[Backend], quota: str
 ) -> None:
     kill = partial(kill_once_something_is_reserved, deployment, replicas[0])
@@ -164,7 +163,7 @@ def test_the_same_with_a_replica_killed_in_the_middle(
 def test_reservation_of_a_killed_replica_expires_within_seconds(
     deployment: Deployment, replicas: list[Backend], quota: str
 ) -> None:
-    """The users whose replica is gone give up, and others come."""
+    """The users of the killed replica do not try again, and new jobs use the quota."""
     cluster = deployment.cluster
     submit(deployment, quota, partial(kill_once_something_is_reserved, deployment, replicas[0]), tries=1)
     numbers = count()
@@ -174,18 +173,18 @@ def test_reservation_of_a_killed_replica_expires_within_seconds(
         assert created.returncode == 0 or EXCEEDED in created.stderr, created.stderr
         return len(cluster.get("mpijobs", "-n", quota)["items"]) == HOLDS or None
 
-    cluster.wait_for("all places to be taken", full, timeout=LIFETIME_SECONDS + 10)
+    cluster.wait_for("the quota to be used up", full, timeout=LIFETIME_SECONDS + 10)
     assert_settled(cluster, quota, HOLDS)
 
 
-def test_a_dry_run_reserves_nothing(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
+def test_dry_run_reserves_nothing(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
     cluster = deployment.cluster
     for number in range(3):
         cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job(quota, f"dry-{number}"))
     assert f"quota-{quota}" not in {each["metadata"]["name"] for each in ledgers(cluster)}
 
 
-def test_no_quota_no_ledger(deployment: Deployment, replicas: list[Backend]) -> None:
+def test_namespace_without_quota_has_no_ledger(deployment: Deployment, replicas: list[Backend]) -> None:
     cluster = deployment.cluster
     namespace = cluster.create_namespace("free")
     cluster.kubectl("create", "-f", "-", stdin=job(namespace, "train"))
@@ -194,22 +193,22 @@ def test_no_quota_no_ledger(deployment: Deployment, replicas: list[Backend]) -> 
 
 
 def test_quota_of_a_deleted_job_is_free_at_once(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
-    """Also when the ledger still has it: a user who corrects a job must not wait for a time to run out."""
+    """Even if the ledger still has a reservation: a user who corrects a job must not wait until it expires."""
     cluster = deployment.cluster
     whole = {"Worker.replicas": HOLDS * GPUS, "Launcher.template.spec.containers.0.command": ["train"]}
 
     def created() -> bool | None:
-        """None while the replica has not heard yet that the former job is gone; it says so itself in its advice."""
+        """None while the replica has not seen the end of the former job. Its rejection says so."""
         outcome = cluster.kubectl("create", "-f", "-", stdin=job(quota, "whole", **whole), check=False)
-        # The one where it has heard that its end was asked for, the other where not even that.
+        # The message depends on whether the replica has seen the deletion request.
         advice = r'"whole\S*" (is still being deleted|belongs to a former job)'
         assert outcome.returncode == 0 or re.search(advice, outcome.stderr), outcome.stderr
         return outcome.returncode == 0 or None
 
     for _ in range(3):
-        cluster.wait_for("the replica to hear that the pods are gone", created)
+        cluster.wait_for("the replica to see that the pods are deleted", created)
         cluster.kubectl("delete", "mpijob", "whole", "-n", quota)
-        # The garbage collector looks for new kinds, as MPIJob is just after the start, every 30 seconds.
+        # The garbage collector discovers new kinds such as MPIJob every 30 seconds.
         cluster.wait_for("its pods to be gone", lambda: not cluster.get("pods", "-n", quota)["items"] or None)
 
 

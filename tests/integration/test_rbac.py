@@ -1,6 +1,6 @@
-"""The service with exactly the permissions of the manifests: everything works, and other calls are forbidden.
+"""The service works with exactly the permissions of the manifests, and other calls are forbidden.
 
-It authenticates as its ServiceAccount, and has the command line of the Deployment, at other addresses.
+The service authenticates as its ServiceAccount and has the flags of the Deployment, except for its addresses.
 """
 
 import copy
@@ -33,7 +33,7 @@ from webhook.policy import store
 OVERLAY = MANIFESTS / "overlays" / "default"
 TEAM = "team-a"
 EXEMPT = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "one-off"}
-# What the cluster has of its own; of everything else that is looked at, there is a stand-in.
+# API groups that the cluster has. All other watched kinds get an artificial CRD.
 BUILT_IN = {
     "", "batch", "coordination.k8s.io", "kubeflow.org", "networking.k8s.io", "node.k8s.io", "resource.k8s.io",
     "scheduling.k8s.io",
@@ -42,7 +42,7 @@ BUILT_IN = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own, with every kind that the service looks at."""
+    """A separate cluster with every kind that the service watches."""
     with Cluster(log_dir=tmp_path_factory.mktemp("rbac-logs")) as running:
         install(
             running,
@@ -63,7 +63,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def manifests(cluster: Cluster) -> list[Any]:
-    """What `kubectl apply -k` installs."""
+    """The objects that `kubectl apply -k` installs."""
     return load_all(cluster.kubectl("kustomize", OVERLAY).stdout)
 
 
@@ -79,14 +79,14 @@ def account(cluster: Cluster, manifests: list[Any]) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(cluster: Cluster, manifests: list[Any], account: Path) -> Iterator[Installed]:
-    """The service, ready."""
+    """A ready replica of the service."""
     with running(cluster, manifests, account, OURS) as replica:
         yield replica
 
 
 @contextmanager
 def running(cluster: Cluster, manifests: list[Any], account: Path, name: str) -> Iterator[Installed]:
-    """A replica, ready."""
+    """Runs a replica with the flags of the Deployment, once it is ready."""
     (deployment,) = (found for found in manifests if found["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     listen, ops = (f"127.0.0.1:{free_port()}" for _ in range(2))
@@ -102,32 +102,32 @@ def running(cluster: Cluster, manifests: list[Any], account: Path, name: str) ->
 
 
 def test_every_cache_is_in_sync(installed: Installed) -> None:
-    """For each resource, in one of its versions."""
+    """Each watched resource is cached in one of its API versions."""
     places = {WatchedPlace.OWN: OURS, WatchedPlace.KUEUE: "kueue-system"}
-    wanted = [{kind.name for kind in kinds(resource, places)} for resource in watched_resources()]
+    expected = [{kind.name for kind in kinds(resource, places)} for resource in watched_resources()]
 
-    def lacking() -> list[set[str]]:
+    def missing_caches() -> list[set[str]]:
         synced = {kind for kind, value in installed.synced().items() if value == "1"}
-        return [names for names in (*wanted, {"policies"}) if not names & synced]
+        return [names for names in (*expected, {"policies"}) if not names & synced]
 
     with suppress(TimeoutError):
-        installed.cluster.wait_for("the caches", lambda: not lacking() or None)
-    assert lacking() == []
-    # So an API server answers for a moment about a kind that it has only just been taught.
+        installed.cluster.wait_for("the caches", lambda: not missing_caches() or None)
+    assert missing_caches() == []
+    # The API server returns this error for a moment after a CRD is created.
     failed = [line["reason"] for line in installed.log("watch failed")]
     assert [reason for reason in failed if not reason.endswith("storage is (re)initializing")] == []
 
 
-def test_policies_are_followed_remembered_and_complained_about(cluster: Cluster, installed: Installed) -> None:
+def test_policies_are_watched_stored_and_reported_if_broken(cluster: Cluster, installed: Installed) -> None:
     cluster.apply([policy_configmap("rules: {worker-count: {max: 3}}")])
-    remembered = ("configmap", "mpijob-webhook-last-good", "-n", OURS)
+    last_good = ("configmap", "mpijob-webhook-last-good", "-n", OURS)
 
     def copy() -> str:
-        return store.remembered_texts(cluster.get(*remembered).get("data", {})).get("platform", "")
+        return store.remembered_texts(cluster.get(*last_good).get("data", {})).get("platform", "")
 
-    cluster.wait_for("the policy to be remembered", lambda: copy() or None)
+    cluster.wait_for("a copy of the policy", lambda: copy() or None)
     cluster.apply([policy_configmap("rules: {worker-count: {max: 5}}")])
-    cluster.wait_for("the new one", lambda: "max: 5" in copy() or None)
+    cluster.wait_for("a copy of the new policy", lambda: "max: 5" in copy() or None)
     cluster.apply([policy_configmap("rules: {worker-count: {max: many}}")])
     events = ("events", "-n", OURS, "--field-selector=reason=PolicyBroken")
     (event,) = cluster.wait_for("an Event", lambda: cluster.get(*events)["items"])
@@ -152,7 +152,7 @@ def test_missing_rights_and_configurations_are_concerns_of_a_ready_replica(
     try:
         with running(cluster, manifests, account, "poor") as poor:
             replica = service.Replica(poor.address, poor.ops, Path())
-            wanted = [
+            expected = [
                 *(f"[!]unknown-{kind}: no information about {kind}: forbidden" for kind in kinds),
                 "leases.coordination.k8s.io in mpijob-webhook: two jobs may get the same quota",
                 "subjectaccessreviews.authorization.k8s.io: exemptions by annotation are rejected",
@@ -163,7 +163,7 @@ def test_missing_rights_and_configurations_are_concerns_of_a_ready_replica(
 
             def missing() -> list[str]:
                 report = replica.ops("/readyz")
-                return [line for line in wanted if line not in report]
+                return [line for line in expected if line not in report]
 
             with suppress(TimeoutError):
                 cluster.wait_for("the concerns", lambda: not missing() or None)
@@ -184,18 +184,18 @@ def test_right_to_exempt_is_queried(cluster: Cluster, installed: Installed) -> N
     def allowed() -> bool:
         return bool(installed.review("validate-mpijob", job, username="dora")["allowed"])
 
-    cluster.wait_for("the right to be known", allowed)
+    cluster.wait_for("the permission to be seen", allowed)
 
 
 def test_impact_of_a_policy_is_computed(installed: Installed) -> None:
-    said = installed.review(
+    reply = installed.review(
         "validate-policy",
         policy_configmap("rules: {worker-count: {max: 3}}"),
         kind={"group": "", "version": "v1", "kind": "ConfigMap"},
         resource={"group": "", "version": "v1", "resource": "configmaps"},
     )
-    assert said["allowed"]
-    assert "would newly deny 1 of 1" in " ".join(said["warnings"]), said
+    assert reply["allowed"]
+    assert "would newly deny 1 of 1" in " ".join(reply["warnings"]), reply
 
 
 def test_quotas_are_reserved_and_reservations_removed(cluster: Cluster, installed: Installed) -> None:
@@ -206,12 +206,12 @@ def test_quotas_are_reserved_and_reservations_removed(cluster: Cluster, installe
     lease = ("lease", f"quota-{space}", "-n", OURS, "--ignore-not-found", "-o", "jsonpath={.metadata.annotations}")
 
     def reserved(name: str) -> bool:
-        """Whether the ledger has it after a review; the service may not have seen the quota yet."""
+        """Review the job. Returns whether the ledger has a reservation: the service may not have seen the quota yet."""
         installed.review("validate-mpijob", jobs.changed({"metadata.namespace": space, "metadata.name": name}))
         return name in cluster.kubectl("get", *lease).stdout
 
-    cluster.wait_for("a reservation to be made", lambda: reserved("first") or None)
-    cluster.wait_for("another to be added", lambda: reserved("second") or None)
+    cluster.wait_for("a reservation", lambda: reserved("first") or None)
+    cluster.wait_for("a second reservation", lambda: reserved("second") or None)
     assert 'outcome="unavailable"} 0.0' in installed.metrics()
 
     over = {
@@ -226,10 +226,10 @@ def test_quotas_are_reserved_and_reservations_removed(cluster: Cluster, installe
     }
     cluster.apply([over])
     left = ("lease", "quota-over", "-n", OURS, "--ignore-not-found")
-    cluster.wait_for("what is over to be removed", lambda: not cluster.kubectl("get", *left).stdout)
+    cluster.wait_for("the old ledger to be removed", lambda: not cluster.kubectl("get", *left).stdout)
 
 
-def test_the_ca_is_kept_and_gets_into_every_ca_bundle(cluster: Cluster, installed: Installed) -> None:
+def test_ca_is_stored_and_written_into_every_ca_bundle(cluster: Cluster, installed: Installed) -> None:
     secret = ("secret", f"{OURS}-ca", "-n", OURS)
     cluster.wait_for("the CA", lambda: cluster.get(*secret).get("data"))
     cluster.apply(load_all((MANIFESTS / "components" / "hooks" / "webhooks.yaml").read_text()))
@@ -291,15 +291,15 @@ def test_the_ca_is_kept_and_gets_into_every_ca_bundle(cluster: Cluster, installe
         "get roles -A",
     ],
 )
-def test_forbidden(cluster: Cluster, account: Path, call: str) -> None:
-    """The API server itself refuses the real call."""
+def test_call_with_the_service_account_is_forbidden(cluster: Cluster, account: Path, call: str) -> None:
+    """The call is made, and the API server rejects it."""
     done = cluster.kubectl(*call.split(), check=False, kubeconfig=account)
     assert done.returncode == 1
     assert re.search(rf'forbidden: User "{default_overlay.ACCOUNT}" cannot ', done.stderr), done.stderr
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "query",
     [
         *(f"create pods --subresource={way}" for way in ("exec", "attach", "portforward", "eviction")),
         "get pods --subresource=log",
@@ -312,11 +312,11 @@ def test_forbidden(cluster: Cluster, account: Path, call: str) -> None:
         "deletecollection leases",
     ],
 )
-def test_not_allowed(cluster: Cluster, account: Path, asked: str) -> None:
-    """Calls that need an object, or a stream, to be tried: the authorizer is asked."""
+def test_service_account_lacks_permission(cluster: Cluster, account: Path, query: str) -> None:
+    """These calls would need an object or a stream, so the test queries the authorizer."""
     for where in (("-n", OURS), ("-n", TEAM), ("-A",)):
-        done = cluster.kubectl("auth", "can-i", *asked.split(), *where, check=False, kubeconfig=account)
-        assert done.stdout.strip() == "no", (asked, where)
+        done = cluster.kubectl("auth", "can-i", *query.split(), *where, check=False, kubeconfig=account)
+        assert done.stdout.strip() == "no", (query, where)
 
 
 @pytest.mark.usefixtures("account")
@@ -352,13 +352,13 @@ def test_permissions_of_user_roles(cluster: Cluster, role: str, allowed: set[str
 
 
 @pytest.mark.usefixtures("account")
-def test_who_writes_policies_writes_them_here_alone(cluster: Cluster) -> None:
+def test_policy_author_can_write_only_configmaps_of_the_service_namespace(cluster: Cluster) -> None:
     bound = ("create", "rolebinding", "author", "--role=mpijob-policy-author", "--user=author", "-n", OURS)
     cluster.kubectl(*bound)
 
     def may(verb: str, what: str, namespace: str) -> bool:
-        asked = ("auth", "can-i", verb, what, "-n", namespace, "--as=author")
-        return cluster.kubectl(*asked, check=False).returncode == 0
+        query = ("auth", "can-i", verb, what, "-n", namespace, "--as=author")
+        return cluster.kubectl(*query, check=False).returncode == 0
 
     cluster.wait_for("the binding", lambda: may("create", "configmaps", OURS) or None)
     assert all(may(verb, "configmaps", OURS) for verb in ("get", "list", "update", "patch", "delete"))

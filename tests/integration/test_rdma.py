@@ -1,4 +1,4 @@
-"""RDMA devices and networks: what the pods have that the operator makes, on nodes that offer the devices."""
+"""RDMA devices and networks in the pods that the operator creates, on nodes with the devices."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ ADAPTERS = "adapters"
 
 @pytest.fixture(scope="module")
 def replica(operator_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The service, registered, with networks of Multus and nodes with adapters and GPUs."""
+    """The registered service, with networks of Multus and nodes with adapters and GPUs."""
     definition = networks_definition()
     operator_cluster.apply([definition])
     operator_cluster.kubectl("wait", "--for=condition=Established", f"crd/{definition['metadata']['name']}")
@@ -46,7 +46,7 @@ def replica(operator_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory)
     operator_cluster.kubectl("delete", "node", "--wait=false", *(node["metadata"]["name"] for node in nodes))
 
 
-def asking(namespace: str, **changes: Any) -> dict[str, Any]:
+def rdma_job(namespace: str, **changes: Any) -> dict[str, Any]:
     return changed(
         {
             "metadata.namespace": namespace,
@@ -61,19 +61,19 @@ def asking(namespace: str, **changes: Any) -> dict[str, Any]:
 
 
 def workers(cluster: Cluster, namespace: str) -> list[dict[str, Any]] | None:
-    """The workers' pods, once both have a node."""
+    """The workers' pods, once both pods have a node."""
     pods = cluster.get("pods", "-n", namespace, "-l", "training.kubeflow.org/job-role=worker")["items"]
     return pods if len(pods) == 2 and all(pod["spec"].get("nodeName") for pod in pods) else None
 
 
 @pytest.mark.parametrize(("resource", "expected"), [("", {HOSTDEV: "4"}), (VF, {VF: "2"})])
-def test_the_pods_have_devices_and_networks(
+def test_pods_have_devices_and_networks(
     operator_cluster: Cluster, replica: Replica, namespace: str, resource: str, expected: dict[str, str]
 ) -> None:
-    """Where the networks need no device it is that of the nodes; else one for each attachment."""
+    """Pods get a device of the nodes if the networks need no device, otherwise a device for each attachment."""
     networks = [network(name, resource, namespace=namespace) for name in ("own", "rail-0")]
     operator_cluster.apply([{**each, "spec": {}} for each in networks])
-    job = asking(namespace)
+    job = rdma_job(namespace)
     given = next(iter(expected))
     operator_cluster.wait_for(
         "the service to see nodes and networks",

@@ -1,4 +1,4 @@
-"""`why` recognises the logs that current programs write when a job fails, so the recorded logs are up to date."""
+"""`why` recognises the logs of real MPI programs that fail now, which shows that the recorded logs are up to date."""
 
 import os
 from pathlib import Path
@@ -28,8 +28,8 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Sshd:
 @pytest.mark.parametrize(
     ("name", "release"), [(name, release) for name, scenario in SCENARIOS.items() for release in scenario.releases]
 )
-def test_a_real_failure_is_known(name: str, release: str, sshd: Sshd, tmp_path: Path) -> None:
-    """Tried again, because mpirun of Open MPI 5 sometimes ends before it has written its report."""
+def test_real_failure_is_recognised(name: str, release: str, sshd: Sshd, tmp_path: Path) -> None:
+    """Retries, because mpirun of Open MPI 5 sometimes exits before it has written its report."""
     causes = []
     while SCENARIOS[name].cause_of(release) not in causes and len(causes) < TRIES:
         (folder := tmp_path / str(len(causes))).mkdir()

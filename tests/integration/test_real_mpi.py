@@ -1,4 +1,4 @@
-"""Real MPI with what the real operator makes of jobs that the service has seen: hostfile, keys, environment."""
+"""Real MPI programs with the hostfile, keys and environment that the real operator creates for reviewed jobs."""
 
 import base64
 import json
@@ -43,7 +43,7 @@ WITH_ARGS = f'mpirun -mca plm_rsh_args "-p {PORT}" -x NCCL_DEBUG'
 
 @dataclass(frozen=True)
 class Case:
-    """A job: the release that its image has, how it starts the ranks, and what else is in it."""
+    """A job: the MPI release in its image, the command that starts the ranks, and other settings."""
 
     release: str
     implementation: str
@@ -77,7 +77,7 @@ def manifest(name: str, namespace: str) -> dict[str, Any]:
         {"name": "NCCL_ALGO", "value": "Ring"},
         {"name": "OMPI_ALLOW_RUN_AS_ROOT", "value": "1"},
         {"name": "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "value": "1"},
-        {"name": "FI_PROVIDER", "value": "tcp"},  # of Intel MPI: this machine has no other network
+        {"name": "FI_PROVIDER", "value": "tcp"},  # for Intel MPI, because this machine has no other network
         *case.env,
     ]
     return changed(
@@ -99,7 +99,7 @@ def manifest(name: str, namespace: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def jobs(operator_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The namespace in which the operator has made everything for all of CASES."""
+    """The namespace in which the operator has created the objects for all of CASES."""
     cluster, namespace = operator_cluster, operator_cluster.create_namespace()
     policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
     for text, names in (
@@ -123,12 +123,12 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Sshd:
 
 @pytest.fixture
 def start(operator_cluster: Cluster, jobs: str, sshd: Sshd, tmp_path: Path) -> Start:
-    """Runs a job."""
+    """A function that runs a job."""
     return lambda name: started(operator_cluster, jobs, name, sshd, tmp_path)
 
 
 def started(cluster: Cluster, namespace: str, name: str, sshd: Sshd, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the job's launcher together with its workers, as the operator made them."""
+    """Run the commands of the job's launcher and workers, as the operator created them."""
 
     def get(kind: str, of: str) -> Any:
         return cluster.wait_for(f"{kind} {of}", lambda: cluster.get(kind, of, "-n", namespace))
@@ -138,7 +138,7 @@ def started(cluster: Cluster, namespace: str, name: str, sshd: Sshd, folder: Pat
     workers = [get("pod", f"{name}-worker-{number}") for number in (0, 1)]
     files = get("configmap", f"{name}-config")["data"]
     keys = keys_of(cluster, namespace, [name])[name]
-    assert keys.words[2:] == [f"mpijob/{namespace}/{name}"], "the pair is the service's"
+    assert keys.words[2:] == [f"mpijob/{namespace}/{name}"], "the service generated the key pair"
     contents = {
         f"{name}-ssh": keys.manifest["data"],
         f"{name}-config": {key: base64.b64encode(text.encode()).decode() for key, text in files.items()},
@@ -156,7 +156,7 @@ def started(cluster: Cluster, namespace: str, name: str, sshd: Sshd, folder: Pat
 
 
 def serving(pod: pods.Pod, sshd: Sshd) -> list[str | Path]:
-    """The worker's command, with this machine's sshd where the image would have its own."""
+    """The worker's command, with the sshd of this machine instead of the image's sshd."""
     command = [sshd.program if word == "/usr/sbin/sshd" else word for word in pod.command]
     assert sshd.program in command
     if sshd.libraries:
@@ -165,7 +165,7 @@ def serving(pod: pods.Pod, sshd: Sshd) -> list[str | Path]:
 
 
 def ranks(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
-    """What the ranks printed, in order."""
+    """The lines that the ranks printed, sorted."""
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return sorted(found, key=lambda one: (one["rank"], one["host"]))
@@ -186,7 +186,7 @@ def test_ranks_start_on_both_workers_with_the_exported_environment(
 ) -> None:
     found = ranks(start(name))
     assert found == [{"rank": number, "size": 2, "host": f"{name}-worker-{number}", "env": env} for number in (0, 1)], (
-        "the worker's own environment, NCCL_PROTO, does not reach the ranks"
+        "NCCL_PROTO of the worker's environment does not reach the ranks"
     )
 
 

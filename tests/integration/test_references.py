@@ -1,4 +1,4 @@
-"""Objects that a job refers to and names that it needs: the service's verdict and the outcome in the cluster."""
+"""Objects that a job refers to, and names that its objects need: the service's verdict and the cluster's."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def job(namespace: str, name: str, **changes: Any) -> dict[str, Any]:
 
 
 def foreign(kind: str, name: str) -> dict[str, Any]:
-    """An object of another owner, with the name of one of the operator's."""
+    """An object of a different owner, with the name of an object that the operator creates."""
     pod = {"containers": [{"name": "a", "image": "x"}], "restartPolicy": "Never"}
     kinds: dict[str, dict[str, Any]] = {
         "Service": {"apiVersion": "v1", "spec": {"ports": [{"port": 80}]}},
@@ -50,10 +50,10 @@ NAMES = {"Service": "train", "ConfigMap": "train-config", "Job": "train-launcher
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_the_operator_never_starts_a_job_whose_names_are_taken(
+def test_operator_never_starts_a_job_whose_names_are_taken(
     operator_cluster: Cluster, namespace: str, kind: str
 ) -> None:
-    """Without the service: what it refuses jobs for."""
+    """Without the service, which rejects such jobs."""
     operator_cluster.kubectl("create", "-n", namespace, "-f", "-", stdin=foreign(kind, NAMES[kind]))
     operator_cluster.kubectl("create", "-f", "-", stdin=job(namespace, "train"))
 
@@ -69,7 +69,7 @@ def test_the_operator_never_starts_a_job_whose_names_are_taken(
 
 @pytest.fixture(scope="module")
 def replica(operator_cluster: Cluster) -> Any:
-    """The service, registered, after the jobs of the tests above; with the kind of Multus' networks."""
+    """The registered service, after the jobs of the tests above, with the CRD of Multus."""
     operator_cluster.apply([NETWORK])
     operator_cluster.kubectl("wait", "--for=condition=Established", f"crd/{NETWORK['metadata']['name']}")
     with running(operator_cluster) as started:
@@ -77,7 +77,9 @@ def replica(operator_cluster: Cluster) -> Any:
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_such_a_job_is_refused(operator_cluster: Cluster, replica: Replica, namespace: str, kind: str) -> None:
+def test_job_whose_names_are_taken_is_rejected(
+    operator_cluster: Cluster, replica: Replica, namespace: str, kind: str
+) -> None:
     operator_cluster.kubectl("create", "-n", namespace, "-f", "-", stdin=foreign(kind, NAMES[kind]))
     refused = job(namespace, "train")
     operator_cluster.wait_for(
@@ -89,8 +91,10 @@ def test_such_a_job_is_refused(operator_cluster: Cluster, replica: Replica, name
     assert operator_cluster.get("mpijobs", "-n", namespace)["items"] == []
 
 
-def test_an_own_child_is_no_obstacle(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
-    """The operator's objects are the job's, so an update goes through."""
+def test_update_is_admitted_although_the_names_are_taken_by_its_objects(
+    operator_cluster: Cluster, replica: Replica, namespace: str
+) -> None:
+    """The operator's objects belong to the job."""
     made = job(namespace, "train")
     operator_cluster.kubectl("create", "-f", "-", stdin=made)
     operator_cluster.wait_for("the workers", lambda: operator_cluster.get("pod", "train-worker-1", "-n", namespace))
@@ -99,19 +103,23 @@ def test_an_own_child_is_no_obstacle(operator_cluster: Cluster, replica: Replica
     operator_cluster.wait_for("the new one", lambda: operator_cluster.get("pod", "train-worker-2", "-n", namespace))
 
 
-def test_a_former_job_of_the_same_name(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
-    """What it leaves behind is a warning while the garbage collector has not come, and no obstacle afterwards."""
+def test_objects_of_a_former_job_cause_a_warning_until_they_are_deleted(
+    operator_cluster: Cluster, replica: Replica, namespace: str
+) -> None:
+    """The garbage collector deletes them."""
     made = job(namespace, "train")
     operator_cluster.kubectl("create", "-f", "-", stdin=made)
     operator_cluster.wait_for("the Service", lambda: operator_cluster.get("service", "train", "-n", namespace))
     operator_cluster.wait_for("the service to see it", lambda: warned(replica, made, "former job") or None)
     operator_cluster.kubectl("delete", "mpijob", "train", "-n", namespace)
-    # The garbage collector looks for new kinds every 30 s.
+    # The garbage collector discovers new kinds every 30 s.
     operator_cluster.wait_for("the end", lambda: not warned(replica, made, "former job") or None)
     operator_cluster.kubectl("create", "-f", "-", stdin=made)
 
 
-def test_orphans_are_an_obstacle_for_ever(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+def test_orphaned_objects_of_a_former_job_are_rejected(
+    operator_cluster: Cluster, replica: Replica, namespace: str
+) -> None:
     made = job(namespace, "train")
     operator_cluster.kubectl("create", "-f", "-", stdin=made)
     operator_cluster.wait_for("the Service", lambda: operator_cluster.get("service", "train", "-n", namespace))
@@ -123,8 +131,8 @@ def warned(replica: Replica, made: dict[str, Any], text: str) -> bool:
     return any(text in warning for warning in review_of(replica, made).get("warnings", ()))
 
 
-def test_references(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
-    """A missing object causes a warning, and no longer once it exists."""
+def test_missing_objects_cause_warnings(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+    """Once the object exists, there is no warning."""
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     volumes = [
         {"name": "data", "persistentVolumeClaim": {"claimName": "datset"}},
@@ -140,20 +148,22 @@ def test_references(operator_cluster: Cluster, replica: Replica, namespace: str)
     stored = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim}
     operator_cluster.kubectl("create", "-f", "-", stdin=stored)
     operator_cluster.wait_for("the similar name", lambda: warned(replica, made, 'but "dataset" does') or None)
-    told = operator_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=made).stderr
+    warnings = operator_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=made).stderr
     for kind, name in (("ConfigMap", "settings"), ("ServiceAccount", "trainer"), ("RuntimeClass", "sandboxed")):
-        assert f'{kind} "{name}" does not exist' in told
+        assert f'{kind} "{name}" does not exist' in warnings
 
     volumes[0]["persistentVolumeClaim"] = {"claimName": "dataset"}
     made = job(namespace, "train", **{f"{pod}.volumes": volumes, f"{pod}.serviceAccountName": "trainer"})
     operator_cluster.kubectl("create", "configmap", "settings", "-n", namespace)
     operator_cluster.kubectl("create", "serviceaccount", "trainer", "-n", namespace)
-    operator_cluster.wait_for("nothing to be missing", lambda: not warned(replica, made, "does not exist") or None)
+    operator_cluster.wait_for("all objects to be seen", lambda: not warned(replica, made, "does not exist") or None)
     assert warned(replica, made, "ReadWriteOnce keeps them on one node")
 
 
-def test_keys_of_config_maps(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
-    """The service sees their names, although it asks for the metadata alone."""
+def test_missing_key_of_a_config_map_causes_a_warning(
+    operator_cluster: Cluster, replica: Replica, namespace: str
+) -> None:
+    """The service requests only the metadata of ConfigMaps, which includes the names of the keys."""
 
     def with_key(key: str) -> dict[str, Any]:
         source = {"configMapKeyRef": {"name": "settings", "key": key}}
@@ -169,14 +179,16 @@ def test_keys_of_config_maps(operator_cluster: Cluster, replica: Replica, namesp
     operator_cluster.wait_for("the key to be there", lambda: not warned(replica, other, "[references]") or None)
 
 
-def test_network_policies(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+def test_network_policy_that_isolates_the_launcher_causes_a_warning(
+    operator_cluster: Cluster, replica: Replica, namespace: str
+) -> None:
     def policy(name: str, **spec: Any) -> dict[str, Any]:
         metadata = {"name": name, "namespace": namespace}
         fields = {"podSelector": {}, "policyTypes": ["Ingress"], **spec}
         return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": fields}
 
     made = job(namespace, "train")
-    fault = "NetworkPolicy closed shuts the launcher out. Allow its own pods in."
+    fault = "NetworkPolicy closed blocks the launcher. Allow its own pods in."
     assert not warned(replica, made, fault)
     operator_cluster.kubectl("create", "-f", "-", stdin=policy("closed"))
     operator_cluster.wait_for("the warning", lambda: warned(replica, made, fault) or None)
@@ -185,20 +197,24 @@ def test_network_policies(operator_cluster: Cluster, replica: Replica, namespace
     operator_cluster.wait_for("no warning", lambda: not warned(replica, made, fault) or None)
 
 
-def test_networks(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+def test_missing_networks_cause_warnings(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
     made = job(namespace, "train")
     annotations = {NETWORKS: f"ib, {namespace}/roce@net2"}
     made["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["metadata"] = {"annotations": annotations}
     metadata = {"name": "roce", "namespace": namespace}
     network = {"apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition", "metadata": metadata}
-    operator_cluster.wait_for("both to be missing", lambda: warned(replica, made, '"roce" does not exist') or None)
+    operator_cluster.wait_for(
+        "both networks to be missing", lambda: warned(replica, made, '"roce" does not exist') or None
+    )
     operator_cluster.kubectl("create", "-f", "-", stdin=network)
-    operator_cluster.wait_for("one to be there", lambda: not warned(replica, made, '"roce" does not exist') or None)
+    operator_cluster.wait_for(
+        "one network to be seen", lambda: not warned(replica, made, '"roce" does not exist') or None
+    )
     assert warned(replica, made, '"ib" does not exist')
 
 
-def test_accelerators(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
-    """The eight simulated nodes have eight GPUs each."""
+def test_more_gpus_than_a_node_has_cause_a_warning(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+    """Each of the eight simulated nodes has eight GPUs."""
     limits = "Worker.template.spec.containers.0.resources.limits"
     made = job(namespace, "train", **{limits: {"nvidia.com/gpu": 9}})
     assert warned(replica, made, "no node has 9 nvidia.com/gpu")

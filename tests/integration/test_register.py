@@ -1,4 +1,4 @@
-"""`serve --register` with a real API server: installs itself, gets reviews, and leaves nothing behind."""
+"""`serve --register` with a real API server: it registers itself, gets reviews, and removes itself at the end."""
 
 import signal
 import subprocess
@@ -21,14 +21,14 @@ SERVE = [sys.executable, "-W", "error", "-m", "webhook", "serve", "--register", 
 
 
 def configurations(cluster: Cluster) -> dict[str, Any]:
-    """Our two configurations by resource, as far as they exist."""
+    """The service's existing webhook configurations, by resource."""
     found = {resource: cluster.get(resource)["items"] for resource in RESOURCES.values()}
     return {resource: item for resource, items in found.items() for item in items if item["metadata"]["name"] == NAME}
 
 
 @pytest.fixture
 def nothing_left(cluster: Cluster) -> Iterator[None]:
-    """Before and after the test the service's configurations do not exist."""
+    """Checks that the service's configurations do not exist before and after the test."""
     assert configurations(cluster) == {}
     yield
     for resource in configurations(cluster):
@@ -48,7 +48,7 @@ def test_registered_from_ready_to_sigterm(cluster: Cluster, namespace: str) -> N
         assert set(found) == set(RESOURCES.values())
         assert {item["metadata"]["labels"][MADE_BY] for item in found.values()} == {BY_REGISTER}
 
-        # The API server, a Go program, accepts the certificate, and the patch.
+        # The real API server accepts the certificate and the patch.
         applied = apply_pi(cluster, namespace, "pi")
         assert applied.returncode == 0, applied.stderr
         stored = cluster.get("mpijob", "pi", "-n", namespace)
@@ -59,7 +59,7 @@ def test_registered_from_ready_to_sigterm(cluster: Cluster, namespace: str) -> N
 
         refused = apply_pi(cluster, namespace, "alone", workers=1)
         assert refused.returncode == 1
-        # kubectl words a refusal with causes itself.
+        # kubectl formats a rejection with causes.
         assert 'The MPIJob "alone" is invalid: spec.mpiReplicaSpecs[Worker].replicas: 1 worker' in refused.stderr
         cluster.wait_for(
             "its line",
@@ -81,7 +81,7 @@ def test_registered_from_ready_to_sigterm(cluster: Cluster, namespace: str) -> N
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_the_api_server_takes_our_audit_annotations(cluster: Cluster, namespace: str) -> None:
+def test_audit_annotations_reach_the_audit_log(cluster: Cluster, namespace: str) -> None:
     name = f"{namespace}-audited"
     with service.running(cluster):
         apply_pi(cluster, namespace, name)
@@ -96,18 +96,18 @@ def test_the_api_server_takes_our_audit_annotations(cluster: Cluster, namespace:
 @pytest.mark.usefixtures("nothing_left")
 def test_leftovers_of_a_killed_run_are_replaced(cluster: Cluster, namespace: str) -> None:
     with service.running(cluster):
-        cluster.programs[service.NAME].stop()  # no goodbye
-        left = configurations(cluster)
-        assert set(left) == set(RESOURCES.values())
+        cluster.programs[service.NAME].stop()  # killed, so that it cannot remove its configurations
+        leftovers = configurations(cluster)
+        assert set(leftovers) == set(RESOURCES.values())
     with service.running(cluster):
         assert apply_pi(cluster, namespace, "pi").returncode == 0
         now = configurations(cluster)
-        assert all(now[resource]["metadata"]["uid"] != left[resource]["metadata"]["uid"] for resource in left)
+        assert all(now[resource]["metadata"]["uid"] != leftovers[resource]["metadata"]["uid"] for resource in leftovers)
     assert configurations(cluster) == {}
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_an_installation_is_not_replaced(cluster: Cluster) -> None:
+def test_existing_installation_is_not_replaced(cluster: Cluster) -> None:
     manifest = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
@@ -126,7 +126,7 @@ def test_an_installation_is_not_replaced(cluster: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_without_the_right_to_register(cluster: Cluster) -> None:
+def test_missing_permission_to_register_is_an_error(cluster: Cluster) -> None:
     kubeconfig = cluster.kubeconfig_for("alice")
     done = subprocess.run(
         [*SERVE, "--kubeconfig", str(kubeconfig)], capture_output=True, text=True, timeout=60, check=False
@@ -137,7 +137,7 @@ def test_without_the_right_to_register(cluster: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_cut_short_it_still_removes_itself(cluster: Cluster) -> None:
+def test_interrupted_program_removes_its_configurations(cluster: Cluster) -> None:
     process = subprocess.Popen(
         [*SERVE, "--drain-seconds", "3600", "--kubeconfig", str(cluster.kubeconfig)], stderr=subprocess.PIPE, text=True
     )
@@ -154,14 +154,14 @@ def test_cut_short_it_still_removes_itself(cluster: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_a_dangerous_configuration_is_reported(cluster: Cluster) -> None:
+def test_dangerous_configuration_is_reported(cluster: Cluster) -> None:
     hook = {
         "name": GUARDED,
         "failurePolicy": "Fail",
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
         "clientConfig": {"url": "https://127.0.0.1:1/"},
-        # No request is for these.
+        # No request matches these rules.
         "rules": [
             {"apiGroups": ["none.example.com"], "apiVersions": ["*"], "operations": ["*"], "resources": ["none"]}
         ],

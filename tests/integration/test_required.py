@@ -1,4 +1,4 @@
-"""A required injection that another webhook takes out again, on the real API server."""
+"""A required injection that a different webhook removes, on the real API server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ FIX = "Submit it again; if that does not help, another webhook removes it: ask y
 def required(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[str]:
-    """The action for a missing injection, with the service that has this as its policy."""
+    """The action for a missing injection in the policy of the running service."""
     policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
     policy.write_text(f"{HEADER}injections: {{istio: {{required: {request.param}}}}}\n")
     with service.running(cluster, "--policy", str(policy)):
@@ -39,50 +39,49 @@ def required(
 
 
 def create(cluster: Cluster, namespace: str, **metadata: Any) -> str:
-    """What kubectl said."""
     job = example(PI, namespace=namespace, name="pi", **metadata)
     done = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
     return done.stdout + done.stderr
 
 
-def places(cluster: Cluster, namespace: str) -> int:
-    """How often the stored job has the key."""
+def count_of_key(cluster: Cluster, namespace: str) -> int:
+    """The number of labels and annotations in the stored job with the key."""
     job = cluster.get("mpijob", "pi", "-n", namespace)
     templates = [replica["template"] for replica in job["spec"]["mpiReplicaSpecs"].values()]
     found = [one.get("metadata", {}).get(kind, {}) for one in (job, *templates) for kind in ("labels", "annotations")]
     return sum(KEY in mapping for mapping in found)
 
 
-def test_the_webhook_that_has_the_last_word_took_it_out(
+def test_injection_removed_by_the_last_webhook_is_reported(
     cluster: Cluster, namespace: str, required: str, tmp_path: Path
 ) -> None:
-    """Both are called a second time, because each changes what the other left."""
+    """Both webhooks are called a second time, because each changes the result of the other."""
     with meddling(cluster, tmp_path, reinvocation="IfNeeded") as calls:
-        said = create(cluster, namespace)
+        output = create(cluster, namespace)
         assert len(calls) == 2
         if required == "deny":
-            assert f'The MPIJob "pi" is invalid: {FIELD}: {MISSING}. {FIX} [{RULE}]\n' in said
+            assert f'The MPIJob "pi" is invalid: {FIELD}: {MISSING}. {FIX} [{RULE}]\n' in output
             assert cluster.get("mpijobs", "-n", namespace)["items"] == []
             return
-        assert "mpijob.kubeflow.org/pi created" in said
-        assert (WARNING in said) is (f"[{RULE}]" in said) is (required == "warn")
-        assert places(cluster, namespace) == 0
+        assert "mpijob.kubeflow.org/pi created" in output
+        assert (WARNING in output) is (f"[{RULE}]" in output) is (required == "warn")
+        assert count_of_key(cluster, namespace) == 0
 
 
-def test_a_webhook_that_is_called_once_takes_out_nothing(
+def test_injection_removed_by_a_webhook_that_is_called_once_is_restored(
     cluster: Cluster, namespace: str, required: str, tmp_path: Path
 ) -> None:
-    """Only ours is called a second time, and restores."""
+    """Only the service's webhook is called a second time, and it restores the values."""
     with meddling(cluster, tmp_path, reinvocation="Never") as calls:
-        said = create(cluster, namespace)
+        output = create(cluster, namespace)
         assert len(calls) == 1
-        assert "mpijob.kubeflow.org/pi created" in said
-        assert f"[{RULE}]" not in said
-        assert places(cluster, namespace) == 5
+        assert "mpijob.kubeflow.org/pi created" in output
+        assert f"[{RULE}]" not in output
+        assert count_of_key(cluster, namespace) == 5
 
 
-def test_job_without_a_required_injection_is_rejected(cluster: Cluster, namespace: str, required: str) -> None:
-    said = create(cluster, namespace, annotations={SKIP: "istio"})
-    assert "mpijob.kubeflow.org/pi created" in said
-    assert (f'{SKIP}: "istio" cannot be skipped' in said) is (required != "off")
-    assert places(cluster, namespace) == (0 if required == "off" else 5)
+def test_required_injection_cannot_be_skipped(cluster: Cluster, namespace: str, required: str) -> None:
+    output = create(cluster, namespace, annotations={SKIP: "istio"})
+    assert "mpijob.kubeflow.org/pi created" in output
+    assert (f'{SKIP}: "istio" cannot be skipped' in output) is (required != "off")
+    assert count_of_key(cluster, namespace) == (0 if required == "off" else 5)

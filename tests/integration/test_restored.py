@@ -26,14 +26,14 @@ def stored(cluster: Cluster, namespace: str) -> dict[str, Any]:
 
 
 def replace(cluster: Cluster, job: dict[str, Any]) -> str:
-    """What kubectl says of it; again where the operator wrote between kubectl's reading and its writing."""
+    """kubectl's warnings. Retries if the operator changed the job between kubectl's read and its write."""
     while (done := cluster.kubectl("replace", "-f", "-", stdin=job, check=False)).returncode:
         assert "(Conflict)" in done.stderr
     return done.stderr
 
 
 @pytest.mark.parametrize("way", list(WAYS))
-def test_ten_times_the_same_file_changes_nothing(
+def test_repeated_submission_of_the_same_file_changes_nothing(
     cluster: Cluster, namespace: str, job: dict[str, Any], way: str
 ) -> None:
     first = cluster.kubectl(*WAYS[way], "-f", "-", stdin=job)
@@ -48,9 +48,7 @@ def test_ten_times_the_same_file_changes_nothing(
     assert after["metadata"]["generation"] == before["metadata"]["generation"]
 
 
-def test_a_file_that_replaces_the_job_brings_nothing_else(
-    cluster: Cluster, namespace: str, job: dict[str, Any]
-) -> None:
+def test_replace_with_the_same_file_changes_nothing(cluster: Cluster, namespace: str, job: dict[str, Any]) -> None:
     cluster.kubectl("create", "-f", "-", stdin=job)
     before = stored(cluster, namespace)
     replace(cluster, job)
@@ -64,7 +62,9 @@ def test_a_file_that_replaces_the_job_brings_nothing_else(
     assert "sidecar.istio.io/inject" not in stored(cluster, namespace)["metadata"]["annotations"]
 
 
-def test_a_file_that_asks_for_something_else_gets_that(cluster: Cluster, namespace: str, job: dict[str, Any]) -> None:
+def test_replace_with_different_requests_changes_the_injected_values(
+    cluster: Cluster, namespace: str, job: dict[str, Any]
+) -> None:
     def annotate(**annotations: str) -> str:
         new = copy.deepcopy(job)
         new["metadata"]["annotations"] = {f"training.openshift.io/{key}": value for key, value in annotations.items()}
@@ -84,7 +84,9 @@ def test_a_file_that_asks_for_something_else_gets_that(cluster: Cluster, namespa
     assert stored(cluster, namespace)["spec"]["runPolicy"]["activeDeadlineSeconds"] == 7 * 24 * 3600
 
 
-def test_a_file_with_its_own_placement_loses_ours(cluster: Cluster, namespace: str, job: dict[str, Any]) -> None:
+def test_replace_with_an_affinity_removes_the_injected_affinity(
+    cluster: Cluster, namespace: str, job: dict[str, Any]
+) -> None:
     anti = {
         "requiredDuringSchedulingIgnoredDuringExecution": [
             {"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"app": "noisy"}}}

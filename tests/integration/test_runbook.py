@@ -1,4 +1,4 @@
-"""The commands of the runbook work as described on an installation at a real API server."""
+"""The commands of the runbook work as described, on an installation with a real API server."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from webhook.installation.registration import NAME, RESOURCES
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(180)]
 
-# Looks at its Secret every 3 seconds.
+# The service checks its Secret every 3 seconds.
 QUICK = ("--leaf-lifetime", "30s", "--ca-grace", "1s", "--ca-lifetime", "10m")
 GOOD = changed({"metadata.namespace": "default"})
 BAD = changed({"metadata.namespace": "default", "Worker.replicas": 1})
@@ -29,14 +29,14 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed
 
 
 def refusal(installation: Installed, job: dict[str, Any]) -> str:
-    """What kubectl says of a job that is not taken; empty when it is."""
+    """kubectl's error for a rejected job; empty if the job is admitted."""
     done = installation.cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job, check=False)
     return done.stderr if done.returncode else ""
 
 
 @contextmanager
 def down(installation: Installed) -> Iterator[None]:
-    """No replica answers."""
+    """The only replica is stopped until the block ends."""
     (backend,) = installation.balancer.backends
     installation.stop(backend)
     try:
@@ -55,20 +55,20 @@ def phase(installation: Installed) -> str:
     return found
 
 
-def test_install(installation: Installed) -> None:
+def test_installation_by_the_runbook_is_healthy(installation: Installed) -> None:
     installation.cluster.wait_for("jobs", lambda: not refusal(installation, GOOD))
     assert findings(installation) == set()
     done = installation.run(next(line for line in commands("Install") if line.startswith("mpijob-webhook doctor")))
     assert "ok       probe " in done.stdout, done.stdout + done.stderr
 
 
-def test_upgrade_changes_nothing_when_nothing_changed(installation: Installed) -> None:
+def test_upgrade_to_the_same_version_changes_nothing(installation: Installed) -> None:
     serials = installation.serials()
     assert len(installation.follow("Upgrade", only="kubectl ")) == 3
-    assert installation.serials() == serials, "the caBundles stay"
+    assert installation.serials() == serials, "the caBundles are unchanged"
 
 
-def test_out_of_the_path_and_back(installation: Installed) -> None:
+def test_hooks_can_be_taken_out_of_the_path_and_restored(installation: Installed) -> None:
     opened = [line for line in commands("Take it out of the path") if line.startswith("kubectl patch")]
     gone = [line for line in commands("Take it out of the path") if line.startswith("kubectl delete")]
     back = [line for line in commands("Take it out of the path") if line.startswith("kubectl apply")]
@@ -94,23 +94,23 @@ def test_messages_during_an_outage_match_the_table(installation: Installed) -> N
     assert 'failed calling webhook "validate.mpijob.training.openshift.io"' in text
 
 
-def test_rotation_by_hand(installation: Installed) -> None:
+def test_certificate_can_be_rotated_by_hand(installation: Installed) -> None:
     cluster = installation.cluster
-    cluster.wait_for("rest", lambda: phase(installation) == "steady")
+    cluster.wait_for("no rotation in progress", lambda: phase(installation) == "steady")
     (before,) = installation.serials()
     rotate, status, restart, rolled_out, distrust = commands("Rotate a certificate by hand")[:5]
     assert installation.run(rotate).returncode == 0
-    assert "damaged" not in installation.run(status).stdout, "what is prescribed is no damage"
+    assert "damaged" not in installation.run(status).stdout, "a rotation by the runbook is not reported as damage"
     cluster.wait_for("a new CA", lambda: phase(installation) == "retiring")
-    assert before in installation.serials(), "it stays trusted"
+    assert before in installation.serials(), "the old CA stays trusted"
     assert not refusal(installation, GOOD)
     for line in (restart, rolled_out, distrust):
         assert installation.run(line).returncode == 0, line
-    cluster.wait_for("the end of the trust", lambda: before not in installation.serials())
+    cluster.wait_for("the old CA to be removed", lambda: before not in installation.serials())
     assert not refusal(installation, GOOD)
 
 
-def test_a_lost_secret(installation: Installed) -> None:
+def test_deleted_ca_secret_can_be_restored(installation: Installed) -> None:
     before = installation.serials()
     line = "kubectl -n mpijob-webhook delete secret mpijob-webhook-ca"
     assert f"`{line}`" in RUNBOOK
@@ -123,18 +123,22 @@ def test_a_lost_secret(installation: Installed) -> None:
     assert not refusal(installation, GOOD)
 
 
-def test_uninstall(installation: Installed) -> None:
+def test_uninstallation_removes_everything_and_saves_the_policies(installation: Installed) -> None:
     cluster = installation.cluster
     cluster.apply([policy_configmap("rules: {worker-count: {max: 3}}", namespace=SPACE)])
     assert cluster.kubectl("get", "configmap", "platform", "-n", SPACE).stdout
     installation.follow("Uninstall")
     for kind in RESOURCES:
         assert cluster.kubectl("get", kind, NAME, check=False).returncode != 0
-    cluster.wait_for("the namespace to go", lambda: cluster.kubectl("get", "namespace", SPACE, check=False).returncode)
+    cluster.wait_for(
+        "the namespace to be deleted", lambda: cluster.kubectl("get", "namespace", SPACE, check=False).returncode
+    )
     assert not refusal(installation, BAD)
     assert "`policies.yaml`" in RUNBOOK.partition("## Uninstall")[2]
-    kept = installation.checkout / "policies.yaml"
-    assert "MPIJobPolicy" in kept.read_text(), "the policies go with the namespace, so the page keeps them first"
+    saved = installation.checkout / "policies.yaml"
+    assert "MPIJobPolicy" in saved.read_text(), (
+        "the policies are deleted with the namespace, so the runbook saves them first"
+    )
     installation.follow("Install", only="kubectl apply -k manifests/overlays/mine")
-    apply = f"kubectl apply -f {kept.name}"
+    apply = f"kubectl apply -f {saved.name}"
     cluster.wait_for("the kept policies", lambda: "created" in installation.run(apply).stdout or None)

@@ -1,4 +1,4 @@
-"""`check` against the real API server: the same jobs are refused for their schema, and its CRD can be asked for."""
+"""`check` and the real API server reject the same jobs for their schema, and `check` can read the cluster's CRD."""
 
 import asyncio
 import json
@@ -76,13 +76,11 @@ BAD: list[Json] = [
 
 @pytest.fixture(scope="module")
 def published(cluster: Cluster) -> CrdSchema:
-    """The schema that the API server publishes."""
-
     async def ask() -> CrdSchema | None:
         api = await calls.connect(cluster.kubeconfig)
         try:
             return await world_sources.published_schema(api)
-        except calls.ClusterError:  # not yet
+        except calls.ClusterError:  # not published yet
             return None
         finally:
             await api.close()
@@ -90,14 +88,16 @@ def published(cluster: Cluster) -> CrdSchema:
     return cluster.wait_for("the schema to be published", lambda: asyncio.run(ask()))
 
 
-def test_the_packaged_schema_is_that_of_the_pinned_module() -> None:
-    """`make schema` writes it."""
+def test_packaged_schema_matches_the_pinned_module() -> None:
+    """`make schema` updates it."""
     assert files("webhook.api").joinpath(crd_schema.FILE).read_text(encoding="utf-8") == mpijob_schema.text()
     assert older_versions_crd.FILE.read_text(encoding="utf-8") == older_versions_crd.text()
 
 
 @pytest.mark.parametrize("changes", [*GOOD, *BAD], ids=lambda changes: str(changes).partition(" at 0x")[0])
-def test_the_api_server_decides_alike(cluster: Cluster, namespace: str, published: CrdSchema, changes: Json) -> None:
+def test_api_server_and_check_reject_the_same_jobs(
+    cluster: Cluster, namespace: str, published: CrdSchema, changes: Json
+) -> None:
     job = changed({**changes, "metadata.namespace": namespace})
     done = cluster.kubectl("create", "--dry-run=server", "-f-", stdin=job, check=False)
     refused = done.returncode != 0
@@ -107,7 +107,7 @@ def test_the_api_server_decides_alike(cluster: Cluster, namespace: str, publishe
 
 
 def test_unknown_fields_from_other_clients_are_dropped(cluster: Cluster, namespace: str) -> None:
-    """kubectl asks for strictness; who does not is warned, and the field is gone."""
+    """kubectl requests strict validation. Other clients get a warning, and the field is dropped."""
     job = changed({"metadata.namespace": namespace, "spec.slotPerWorker": 8})
     refused = cluster.kubectl("create", "--dry-run=server", "-f-", stdin=job, check=False)
     assert 'strict decoding error: unknown field "spec.slotPerWorker"' in refused.stderr
@@ -117,7 +117,7 @@ def test_unknown_fields_from_other_clients_are_dropped(cluster: Cluster, namespa
     assert "slotPerWorker" not in taken.stdout
 
 
-def test_the_command_asks_the_cluster(cluster: Cluster, published: CrdSchema, tmp_path: Path) -> None:
+def test_check_uses_the_schema_of_the_cluster(cluster: Cluster, published: CrdSchema, tmp_path: Path) -> None:
     job = tmp_path / "job.json"
     job.write_text(json.dumps(changed({"spec.slotPerWorker": 8})))
     done = CliRunner().invoke(main, ["check", str(job), "--kubeconfig", str(cluster.kubeconfig)])

@@ -1,4 +1,4 @@
-"""Every command of the pages, typed on a real cluster, prints what the pages show."""
+"""Every command of the recorded sessions prints the recorded output on a real cluster."""
 
 import difflib
 import re
@@ -34,14 +34,14 @@ def test_shown_output_matches_the_run(played: Mapping[Path, str], name: str) -> 
     path = DOCS / name
     shown, came = (normal(text).splitlines() for text in (path.read_text(encoding="utf-8"), played[path]))
     difference = "\n".join(difflib.unified_diff(shown, came, "shown", "came", n=1, lineterm=""))
-    assert not difference, f"`make sessions` writes what came:\n{difference}"
+    assert not difference, f"`make sessions` records the new output:\n{difference}"
 
 
-def test_it_is_a_cluster_without_the_prometheus_operator(stage: Stage) -> None:
+def test_sessions_run_without_the_prometheus_operator(stage: Stage) -> None:
     assert "monitoring.coreos.com" not in stage.cluster.kubectl("api-versions").stdout
 
 
-def test_the_image_that_is_pushed_is_the_one_that_runs(stage: Stage, played: Mapping[Path, str]) -> None:
+def test_pushed_image_is_the_image_of_the_deployment(stage: Stage, played: Mapping[Path, str]) -> None:
     text = (DOCS / "install.md").read_text(encoding="utf-8")
     (pushed,) = re.findall(r"^\$ docker push (\S+)", text, re.MULTILINE)
     assert stage.deployed_image == pushed

@@ -1,4 +1,4 @@
-"""The documentation as a site: built strictly, complete, and in a real browser."""
+"""The documentation site: it is built without warnings, complete, and works in a real browser."""
 
 import os
 import re
@@ -13,7 +13,7 @@ import pytest
 from tests.controlplane.progress import Progress
 from tests.support import environment
 from tests.support.page.browser import browser
-from tests.support.page.person import mend_a_job
+from tests.support.page.person import fix_a_job
 from tests.support.page.serving import served
 from tests.support.paths import ROOT
 from tests.support.rare import rare
@@ -22,7 +22,7 @@ from tools.site_docs import policies
 from webhook.cli import explanations
 from webhook.rules import REGISTRY
 
-# Packages are fetched, and a browser.
+# Packages and a browser are downloaded.
 pytestmark = [pytest.mark.timeout(900), rare]
 PATIENCE_MS = 240_000
 WIDE, NARROW = 1360, 400
@@ -68,7 +68,7 @@ def address(site: Path) -> Iterator[str]:
         yield url
 
 
-def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+def test_pages_load_nothing_from_other_hosts(site: Path) -> None:
     loading = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']([^"']+)|<link\b[^>]*\bhref=["']([^"']+)""")
     named = {found[1] or found[2] for page in site.rglob("*.html") for found in loading.finditer(page.read_text())}
     assert named
@@ -83,23 +83,23 @@ def test_every_rule_and_injection_has_a_page(site: Path, entry: explanations.Exp
     assert f"<h1>{entry.id}<" in _page(site, entry)
 
 
-def test_messages_are_shown_with_the_mistake_and_the_fix(site: Path) -> None:
+def test_pages_of_rules_show_messages_with_mistake_and_fix(site: Path) -> None:
     page = (site / "rules" / "worker-count.html").read_text()
     for text in ("1 worker, at least 2 required", "One worker", "Set replicas to 2 or more."):
         assert text in page
-    told = {entry.id for entry in explanations.entries() if "What to do:" in _page(site, entry)}
-    assert told >= set(REGISTRY)
+    with_fix = {entry.id for entry in explanations.entries() if "What to do:" in _page(site, entry)}
+    assert with_fix >= set(REGISTRY)
     injections = [entry for entry in explanations.entries() if entry.kind == "injection"]
-    # The corpus has no user, and no policy that switches the other one on.
+    # The corpus has no user, and no policy that enables worker-readiness.
     without_example = {"created-by", "worker-readiness"}
     assert {entry.id for entry in injections if "it puts:" not in _page(site, entry)} == without_example
     catalogue = (site / "messages.html").read_text()
     assert "1 worker, at least 2 required" in catalogue
-    assert "\u201c" not in catalogue, "quotes are as they are written in YAML"
+    assert "\u201c" not in catalogue, "quotes are plain, as in YAML"
 
 
 @pytest.mark.parametrize("name", policies.NAMES)
-def test_every_ready_made_policy_has_a_page_with_what_it_really_does(site: Path, name: str) -> None:
+def test_every_ready_made_policy_has_a_page_with_its_effects(site: Path, name: str) -> None:
     page = (site / "policies" / f"{name}.html").read_text()
     for lead in ("For", "What it changes.", "Living with it."):
         assert f"<strong>{lead}</strong>" in page
@@ -108,7 +108,7 @@ def test_every_ready_made_policy_has_a_page_with_what_it_really_does(site: Path,
     assert "hpc-cpu.html" in (site / "policies.html").read_text()
 
 
-def test_a_page_of_a_policy_has_the_messages_of_real_verdicts(site: Path) -> None:
+def test_page_of_a_policy_has_messages_of_real_verdicts(site: Path) -> None:
     page = (site / "policies" / "hpc-cpu.html").read_text()
     assert "spec.slotsPerWorker: 193 slots per worker, at most 192 allowed" in page
     assert "Set slotsPerWorker to 8 or fewer." in page
@@ -126,7 +126,7 @@ def chromium() -> Iterator[Any]:
 
 @dataclass
 class Opened:
-    """A browser's tab, and what it asked for."""
+    """A browser tab, its requests and its errors."""
 
     tab: Any
     scheme: str
@@ -134,7 +134,10 @@ class Opened:
     errors: list[str] = field(default_factory=list)
 
     def faults(self, name: str) -> list[str]:
-        """What axe-core finds on the page as it is, wide and narrow; pictures are kept for who wants to look."""
+        """Errors of the current page in two widths: axe-core's violations, and content that is too wide.
+
+        MPIJOB_PICTURES is a folder for screenshots.
+        """
         found = []
         for width in (NARROW, WIDE):
             self.tab.set_viewport_size({"width": width, "height": 900})
@@ -147,13 +150,13 @@ class Opened:
             if self.tab.evaluate(scrolled):
                 found.append(f"{name} has a table that is cut off at {width}")
             if (needs := self.tab.evaluate("document.documentElement.scrollWidth")) > width:
-                found.append(f"{name} is {needs} pixels wide where there are {width}")
+                found.append(f"{name} is {needs} pixels wide in a window of {width}")
         return found
 
 
 @pytest.fixture(params=["light", "dark"])
 def opened(request: pytest.FixtureRequest, chromium: Any, address: str) -> Iterator[Opened]:
-    """A browser in light and in dark mode. At the end no other host was contacted."""
+    """A browser tab in light and dark mode. At the end, checks that no other host was contacted."""
     context = chromium.new_context(color_scheme=request.param, viewport={"width": WIDE, "height": 900})
     context.set_default_timeout(PATIENCE_MS)
     page = Opened(context.new_page(), request.param)
@@ -178,7 +181,7 @@ def test_site_is_accessible_and_searchable_in_a_browser(opened: Opened, address:
     assert found == []
 
 
-def test_search_puts_the_page_with_the_answer_first(chromium: Any, address: str) -> None:
+def test_search_lists_the_page_with_the_answer_first(chromium: Any, address: str) -> None:
     with chromium.new_context() as context:
         tab = context.new_page()
         tab.set_default_timeout(PATIENCE_MS)
@@ -189,17 +192,17 @@ def test_search_puts_the_page_with_the_answer_first(chromium: Any, address: str)
             results = tab.locator("#search-results li > a").evaluate_all("all => all.map(e => e.getAttribute('href'))")
             first[question] = results[0].partition(".html")[0]
         tab.goto(f"{address}custom-rules.html")
-        assert tab.locator(".highlighted").count() == 0, "the words of the last search"
+        assert tab.locator(".highlighted").count() == 0, "the words of the last search are not highlighted"
     assert first == QUESTIONS
 
 
-def test_the_playground_on_it_gives_verdicts_in_the_browser_alone(opened: Opened) -> None:
+def test_playground_of_the_site_sends_no_requests(opened: Opened) -> None:
     opened.tab.get_by_role("link", name="Playground", exact=True).click()
     opened.tab.locator("#status", has_text="one-worker would be rejected, 2 problems").wait_for()
     found = opened.faults("playground")
     loaded = len(opened.requested)
-    mend_a_job(opened.tab)
-    assert opened.requested[loaded:] == [], "a verdict needs nobody"
-    assert found + opened.faults("playground-mended") == []
+    fix_a_job(opened.tab)
+    assert opened.requested[loaded:] == [], "a verdict needs no request"
+    assert found + opened.faults("playground-fixed") == []
     opened.tab.get_by_role("link", name="Documentation").click()
     opened.tab.get_by_role("heading", name="mpijob-webhook", level=1).wait_for()

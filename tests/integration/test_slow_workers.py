@@ -1,6 +1,6 @@
-"""Jobs with slow workers do not fail, with and without a queue of the real Kueue, with real sshd and mpirun.
+"""Jobs with slow workers do not fail, with real sshd and mpirun, with and without a queue of the real Kueue.
 
-The same jobs without the injection run for comparison, and some of them fail.
+The same jobs run without the injection for comparison, and some of them fail.
 """
 
 import os
@@ -53,7 +53,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Sshd:
 
 
 def places(cluster: Cluster, labels: dict[str, str]) -> tuple[str, str]:
-    """A namespace that Kueue manages, with a queue for all jobs, and one that it does not."""
+    """A namespace that Kueue manages, with a queue for all jobs, and a namespace without Kueue."""
     queued, free = cluster.create_namespace("slow", MANAGED | labels), cluster.create_namespace("slow", labels)
     add_queue(cluster, queued, cpu=10000)
     settle(cluster, queued, "training")
@@ -61,7 +61,7 @@ def places(cluster: Cluster, labels: dict[str, str]) -> tuple[str, str]:
 
 
 def job(index: int, namespace: str, chosen: random.Random) -> dict[str, Any]:
-    """A job whose launcher runs a script or plain mpirun, in turn. In the full run its backoffLimit is random."""
+    """A job whose launcher runs a script (odd index) or mpirun. Its backoffLimit is random in the full run."""
     release = RELEASES[index % len(RELEASES)]
     implementation = {"mpich": "MPICH", "intel": "Intel"}.get(release, "OpenMPI")
     mpirun = ["mpirun" if implementation == "OpenMPI" else "mpiexec", "-n", "2"]
@@ -88,8 +88,8 @@ def job(index: int, namespace: str, chosen: random.Random) -> dict[str, Any]:
     )
 
 
-def lives(cluster: Cluster, sshd: Sshd, folder: Path, labels: dict[str, str]) -> list[Life]:
-    """The outcome of JOBS jobs, half of them in a queue."""
+def outcomes(cluster: Cluster, sshd: Sshd, folder: Path, labels: dict[str, str]) -> list[Life]:
+    """The outcomes of JOBS jobs. Half of the jobs have a queue."""
     chosen = random.Random(SEED)
     both = places(cluster, labels)
     drawn = [(index, both[index // 2 % 2], [chosen.uniform(5, SLOWEST) for _ in range(2)]) for index in range(JOBS)]
@@ -111,12 +111,12 @@ def lives(cluster: Cluster, sshd: Sshd, folder: Path, labels: dict[str, str]) ->
     return found
 
 
-def test_no_job_fails_because_its_workers_are_slow(cluster: Cluster, sshd: Sshd, tmp_path: Path) -> None:
-    found = lives(cluster, sshd, tmp_path, {})
-    assert {one.name: one.output for one in found if not one.succeeded or one.tries != 1} == {}
-    for one in found:
-        assert one.waited[-1].endswith("every worker answers\n")
-    assert any("waiting for" in text and "Could not resolve hostname" in text for one in found for text in one.waited)
+def test_jobs_with_slow_workers_succeed(cluster: Cluster, sshd: Sshd, tmp_path: Path) -> None:
+    found = outcomes(cluster, sshd, tmp_path, {})
+    assert {life.name: life.output for life in found if not life.succeeded or life.tries != 1} == {}
+    for life in found:
+        assert life.waited[-1].endswith("every worker answers\n")
+    assert any("waiting for" in text and "Could not resolve hostname" in text for life in found for text in life.waited)
 
 
 def test_launcher_created_after_the_workers_are_ready_does_not_wait(
@@ -128,11 +128,11 @@ def test_launcher_created_after_the_workers_are_ready_does_not_wait(
     assert (life.succeeded, life.tries, life.waited) == (True, 1, ["every worker answers\n"])
 
 
-def test_without_the_injection_jobs_fail(cluster: Cluster, sshd: Sshd, tmp_path: Path) -> None:
-    found = lives(cluster, sshd, tmp_path, OFF)
-    failed = [one for one in found if not one.succeeded]
-    tries = [one.tries for one in found]
+def test_some_jobs_fail_without_the_injection(cluster: Cluster, sshd: Sshd, tmp_path: Path) -> None:
+    found = outcomes(cluster, sshd, tmp_path, OFF)
+    failed = [life for life in found if not life.succeeded]
+    tries = [life.tries for life in found]
     sys.stderr.write(f"{len(failed)} of {JOBS} jobs failed, {sum(count > 1 for count in tries)} needed a retry\n")
     assert failed
-    assert all(not one.waited for one in found)
-    assert any("Could not resolve hostname" in one.output for one in failed)
+    assert all(not life.waited for life in found)
+    assert any("Could not resolve hostname" in life.output for life in failed)

@@ -1,4 +1,4 @@
-"""A snapshot of a real cluster gives the verdicts that the cluster itself gives."""
+"""A snapshot of a real cluster gives the same verdicts as the cluster."""
 
 import asyncio
 import subprocess
@@ -33,7 +33,7 @@ LOOK_AT_CLUSTER = {
 
 @dataclass
 class World:
-    """The same cluster twice: from the watches, and from the file."""
+    """The same cluster, read by watches (`live`) and from a snapshot (`file`)."""
 
     cluster: Cluster
     live: LiveView
@@ -46,7 +46,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with one of everything, in which nothing changes."""
+    """A cluster with an object of each kind, in which nothing changes."""
     log_dir = tmp_path_factory.mktemp("snapshot-cluster-logs")
     with Cluster(controller_manager=False, log_dir=log_dir) as started:
         inventory.install(started)
@@ -85,7 +85,7 @@ def verdict(view: ClusterView, job: dict[str, Any], old: dict[str, Any] | None =
 
 
 @pytest.mark.parametrize("resource", watched_resources(), ids=lambda resource: resource.name)
-def test_every_record_is_the_same(world: World, resource: Resource[Any, Any]) -> None:
+def test_snapshot_has_the_same_records_as_the_cluster(world: World, resource: Resource[Any, Any]) -> None:
     live, file = world.live.all(resource), view_of(world.file).all(resource)
     assert live is not UNKNOWN
     assert live, f"the inventory has no {resource.kind}"
@@ -94,9 +94,9 @@ def test_every_record_is_the_same(world: World, resource: Resource[Any, Any]) ->
 
 
 @pytest.mark.parametrize("job", inventory.jobs(), ids=lambda job: job["metadata"]["name"])
-def test_every_verdict_is_the_same(world: World, job: dict[str, Any]) -> None:
+def test_snapshot_gives_the_same_verdicts_as_the_cluster(world: World, job: dict[str, Any]) -> None:
     live = verdict(world.live, job)
-    # A label may come to nodes as well, so "selector" is only warned of.
+    # Nodes may get a label later, so the job "selector" is only warned about.
     assert bool(live.denied) == (job["metadata"]["name"] not in {"full", "unqueued", "stored", "selector"}), (
         live.message
     )
@@ -104,17 +104,17 @@ def test_every_verdict_is_the_same(world: World, job: dict[str, Any]) -> None:
     view = view_of(world.file)
     assert verdict(view, job) == live
     request = jobs.request(job)
-    put_in = [pipelines.mutate(request, policy=inventory.strict(), view=each) for each in (world.live, view)]
-    assert put_in[0] == put_in[1]
+    patches = [pipelines.mutate(request, policy=inventory.strict(), view=each) for each in (world.live, view)]
+    assert patches[0] == patches[1]
     before = view.jobs.get((TEAM, job["metadata"]["name"]))
     if before is not None:
         stored = world.cluster.get("mpijob", job["metadata"]["name"], "-n", TEAM)
         assert verdict(view, job, dict(before)) == verdict(world.live, job, stored)
 
 
-def test_every_rule_that_looks_at_the_cluster_has_its_say(world: World) -> None:
-    said = {finding.rule for job in inventory.jobs() for finding in verdict(world.live, job).denied}
-    assert said >= LOOK_AT_CLUSTER
+def test_every_rule_that_reads_the_cluster_rejects_a_job(world: World) -> None:
+    rejecting = {finding.rule for job in inventory.jobs() for finding in verdict(world.live, job).denied}
+    assert rejecting >= LOOK_AT_CLUSTER
 
 
 def test_snapshot_of_the_namespace_gives_the_same_verdicts(world: World, tmp_path: Path) -> None:
@@ -123,13 +123,13 @@ def test_snapshot_of_the_namespace_gives_the_same_verdicts(world: World, tmp_pat
         assert verdict(view, job) == verdict(world.live, job)
 
 
-def test_nothing_is_in_it_that_is_not_needed(world: World) -> None:
+def test_snapshot_contains_only_needed_fields(world: World) -> None:
     assert "nobody's business" not in world.text
     assert "managedFields" not in world.text
     assert world.file.stat().st_mode & 0o777 == 0o600
 
 
-def test_two_of_the_same_cluster_are_the_same(world: World, tmp_path: Path) -> None:
+def test_second_snapshot_of_the_same_cluster_is_identical(world: World, tmp_path: Path) -> None:
     assert snapshot(world.cluster.kubeconfig, tmp_path / "again.yaml").read_text() == world.text
 
 
@@ -140,7 +140,7 @@ def test_snapshot_with_rights_in_one_namespace_has_its_objects(world: World, tmp
     view = view_of(snapshot(alice, tmp_path / "alice.yaml", "-n", TEAM, code=1))
     live = world.live
     for resource in watched_resources():
-        known = view.within(resource, TEAM) if resource.is_namespaced else view.all(resource)
-        assert known is UNKNOWN or known == (live.within(resource, TEAM) if resource.is_namespaced else {})
+        records = view.within(resource, TEAM) if resource.is_namespaced else view.all(resource)
+        assert records is UNKNOWN or records == (live.within(resource, TEAM) if resource.is_namespaced else {})
     for job in inventory.jobs():
         assert {found.rule for found in verdict(view, job).denied} <= {f.rule for f in verdict(live, job).denied}

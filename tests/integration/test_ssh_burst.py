@@ -1,6 +1,6 @@
-"""Each of many simultaneous jobs gets its own key, and deleting the jobs deletes the keys.
+"""Each of many simultaneous jobs gets a different key, and deleting the jobs deletes the keys.
 
-MPIJOB_SSH_JOBS sets how many; `make burst` takes a thousand. There must be more than keys made ahead.
+MPIJOB_SSH_JOBS sets the number of jobs; `make burst` creates a thousand. There must be more jobs than spare keys.
 """
 
 import os
@@ -12,11 +12,11 @@ from tests.support.installation import service
 from tests.support.installation.ssh_secrets import keys_of, suspended
 
 JOBS = int(os.environ.get("MPIJOB_SSH_JOBS", "12"))
-READY = 4  # 128 as installed; the others wait until theirs is made
+READY = 4  # 128 in the manifests; further jobs wait until their key is generated
 
 
 @pytest.mark.timeout(240 + JOBS)
-def test_each_of_many_jobs_has_a_key_of_its_own(operator_cluster: Cluster, namespace: str) -> None:
+def test_each_of_many_simultaneous_jobs_has_a_different_key(operator_cluster: Cluster, namespace: str) -> None:
     names = [f"job-{number}" for number in range(JOBS)]
     flags = ("--ssh-keys-ready", str(READY), "--ssh-keys-rate", "100")
     with service.running(operator_cluster, *flags):
@@ -37,5 +37,7 @@ def test_each_of_many_jobs_has_a_key_of_its_own(operator_cluster: Cluster, names
 
     operator_cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, "--wait=false")
     secrets = ["secrets", "-n", namespace]
-    # The garbage collector sees a new kind of object within half a minute.
-    operator_cluster.wait_for("the keys to go", lambda: not operator_cluster.get(*secrets)["items"], timeout=120)
+    # The garbage collector discovers a new kind within half a minute.
+    operator_cluster.wait_for(
+        "the keys to be deleted", lambda: not operator_cluster.get(*secrets)["items"], timeout=120
+    )

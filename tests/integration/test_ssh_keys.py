@@ -1,4 +1,4 @@
-"""Each job's Secret, made by the real operator, gets a key pair of the service."""
+"""The Secret that the real operator creates for a job gets a key pair from the service."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ def create(cluster: Cluster, *manifests: dict[str, Any]) -> None:
 
 
 def reviews(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
-    """The decisions on Secrets in a namespace."""
+    """The logged decisions about Secrets in a namespace."""
     found = [line for line in service.decisions(cluster) if line["webhook"] == "ssh-keys"]
     return [line for line in found if line["namespace"] == namespace]
 
 
-def test_every_job_has_a_pair_of_its_own(operator_cluster: Cluster, namespace: str) -> None:
+def test_each_job_has_a_different_key_pair(operator_cluster: Cluster, namespace: str) -> None:
     names = [f"job-{number}" for number in range(4)]
     create(operator_cluster, *(suspended(namespace, name) for name in names))
     keys = keys_of(operator_cluster, namespace, names)

@@ -1,4 +1,4 @@
-"""The hook for SSH keys fails closed: while the service is down, only Secrets with a job's keys are affected."""
+"""The hook for SSH keys fails closed. While the service is down, only Secrets with a job's keys are rejected."""
 
 import json
 import os
@@ -39,7 +39,7 @@ SECRETS: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
 
 
 def secret(name: str, namespace: str, owners: list[dict[str, Any]], fields: dict[str, Any]) -> dict[str, Any]:
-    """A Secret that the garbage collector cannot take away; without a name it is to be given one."""
+    """A Secret with a finalizer, so that the garbage collector cannot delete it. Without a name it has generateName."""
     named = {"name": name} if name else {"generateName": "any-"}
     common = {"namespace": namespace, "labels": {"app": "x"}, "finalizers": ["example.com/keep"]}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {**named, **common, "ownerReferences": owners}, **fields}
@@ -47,23 +47,21 @@ def secret(name: str, namespace: str, owners: list[dict[str, Any]], fields: dict
 
 @pytest.fixture(scope="module")
 def down(operator_cluster: Cluster) -> Iterator[Cluster]:
-    """The configurations are installed, but the service is gone, as a crash leaves them.
+    """The state after a crash: the configurations are installed, but the service is down.
 
-    Those that are validated by it could not be created: that hook is taken away.
+    The validating hooks are removed, because the test creates jobs.
     """
     with service.running(operator_cluster, name="crashed"):
         os.killpg(operator_cluster.programs["crashed"].pid, signal.SIGKILL)
         operator_cluster.kubectl("delete", "validatingwebhookconfigurations", NAME)
         yield operator_cluster
     with service.running(operator_cluster):
-        pass  # the next one clears up
+        pass  # the next run removes the configurations
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_no_other_secret_needs_the_service(down: Cluster, namespace: str, name: str) -> None:
-    """Created, changed in every way and deleted while the service is down: no match condition is met, and none is an
-    error.
-    """
+def test_other_secrets_can_be_written_while_the_service_is_down(down: Cluster, namespace: str, name: str) -> None:
+    """No match condition of the hook is met for creation, all kinds of updates and deletion, and none has an error."""
 
     def kubectl(*args: str, **more: Any) -> Any:
         return down.kubectl(*args, "-n", namespace, **more)
@@ -72,29 +70,31 @@ def test_no_other_secret_needs_the_service(down: Cluster, namespace: str, name: 
     stored = json.loads(
         kubectl("create", "-o", "json", "-f", "-", stdin=secret(name, namespace, owners, fields)).stdout
     )
-    known = stored["metadata"]["name"]
-    kubectl("annotate", "secret", known, "a=b")
+    name = stored["metadata"]["name"]
+    kubectl("annotate", "secret", name, "a=b")
     if not fields.get("immutable"):
         for data in ({"more": "eA=="}, {"more": None}) if "data" in fields else ({"more": "eA=="}, None):
-            kubectl("patch", "secret", known, "--type=merge", "-p", json.dumps({"data": data}))
-    kubectl("delete", "secret", known, "--wait=false")
-    kubectl("patch", "secret", known, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+            kubectl("patch", "secret", name, "--type=merge", "-p", json.dumps({"data": data}))
+    kubectl("delete", "secret", name, "--wait=false")
+    kubectl("patch", "secret", name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
     assert down.get("secrets", "-n", namespace)["items"] == []
 
 
 def test_secret_with_keys_of_a_job_needs_the_service(down: Cluster, namespace: str) -> None:
-    """The same Secret with the owner, type and name of a job's keys."""
+    """A Secret with the owner, type and name of a job's keys is rejected."""
     manifest = secret("x-ssh", namespace, [OWNER], SSH)
     refused = down.kubectl("create", "-f", "-", stdin=manifest, check=False)
     assert 'failed calling webhook "ssh-keys.mpijob.training.openshift.io"' in refused.stderr
 
 
 @pytest.mark.parametrize("where", ["kube-system", "mpijob-webhook", "without the label"])
-def test_secrets_that_are_left_out_by_place_or_label(down: Cluster, namespace: str, where: str) -> None:
-    """Even one that looks like the keys of a job."""
+def test_secrets_excluded_by_namespace_or_label_do_not_need_the_service(
+    down: Cluster, namespace: str, where: str
+) -> None:
+    """Even a Secret that looks like the keys of a job."""
     place = namespace if where == "without the label" else where
     if where == "mpijob-webhook":
-        down.kubectl("create", "namespace", where, check=False)  # mostly --register has left it behind
+        down.kubectl("create", "namespace", where, check=False)  # the namespace may be left from a run with --register
     manifest = secret("x-ssh", place, [OWNER], SSH)
     if place == namespace:
         del manifest["metadata"]["labels"]
@@ -103,14 +103,14 @@ def test_secrets_that_are_left_out_by_place_or_label(down: Cluster, namespace: s
         down.kubectl("delete", "namespace", where, "--wait=false")
 
 
-def test_the_operator_tries_again_until_the_service_is_there(down: Cluster, namespace: str) -> None:
+def test_operator_retries_until_the_service_is_up(down: Cluster, namespace: str) -> None:
     down.kubectl("create", "-f", "-", stdin=suspended(namespace, "train"))
 
     def refused() -> bool:
         log = down.programs["mpi-operator"].log.read_text()
         return any("ssh-keys.mpijob" in line and f"{namespace}/train" in line for line in log.splitlines())
 
-    down.wait_for("the operator to be refused", refused)
+    down.wait_for("the operator's request to be rejected", refused)
     assert down.get("secrets", "-n", namespace)["items"] == []
     with service.running(down):
         assert keys_of(down, namespace, ["train"])["train"].is_rsa_4096_pair()

@@ -1,4 +1,4 @@
-"""The key pair of a stored Secret, mounted as in the operator's pods, allows logins only within its own job."""
+"""The key pair of a job's Secret, mounted as in the operator's pods, allows logins only within that job."""
 
 import os
 import pwd
@@ -37,7 +37,7 @@ def volume_of(cluster: Cluster, namespace: str, job: str) -> Any:
 
 
 @pytest.mark.parametrize("algorithm", ["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519"])
-def test_a_job_can_log_in_to_its_workers_and_no_other_can(
+def test_only_the_launcher_of_the_job_can_log_in_to_its_workers(
     operator_cluster: Cluster, namespace: str, sshd: Sshd, tmp_path: Path, algorithm: str
 ) -> None:
     policy = tmp_path / "policy.yaml"
@@ -65,10 +65,10 @@ def test_a_job_can_log_in_to_its_workers_and_no_other_can(
 
 
 @pytest.mark.parametrize(("shell", "lets_in"), [("/bin/bash", True), ("/nonexistent/sh", False), ("", True)])
-def test_sshd_lets_in_no_user_whose_shell_is_missing(
+def test_sshd_rejects_a_user_whose_shell_is_missing(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str, lets_in: bool
 ) -> None:
-    """So an image in which workers run sshd has a shell: `launcher-wait` counts on it."""
+    """`launcher-wait` relies on this: an image whose workers run sshd has a shell."""
     root = pwd.struct_passwd(("root", "x", 0, 0, "root", "/root", shell))
     monkeypatch.setattr(pwd, "getpwall", lambda: [root])
     key = ed25519.Ed25519PrivateKey.generate()

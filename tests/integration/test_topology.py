@@ -1,4 +1,4 @@
-"""The placement of pods by the real API server, operator, scheduler and Kueue on up to 300 simulated nodes."""
+"""Placement of pods by the real API server, operator, scheduler and Kueue, on up to 300 simulated nodes."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ pytestmark = [rare, pytest.mark.timeout(600)]
 HOSTNAME = "kubernetes.io/hostname"
 AMD, AMD_PRESENT = "amd.com/gpu", "feature.node.kubernetes.io/amd-gpu"
 GAUDI, XE = "habana.ai/gaudi", "gpu.intel.com/xe"
-# Other fields that the schema requires.
+# Fields that the schema requires.
 INFO = (
     "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion",
     "operatingSystem", "architecture",
@@ -36,7 +36,7 @@ LEVEL, GROUP, ANYWHERE = (
 
 
 def devices(resource: str, count: int, prefix: str, **labels: str) -> list[dict[str, Any]]:
-    """Nodes with eight devices, with no label of their vendor, only `labels`."""
+    """Nodes with eight devices and only `labels`, without labels of the vendor."""
     found = gpu_nodes(count, gpus=0, racks=1, prefix=prefix)
     for node in found:
         node["status"]["capacity"][resource] = node["status"]["allocatable"][resource] = "8"
@@ -46,10 +46,10 @@ def devices(resource: str, count: int, prefix: str, **labels: str) -> list[dict[
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own, with Kueue, and nodes of AMD, three with the vendor's label and three without."""
+    """A separate cluster with Kueue and nodes with AMD GPUs. Three of these nodes have the vendor's label."""
     with Cluster(log_dir=tmp_path_factory.mktemp("topology")) as running:
         running.start_scheduler()
-        amd = [*devices(AMD, 3, "amd-told", **{AMD_PRESENT: "true"}), *devices(AMD, 3, "amd-untold")]
+        amd = [*devices(AMD, 3, "amd-labelled", **{AMD_PRESENT: "true"}), *devices(AMD, 3, "amd-plain")]
         with_version = [*nodes(6), *amd]
         for node in with_version:
             node["status"]["nodeInfo"] = dict.fromkeys(INFO, "") | {"kubeletVersion": "v1.35.4"}
@@ -73,7 +73,7 @@ def racks(cluster: Cluster, found: list[str]) -> Counter[str]:
 
 
 def create(cluster: Cluster, namespace: str, manifest: dict[str, Any]) -> str:
-    """The name of the job."""
+    """Create the job. Returns its name."""
     created = cluster.kubectl("create", "-n", namespace, "-o", "name", "-f", "-", stdin=manifest)
     return created.stdout.strip().rpartition("/")[2]
 
@@ -86,19 +86,17 @@ def preferred(pod: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class TestScheduler:
-    """Workers of one job, in racks of ten nodes."""
+    """Workers of a job in racks of ten nodes."""
 
     def test_workers_share_a_rack_where_they_fit(self, cluster: Cluster, namespace: str) -> None:
         name = create(cluster, namespace, job("small", 8))
         assert len(racks(cluster, hosts(cluster, namespace, name, 8))) == 1
 
-    def test_they_share_a_node_where_the_scheduler_scores_all_that_hold_one(
-        self, cluster: Cluster, namespace: str
-    ) -> None:
+    def test_workers_share_a_node_if_the_scheduler_scores_all_nodes(self, cluster: Cluster, namespace: str) -> None:
         manifest = job("packed", 4)
         spec = manifest["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
         spec["containers"][0]["resources"]["limits"][GPU] = 1
-        spec["nodeSelector"] = {RACK: "rack-0"}  # beyond a hundred nodes it scores only some
+        spec["nodeSelector"] = {RACK: "rack-0"}  # with more than a hundred nodes, the scheduler scores only some
         name = create(cluster, namespace, manifest)
         assert len(set(hosts(cluster, namespace, name, 4))) == 1
 
@@ -108,66 +106,65 @@ class TestScheduler:
         assert 3 <= len(found) <= 4
         assert not any("cpu" in rack for rack in found)
 
-    def test_a_name_that_is_not_known_yet(self, cluster: Cluster, namespace: str) -> None:
-        """The API server takes matchLabelKeys, the operator carries them to the pods, the scheduler heeds them."""
+    def test_workers_of_a_job_with_a_generated_name_share_a_rack(self, cluster: Cluster, namespace: str) -> None:
+        """The API server accepts matchLabelKeys, the operator copies them to the pods, and the scheduler obeys them."""
         names = [create(cluster, namespace, job("unnamed-", 6)) for _ in range(2)]
         for name in names:
             assert len(racks(cluster, hosts(cluster, namespace, name, 6))) == 1
             for pod in worker_pods(cluster, namespace, name):
-                assert {one["podAffinityTerm"]["topologyKey"]: one["weight"] for one in preferred(pod)} == {
+                assert {item["podAffinityTerm"]["topologyKey"]: item["weight"] for item in preferred(pod)} == {
                     RACK: 100,
                     "topology.kubernetes.io/zone": 25,
                 }
-                for term in (one["podAffinityTerm"] for one in preferred(pod)):
+                for term in (item["podAffinityTerm"] for item in preferred(pod)):
                     assert term["matchLabelKeys"] == ["training.kubeflow.org/job-name"]
-                    # What the API server makes of it.
+                    # The API server adds the selector for matchLabelKeys.
                     (wanted,) = term["labelSelector"]["matchExpressions"]
                     assert (wanted["key"], wanted["values"]) == ("training.kubeflow.org/job-name", [name])
 
-    def test_a_launcher_that_is_a_worker(self, cluster: Cluster, namespace: str) -> None:
+    def test_launcher_that_is_a_worker_shares_the_rack(self, cluster: Cluster, namespace: str) -> None:
         manifest = job("both", 4, runLauncherAsWorker=True)
         roles = manifest["spec"]["mpiReplicaSpecs"]
         roles["Launcher"]["template"]["spec"] = roles["Worker"]["template"]["spec"]
         name = create(cluster, namespace, manifest)
         hosts(cluster, namespace, name, 4)
 
-        def everybody() -> list[str] | None:
+        def hosts_of_all() -> list[str] | None:
             pods = cluster.get("pods", "-n", namespace)["items"]
             found = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
             return found if len(found) == 5 else None
 
-        assert len(racks(cluster, cluster.wait_for("launcher and workers to be bound", everybody))) == 1
+        assert len(racks(cluster, cluster.wait_for("launcher and workers to be bound", hosts_of_all))) == 1
 
 
 class TestGpuNodes:
-    """Three nodes of AMD have the label, three have not."""
+    """Three nodes with AMD GPUs have the vendor's label, and three do not."""
 
-    def given(self, cluster: Cluster, namespace: str, workers: int, strength: str) -> str:
+    def create_amd_job(self, cluster: Cluster, namespace: str, workers: int, strength: str) -> str:
         manifest = mutated(job("amd", workers, resource=AMD), cluster, only("gpu-nodes", nodeAffinity=strength))
         return create(cluster, namespace, manifest)
 
-    def told(self, found: list[str]) -> int:
-        return sum(host.startswith("amd-told") for host in found)
+    def count_labelled(self, found: list[str]) -> int:
+        return sum(host.startswith("amd-labelled") for host in found)
 
-    def test_preferred(self, cluster: Cluster, namespace: str) -> None:
-        """First those with the label, then the others."""
-        name = self.given(cluster, namespace, 5, "preferred")
-        assert self.told(hosts(cluster, namespace, name, 5)) == 3
+    def test_preferred_nodes_are_used_first(self, cluster: Cluster, namespace: str) -> None:
+        """Nodes without the label are used when all nodes with the label are full."""
+        name = self.create_amd_job(cluster, namespace, 5, "preferred")
+        assert self.count_labelled(hosts(cluster, namespace, name, 5)) == 3
 
-    def test_required(self, cluster: Cluster, namespace: str) -> None:
-        """Only those with the label."""
-        name = self.given(cluster, namespace, 5, "required")
-        assert self.told(hosts(cluster, namespace, name, 3)) == 3
+    def test_only_required_nodes_are_used(self, cluster: Cluster, namespace: str) -> None:
+        name = self.create_amd_job(cluster, namespace, 5, "required")
+        assert self.count_labelled(hosts(cluster, namespace, name, 3)) == 3
 
         def refused() -> list[str] | None:
             pods = [pod for pod in worker_pods(cluster, namespace, name) if not pod["spec"].get("nodeName")]
             reasons = [one.get("reason") for pod in pods for one in pod["status"].get("conditions", ())]
             return reasons if reasons == ["Unschedulable"] * 2 else None
 
-        cluster.wait_for("the others to be unschedulable", refused)
+        cluster.wait_for("the other workers to be unschedulable", refused)
 
-    def test_nodes_that_are_not_there_yet(self, cluster: Cluster, namespace: str) -> None:
-        """An autoscaler's new node comes without labels of the vendor's."""
+    def test_workers_run_on_new_nodes_without_labels(self, cluster: Cluster, namespace: str) -> None:
+        """A new node of an autoscaler has no labels of the vendor yet."""
         name = create(cluster, namespace, job("waiting", 2, resource=XE))
         cluster.wait_for("the workers", lambda: len(worker_pods(cluster, namespace, name)) == 2 or None)
         cluster.apply(devices(XE, 2, "fresh"))
@@ -179,7 +176,7 @@ class TestKueue:
 
     @pytest.fixture
     def queue(self, cluster: Cluster, namespace: str, request: pytest.FixtureRequest) -> str:
-        """The LocalQueue; GPUs are in the flavor with a topology, cpu also in another one if it is mixed."""
+        """The LocalQueue. Its flavor with GPUs has a topology. A mixed queue has a second flavor with CPUs."""
         quotas = {f"{namespace}-tas": {GPU: 2000} if request.param == "gpus" else {"cpu": 1000, GPU: 2000}}
         flavors = [kueue.resource_flavor(f"{namespace}-tas", node_labels={"nvidia.com/gpu.present": "true"})]
         flavors[0]["spec"]["topologyName"] = "racks"
@@ -204,9 +201,7 @@ class TestKueue:
 
     @pytest.mark.parametrize("queue", ["topologies", "mixed"], indirect=True)
     @pytest.mark.parametrize("together", [False, True], ids=["launcher", "launcher-as-worker"])
-    def test_a_job_is_admitted_into_one_rack(
-        self, cluster: Cluster, namespace: str, queue: str, together: bool
-    ) -> None:
+    def test_job_is_admitted_into_one_rack(self, cluster: Cluster, namespace: str, queue: str, together: bool) -> None:
         manifest = job("queued", 6, runLauncherAsWorker=together)
         manifest["metadata"]["labels"] = {QUEUE: queue}
         roles = manifest["spec"]["mpiReplicaSpecs"]
@@ -221,8 +216,8 @@ class TestKueue:
             stored: dict[str, Any] = json.loads(sent.stdout)
             return stored
 
-        cluster.wait_for("the service to know the queue", lambda: LEVEL in str(create("--dry-run=server")) or None)
-        # As it was created: when Kueue starts the job it puts in what it chose.
+        cluster.wait_for("the service to see the queue", lambda: LEVEL in str(create("--dry-run=server")) or None)
+        # The created job, because Kueue adds its choice of nodes when it starts the job.
         stored = create()
         wanted = {LEVEL: RACK} | ({GROUP: "workers"} if together else {})
         assert self.annotations(stored, "Worker") == wanted
@@ -231,16 +226,16 @@ class TestKueue:
         assert len(racks(cluster, hosts(cluster, namespace, "queued", 6))) == 1
 
     @pytest.mark.parametrize("queue", ["gpus", "topologies"], indirect=True)
-    def test_a_launcher_that_requests_nothing_starts_with_what_is_injected(
+    def test_launcher_without_requests_starts_with_injected_requests(
         self, cluster: Cluster, namespace: str, queue: str, request: pytest.FixtureRequest
     ) -> None:
-        """Without it Kueue admits neither; a request of zero GPUs is enough for it."""
+        """Without requests of the launcher, Kueue does not admit the job. A request for zero GPUs is enough."""
         manifest = job("plain", 2)
         manifest["metadata"] |= {"labels": {QUEUE: queue}, "annotations": {SKIP: "launcher-resources"}}
         tried = ("create", "--dry-run=server", "-n", namespace, "-f", "-")
         warning = f"{ROLES}[Launcher]: NoMatchingFlavor: no TAS flavor assigned. Request "
-        told = lambda: warning in cluster.kubectl(*tried, stdin=manifest).stderr or None  # noqa: E731
-        cluster.wait_for("the service to know the queue", told)
+        warned = lambda: warning in cluster.kubectl(*tried, stdin=manifest).stderr or None  # noqa: E731
+        cluster.wait_for("the service to see the queue", warned)
         create(cluster, namespace, manifest)
 
         def condition() -> dict[str, Any] | None:

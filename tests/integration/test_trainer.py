@@ -1,4 +1,4 @@
-"""TrainJobs and runtimes before the real Kubeflow Trainer, JobSet and simulated nodes, and their outcome."""
+"""TrainJobs and runtimes: the service's verdict, and the outcome with the real Kubeflow Trainer and JobSet."""
 
 import copy
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from webhook.parts.trainer import conversion
 pytestmark = pytest.mark.built(TRAINER)
 RIGHTS = MANIFESTS / "components" / "trainer" / "rbac.yaml"
 KINDS = ("clustertrainingruntimes", "trainingruntimes", "trainjobs")
-# The service's own namespace, in which nothing is checked.
+# The namespace of the service, in which nothing is reviewed.
 UNCHECKED = "mpijob-webhook"
 OF_MPI = ("deepspeed-distributed", "mlx-distributed")
 
@@ -35,7 +35,7 @@ def trainer_stack(operator_cluster: Cluster) -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def checked(operator_cluster: Cluster, trainer_stack: Stack) -> Iterator[Stack]:
-    """With the service, which knows the runtimes that Trainer installs; it has checked them too."""
+    """With the service, which has reviewed and cached the runtimes of Trainer."""
     with service.running(operator_cluster, "--trainer"):
         for runtime in trainer_stack.runtimes.values():
             operator_cluster.kubectl("create", "-f", "-", stdin=runtime)
@@ -48,11 +48,11 @@ def wait_for(cluster, what, probe):
 
 
 def wait_for_runtimes(cluster, *names):
-    """Until the service has them in its cache: what is unknown it admits."""
+    """Wait until the service has the runtimes in its cache: it admits jobs with an unknown runtime."""
     for name in names:
         probe = job(f"probe-{'x' * 50}", runtime=name)
         refused = lambda probe=probe: "[name-length]" in create(cluster, "default", probe, "--dry-run=server").stderr  # noqa: E731
-        wait_for(cluster, f"the service to know {name}", refused)
+        wait_for(cluster, f"the service to see {name}", refused)
 
 
 def job(name="job", *, runtime="deepspeed-distributed", kind="ClusterTrainingRuntime", **fields):
@@ -68,21 +68,21 @@ def create(cluster, namespace, manifest, *flags):
     return cluster.kubectl("create", "-n", namespace, "-f", "-", *flags, stdin=manifest, check=False)
 
 
-def test_trainers_own_runtimes_pass(operator_cluster, checked):
+def test_runtimes_of_trainer_are_admitted(operator_cluster, checked):
     stored = {each["metadata"]["name"] for each in operator_cluster.get("clustertrainingruntimes")["items"]}
 
     assert {*checked.runtimes} == stored
     assert {*OF_MPI} <= stored
-    asked = [line for line in service.decisions(operator_cluster) if line["webhook"] == "trainer"]
-    created = {line["name"] for line in asked if line["name"] in stored}
-    assert created == {*OF_MPI}, "the API server sends no other runtime"
+    decisions = [line for line in service.decisions(operator_cluster) if line["webhook"] == "trainer"]
+    created = {line["name"] for line in decisions if line["name"] in stored}
+    assert created == {*OF_MPI}, "the API server sends only MPI runtimes"
 
 
 @pytest.mark.parametrize("runtime", OF_MPI)
-def test_a_job_that_passes_runs_to_its_end(operator_cluster, checked, namespace, runtime):
-    wanted = job(runtime=runtime, numNodes=3, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
+def test_admitted_job_completes(operator_cluster, checked, namespace, runtime):
+    manifest = job(runtime=runtime, numNodes=3, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
 
-    done = create(operator_cluster, namespace, wanted)
+    done = create(operator_cluster, namespace, manifest)
 
     assert done.returncode == 0, done.stderr
     finished = lambda: has_condition(operator_cluster.get("trainjob", "job", "-n", namespace), "Complete")  # noqa: E731
@@ -126,7 +126,7 @@ def fails(*rules):
     return {f"{JOB_SET}.failurePolicy": {"rules": named}}
 
 
-# Faults of the runtime's spec, and the error of Trainer, JobSet or Kubernetes: only the log of a controller shows it.
+# Errors in a runtime's spec, and the message of Trainer, JobSet or Kubernetes, which only a controller's log shows.
 REFUSED_LATER = {
     "long-name": ({}, "pod names generated for this JobSet will exceed 63 characters"),
     "depends-on-the-next": (
@@ -194,12 +194,12 @@ REFUSED_LATER = {
 }
 
 
-# What a runtime may leave to its jobs.
+# Errors that a job may correct, so the runtime is admitted.
 AT_THE_JOB = ("coordinated-by-no-pod", "claim-for-nobody", "fetches-into-nothing")
 
 
 def put(spec, path, value):
-    """Set what is at the path; what it leads through comes to be where it is missing, and a list gets one more."""
+    """Set the value at the path. Missing mappings are created, and a value is inserted into a list."""
     *way, last = path.split(".")
     for key in way:
         spec = spec[int(key)] if key.isdigit() else spec.setdefault(key, {})
@@ -222,12 +222,12 @@ def of_broken(case):
 
 @pytest.fixture(scope="module")
 def stored(operator_cluster, checked):
-    """All broken objects, without a check: their outcome takes time."""
+    """Creates all broken objects in the unreviewed namespace, before the tests, because controllers take time."""
     for case in REFUSED_LATER:
         operator_cluster.kubectl("create", "-f", "-", stdin=broken_runtime(checked, case, UNCHECKED))
     for case in REFUSED_LATER:
-        known = lambda case=case: create(operator_cluster, UNCHECKED, of_broken(case)).returncode == 0  # noqa: E731
-        wait_for(operator_cluster, f"Trainer to know {case}", known)
+        cached = lambda case=case: create(operator_cluster, UNCHECKED, of_broken(case)).returncode == 0  # noqa: E731
+        wait_for(operator_cluster, f"Trainer to see {case}", cached)
 
 
 @pytest.mark.parametrize("case", REFUSED_LATER)
@@ -236,28 +236,28 @@ def test_job_that_would_fail_after_creation_is_rejected_at_creation(operator_clu
     if case in AT_THE_JOB:
         operator_cluster.kubectl("create", "-f", "-", stdin=broken_runtime(checked, case, namespace))
         at_once = lambda: create(operator_cluster, namespace, of_broken(case), "--dry-run=server").stderr  # noqa: E731
-        wait_for(operator_cluster, "the service to know the runtime", lambda: f"[{rule}]" in at_once())
+        wait_for(operator_cluster, "the service to see the runtime", lambda: f"[{rule}]" in at_once())
     elif case != "long-name":
         runtime = broken_runtime(checked, case, namespace)
         assert f"[{rule}]" in create(operator_cluster, namespace, runtime).stderr
 
     name = of_broken(case)["metadata"]["name"]
-    wait_for(operator_cluster, f"{case} to be refused", lambda: refused_by_a_controller(operator_cluster, case, name))
+    wait_for(operator_cluster, f"{case} to be rejected", lambda: refused_by_a_controller(operator_cluster, case, name))
     assert not operator_cluster.get("pods", "-n", UNCHECKED, f"-ljobset.sigs.k8s.io/jobset-name={name}")["items"]
 
 
 def refused_by_a_controller(cluster, case, name):
-    """Whether a line of Trainer's or JobSet's log says why nothing comes of the job."""
-    return told_of(cluster, name, REFUSED_LATER[case][1])
+    """Whether the log of Trainer or JobSet has the expected error for the job."""
+    return is_logged(cluster, name, REFUSED_LATER[case][1])
 
 
-def told_of(cluster, name, text):
-    """Whether the text is in a line of Trainer's or JobSet's log about this job."""
+def is_logged(cluster, name, text):
+    """Whether a line about this job in the log of Trainer or JobSet has the text."""
     lines = (line for each in ("trainer", "jobset") for line in cluster.programs[each].log.read_text().splitlines())
     return any(name in line and text in line for line in lines)
 
 
-# A ConfigMap that is another's, and what Trainer or the API server says of it.
+# ConfigMaps that belong to a different object, and the error of Trainer or the API server.
 IN_THE_WAY = {
     "runtime-snapshot": "a snapshot configmap exists but is owned by another object",
     "mpi-hostfile": "Only one reference can have Controller set to true",
@@ -265,7 +265,7 @@ IN_THE_WAY = {
 
 
 @pytest.mark.parametrize("suffix", IN_THE_WAY)
-def test_a_config_map_that_is_anothers(operator_cluster, checked, namespace, suffix):
+def test_job_whose_config_map_belongs_to_a_different_owner_is_rejected(operator_cluster, checked, namespace, suffix):
     for where in (namespace, UNCHECKED):
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"owns-{suffix}", "namespace": where}}
         operator_cluster.kubectl("create", "-f", "-", stdin=owner)
@@ -273,42 +273,41 @@ def test_a_config_map_that_is_anothers(operator_cluster, checked, namespace, suf
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": f"owns-{suffix}", "uid": uid, "controller": True}
         metadata = {"name": f"with-{suffix}-{suffix}", "namespace": where, "ownerReferences": [reference]}
         operator_cluster.kubectl("create", "-f", "-", stdin={**owner, "metadata": metadata})
-    wanted = job(f"with-{suffix}")
+    manifest = job(f"with-{suffix}")
 
-    refused = lambda: create(operator_cluster, namespace, wanted, "--dry-run=server").stderr  # noqa: E731
-    wait_for(operator_cluster, "the service to know the ConfigMap", lambda: "[child-names]" in refused())
-    assert create(operator_cluster, UNCHECKED, wanted).returncode == 0
-    told = IN_THE_WAY[suffix]
-    wait_for(operator_cluster, told, lambda: told_of(operator_cluster, f"with-{suffix}", told))
+    refused = lambda: create(operator_cluster, namespace, manifest, "--dry-run=server").stderr  # noqa: E731
+    wait_for(operator_cluster, "the service to see the ConfigMap", lambda: "[child-names]" in refused())
+    assert create(operator_cluster, UNCHECKED, manifest).returncode == 0
+    error = IN_THE_WAY[suffix]
+    wait_for(operator_cluster, error, lambda: is_logged(operator_cluster, f"with-{suffix}", error))
 
 
-def test_numbers_of_pods(operator_cluster, checked, namespace):
-    """What `worker-count` warns of."""
+def test_number_of_pods_is_as_warned(operator_cluster, checked, namespace):
     runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
     runtime["kind"], runtime["metadata"] = "TrainingRuntime", {"name": "own", "namespace": namespace}
     runtime["spec"]["mlPolicy"]["numNodes"] = 3
     warned = operator_cluster.kubectl("create", "-f", "-", stdin=runtime).stderr
-    assert "3 launchers, of which each starts all ranks" in warned
+    assert "3 launchers, each of which starts all ranks" in warned
 
     one = create(operator_cluster, namespace, job("one", numNodes=1))
     assert one.returncode == 0
-    assert "1 node, and Trainer makes two pods" in one.stderr
+    assert "1 node, but Trainer creates two pods" in one.stderr
     three = job("three", runtime="own", kind="TrainingRuntime")
     stored = lambda: create(operator_cluster, namespace, three).returncode == 0  # noqa: E731
-    wait_for(operator_cluster, "Trainer to know the runtime", stored)
+    wait_for(operator_cluster, "Trainer to see the runtime", stored)
 
     def jobs():
         found = operator_cluster.get("jobs.batch", "-n", namespace)["items"]
         return {each["metadata"]["name"]: each["spec"]["completions"] for each in found}
 
-    wanted = {"one-node-0": 1, "one-launcher-0": 1, "three-node-0": 1, "three-launcher-0": 3}
-    wait_for(operator_cluster, "all Jobs", lambda: jobs() == wanted)
+    completions = {"one-node-0": 1, "one-launcher-0": 1, "three-node-0": 1, "three-launcher-0": 3}
+    wait_for(operator_cluster, "all Jobs", lambda: jobs() == completions)
 
 
-def test_what_is_refused_by_rules(operator_cluster, checked, namespace):
-    wanted = job(numNodes=300, image="Bad Image", resourcesPerNode={"limits": {"nvidia.com/gpu": 20}})
+def test_rules_reject_fields_of_a_train_job(operator_cluster, checked, namespace):
+    manifest = job(numNodes=300, image="Bad Image", resourcesPerNode={"limits": {"nvidia.com/gpu": 20}})
 
-    refused = create(operator_cluster, namespace, wanted).stderr
+    refused = create(operator_cluster, namespace, manifest).stderr
 
     assert "spec.trainer.image" in refused
     assert "spec.trainer.numNodes: 300 workers (the launcher is one of them), at most 100 allowed" in refused
@@ -316,13 +315,13 @@ def test_what_is_refused_by_rules(operator_cluster, checked, namespace):
     assert "spec.trainer.resourcesPerNode: a worker requests 20 GPUs, at most 16 allowed" in refused
 
 
-def test_pods_that_the_namespace_would_refuse(operator_cluster, checked):
+def test_job_whose_pods_violate_pod_security_is_rejected(operator_cluster, checked):
     name = operator_cluster.create_namespace(labels={"pod-security.kubernetes.io/enforce": "restricted"})
 
     def refused():
         return create(operator_cluster, name, job(), "--dry-run=server").stderr
 
-    wait_for(operator_cluster, "the service to know the namespace", lambda: "[pod-security]" in refused())
+    wait_for(operator_cluster, "the service to see the namespace", lambda: "[pod-security]" in refused())
     assert "spec.runtimeRef" in refused()
     assert "ClusterTrainingRuntime deepspeed-distributed, spec.template.spec.replicatedJobs[0]" in refused()
 
@@ -332,7 +331,7 @@ def of_nodes(count, name="job", **runtime):
 
 
 def lasting(cluster, namespace, checked):
-    """A runtime of the namespace whose pods run until they are deleted; others end after a second."""
+    """Create a runtime whose pods run until they are deleted. Pods of other runtimes end after a second."""
     runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
     runtime["kind"], runtime["metadata"] = "TrainingRuntime", {"name": "lasting", "namespace": namespace}
     for each in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
@@ -341,7 +340,7 @@ def lasting(cluster, namespace, checked):
 
 
 def limited(cluster, namespace, gpus):
-    """What a job of one node too many is refused for, once the service knows the quota."""
+    """Create a quota. Returns the rejection of a job with one node too many, once the service sees the quota."""
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -349,32 +348,32 @@ def limited(cluster, namespace, gpus):
         "spec": {"hard": {"requests.nvidia.com/gpu": str(gpus)}},
     }
     cluster.kubectl("create", "-f", "-", stdin=quota)
-    told = []
+    rejections = []
 
     def refused():
-        told.append(create(cluster, namespace, of_nodes(gpus // 4 + 2), "--dry-run=server").stderr)
-        return "Quota exceeded" in told[-1]
+        rejections.append(create(cluster, namespace, of_nodes(gpus // 4 + 2), "--dry-run=server").stderr)
+        return "Quota exceeded" in rejections[-1]
 
-    wait_for(cluster, "the service to know the quota", refused)
-    return told[-1]
+    wait_for(cluster, "the service to see the quota", refused)
+    return rejections[-1]
 
 
-def test_a_quota_that_is_too_small(operator_cluster, checked, namespace):
+def test_job_above_the_quota_is_rejected(operator_cluster, checked, namespace):
     assert "Reduce numNodes to 2 (8 GPUs total)" in limited(operator_cluster, namespace, 8)
     fitting = job(numNodes=2, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
     assert create(operator_cluster, namespace, fitting, "--dry-run=server").returncode == 0
 
 
-def test_of_two_that_come_at_once_one_fits(operator_cluster, checked, namespace):
+def test_only_one_of_two_simultaneous_jobs_gets_the_quota(operator_cluster, checked, namespace):
     limited(operator_cluster, namespace, 8)
     lasting(operator_cluster, namespace, checked)
-    wanted = lambda name: of_nodes(2, name, runtime="lasting", kind="TrainingRuntime")  # noqa: E731
-    known = lambda: create(operator_cluster, namespace, wanted("probe"), "--dry-run=server").returncode == 0  # noqa: E731
-    wait_for(operator_cluster, "Trainer to know the runtime", known)
+    two_nodes = lambda name: of_nodes(2, name, runtime="lasting", kind="TrainingRuntime")  # noqa: E731
+    cached = lambda: create(operator_cluster, namespace, two_nodes("probe"), "--dry-run=server").returncode == 0  # noqa: E731
+    wait_for(operator_cluster, "Trainer to see the runtime", cached)
     names = ("first", "second")
 
     with ThreadPoolExecutor() as pool:
-        both = [pool.submit(create, operator_cluster, namespace, wanted(name)) for name in names]
+        both = [pool.submit(create, operator_cluster, namespace, two_nodes(name)) for name in names]
     done = {name: each.result() for name, each in zip(names, both, strict=True)}
 
     assert sorted(each.returncode for each in done.values()) == [0, 1]
@@ -382,11 +381,11 @@ def test_of_two_that_come_at_once_one_fits(operator_cluster, checked, namespace)
     (other,) = (name for name in names if name != admitted)
     assert "[resource-quota]" in done[other].stderr
     operator_cluster.kubectl("delete", "trainjob", admitted, "-n", namespace)
-    fits = lambda: create(operator_cluster, namespace, wanted(other)).returncode == 0  # noqa: E731
-    wait_for(operator_cluster, "room for the other", fits)
+    fits = lambda: create(operator_cluster, namespace, two_nodes(other)).returncode == 0  # noqa: E731
+    wait_for(operator_cluster, "quota for the other job", fits)
 
 
-def test_a_runtime_of_the_namespace(operator_cluster, checked, namespace):
+def test_runtime_of_the_namespace_is_reviewed_and_used(operator_cluster, checked, namespace):
     runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
     runtime["kind"] = "TrainingRuntime"
     runtime["metadata"] = {"name": "own", "namespace": namespace}
@@ -399,31 +398,31 @@ def test_a_runtime_of_the_namespace(operator_cluster, checked, namespace):
 
     jobs[0]["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "registry.example.com/own:1"
     operator_cluster.kubectl("create", "-f", "-", stdin=runtime)
-    wanted = job("y" * 45, runtime="own", kind="TrainingRuntime")
+    manifest = job("y" * 45, runtime="own", kind="TrainingRuntime")
     wait_for(
         operator_cluster,
-        "the service to know the runtime",
-        lambda: "name-length" in create(operator_cluster, namespace, wanted, "--dry-run=server").stderr,
+        "the service to see the runtime",
+        lambda: "name-length" in create(operator_cluster, namespace, manifest, "--dry-run=server").stderr,
     )
 
 
 @pytest.mark.skipif(not FULL, reason="packages are fetched: `make test-long`")
 @pytest.mark.timeout(600)
 def test_output_of_the_trainer_sdk(operator_cluster, checked, namespace):
-    """docs/clients.md; a warning they do not see."""
-    wanted = {"runtime": "deepspeed-distributed", "name": "llama", "image": "registry.example.com/llama:1"}
+    """As shown in docs/clients.md. Users of the SDK do not see warnings."""
+    request = {"runtime": "deepspeed-distributed", "name": "llama", "image": "registry.example.com/llama:1"}
 
-    refused, _ = submit("trainer", operator_cluster, namespace, {**wanted, "num_nodes": 300})
+    refused, _ = submit("trainer", operator_cluster, namespace, {**request, "num_nodes": 300})
 
     assert f"{refused['error']}\n{refused['message']}\n".replace(namespace, "NAMESPACE") == shown("Kubeflow SDK")
     one = create(operator_cluster, namespace, job("one", numNodes=1), "--dry-run=server").stderr
-    assert "Warning: spec.trainer.numNodes: 1 node, and Trainer makes two pods" in one
-    created, said = submit("trainer", operator_cluster, namespace, {**wanted, "num_nodes": 1})
+    assert "Warning: spec.trainer.numNodes: 1 node, but Trainer creates two pods" in one
+    created, output = submit("trainer", operator_cluster, namespace, {**request, "num_nodes": 1})
     assert created == "llama"
-    assert "two pods" not in said
+    assert "two pods" not in output
 
 
-def test_the_rights_of_the_component_are_enough(operator_cluster, checked):
+def test_permissions_of_the_component_are_sufficient(operator_cluster, checked):
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{UNCHECKED}"]
     account = operator_cluster.kubeconfig_for(f"system:serviceaccount:{UNCHECKED}:mpijob-webhook", groups)
     operator_cluster.kubectl("apply", "-f", RIGHTS)
@@ -447,7 +446,7 @@ def test_stored_train_job_can_be_suspended_and_deleted(operator_cluster, checked
     operator_cluster.kubectl("delete", "trainjob", "job", "-n", namespace)
 
 
-# (example, whether its launcher runs ranks)
+# (example, whether its launcher is a worker)
 CONVERTED = (
     *((path.stem, False) for path in sorted(EXAMPLES.glob("*.yaml")) if not path.stem.startswith("bad-")),
     *((f"frameworks/{path.stem}", False) for path in sorted((EXAMPLES / "frameworks").iterdir())),
@@ -459,7 +458,7 @@ OF_INDEXED_JOBS = "JOB_COMPLETION_INDEX"
 
 
 def mpi_job(name, namespace, **spec):
-    """An example of the repository whose launcher does not end."""
+    """A job of the examples whose pods do not end."""
     (found,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
     found["metadata"]["namespace"] = namespace
     found["spec"].update(spec)
@@ -469,7 +468,7 @@ def mpi_job(name, namespace, **spec):
 
 
 def essentials(cluster, namespace, label):
-    """(restart policy, first container) of the pods by their role."""
+    """The restart policy and first container of each pod, by role."""
     found = {}
     for pod in cluster.get("pods", "-n", namespace)["items"]:
         spec, role = pod["spec"], pod["metadata"]["labels"][label].replace("node", "worker")
@@ -490,16 +489,16 @@ def slots(cluster, namespace, config_map):
 @pytest.mark.parametrize(
     ("example", "as_worker"), [each for each in CONVERTED if not any(name in each[0] for name in NOT_OF_OPEN_MPI)]
 )
-def test_a_converted_job_has_the_pods_of_the_mpi_job(operator_cluster, checked, namespace, example, as_worker):
-    """The pods of a converted job with its injections and the API server's defaults."""
+def test_converted_job_has_the_same_pods_as_the_mpi_job(operator_cluster, checked, namespace, example, as_worker):
+    """With injected values and defaults of the API server."""
     cluster, written = operator_cluster, mpi_job(example, namespace, runLauncherAsWorker=as_worker)
     name = written["metadata"]["name"]
     created = create(cluster, namespace, written)
     assert created.returncode == 0, created.stderr
     stored = cluster.get("mpijob", name, "-n", namespace)
-    wanted = written["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] + 1
+    pod_count = written["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] + 1
     by_operator = lambda: essentials(cluster, namespace, "training.kubeflow.org/job-role")  # noqa: E731
-    counted = lambda found: sum(map(len, found.values())) == wanted  # noqa: E731
+    counted = lambda found: sum(map(len, found.values())) == pod_count  # noqa: E731
     wait_for(cluster, "the pods of the MPIJob", lambda: counted(by_operator()))
     expected, expected_slots = by_operator(), slots(cluster, namespace, f"{name}-config")
 
@@ -519,7 +518,7 @@ def test_a_converted_job_has_the_pods_of_the_mpi_job(operator_cluster, checked, 
     cluster.kubectl("delete", "namespace", other, "--wait=false")
 
 
-def test_a_converted_job_runs_to_its_end(operator_cluster, checked, namespace):
+def test_converted_job_completes(operator_cluster, checked, namespace):
     (written,) = yaml.load_all((EXAMPLES / "horovod-gpu.yaml").read_text())
     converted, runtime = conversion.convert(written)
     assert create(operator_cluster, namespace, runtime).returncode == 0

@@ -1,4 +1,4 @@
-"""`check --kubeconfig` and `why` ask the API server whether it takes the pods of a job."""
+"""`check --kubeconfig` and `why` create a job's pods by dry run, to see whether the API server accepts them."""
 
 import json
 import re
@@ -18,13 +18,13 @@ from webhook.predict import operator_pods
 
 LABEL = "team.example.com/cost-centre"
 SAYS = "a pod needs the label team.example.com/cost-centre"
-# What the API server, the scheduler and its admission plugins fill in.
+# Fields that the API server, its admission plugins and the scheduler set.
 FILLED_IN = ("nodeName", "tolerations", "serviceAccount")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def launchers_need_a_label(operator_cluster: Cluster) -> Iterator[None]:
-    """A ValidatingAdmissionPolicy, where a namespace has a label of its name."""
+    """A ValidatingAdmissionPolicy for namespaces with the label `tried-pods`."""
     expression = (
         "object.metadata.?labels['training.kubeflow.org/job-role'].orValue('') != 'launcher'"
         f" || '{LABEL}' in object.metadata.labels"
@@ -48,7 +48,7 @@ def launchers_need_a_label(operator_cluster: Cluster) -> Iterator[None]:
 
 @pytest.fixture
 def strict(operator_cluster: Cluster, namespace: str) -> str:
-    """A namespace in which the policy is in force."""
+    """A namespace in which the policy has taken effect."""
     operator_cluster.kubectl("label", "namespace", namespace, "tried-pods=deny")
     unlabelled = {
         "apiVersion": "v1",
@@ -75,7 +75,9 @@ def written(folder: Path, namespace: str, changes: dict[str, Any] | None = None)
     return str(folder / "job.json")
 
 
-def test_a_launcher_that_a_policy_refuses_is_a_warning(operator_cluster: Cluster, strict: str, tmp_path: Path) -> None:
+def test_launcher_rejected_by_an_admission_policy_causes_a_warning(
+    operator_cluster: Cluster, strict: str, tmp_path: Path
+) -> None:
     done = run(operator_cluster, "check", written(tmp_path, strict))
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stdout.splitlines() if SAYS in line]
@@ -87,14 +89,14 @@ def test_a_launcher_that_a_policy_refuses_is_a_warning(operator_cluster: Cluster
     assert operator_cluster.get("pods", "-n", strict)["items"] == []
 
 
-def test_a_pod_that_nothing_refuses_has_no_warning(operator_cluster: Cluster, strict: str, tmp_path: Path) -> None:
+def test_accepted_pods_cause_no_warning(operator_cluster: Cluster, strict: str, tmp_path: Path) -> None:
     labelled = {"Launcher.template.metadata.labels": {LABEL: "4000"}}
     done = run(operator_cluster, "check", written(tmp_path, strict, labelled))
-    assert "the API server refuses" not in done.stdout
+    assert "the API server rejects" not in done.stdout
     assert "not judged: what depends on the job's pods" not in done.stderr
 
 
-def test_pods_are_not_tried_without_the_right_to_create_them(
+def test_pods_are_not_tried_without_permission_to_create_them(
     operator_cluster: Cluster, strict: str, tmp_path: Path
 ) -> None:
     viewer = operator_cluster.kubeconfig_for("tried-pods-viewer")
@@ -102,7 +104,7 @@ def test_pods_are_not_tried_without_the_right_to_create_them(
         "create", "rolebinding", "viewer", "--clusterrole=view", "--user=tried-pods-viewer", "-n", strict
     )
     done = run(operator_cluster, "check", written(tmp_path, strict), kubeconfig=viewer)
-    assert "the API server refuses" not in done.stdout
+    assert "the API server rejects" not in done.stdout
     assert "by a dry run" not in done.stderr
     assert "the job's pods (you may not create pods there)" in done.stderr
 
@@ -112,10 +114,10 @@ def test_why_tries_pods_that_are_missing(operator_cluster: Cluster, strict: str)
     operator_cluster.kubectl("create", "-f", "-", stdin=job)
     operator_cluster.wait_for("its workers", lambda: operator_cluster.get("pods", "-n", strict)["items"] or None)
     operator_cluster.wait_for(
-        "its launcher to be refused",
+        "its launcher to be rejected",
         lambda: [each for each in operator_cluster.get("events", "-n", strict)["items"] if SAYS in each["message"]],
     )
-    # As an hour later.
+    # Events expire after an hour.
     operator_cluster.kubectl("delete", "events", "--all", "-n", strict)
     done = run(operator_cluster, "why", f"{strict}/waits")
     assert "the launcher cannot be created" in done.stdout
@@ -123,7 +125,7 @@ def test_why_tries_pods_that_are_missing(operator_cluster: Cluster, strict: str)
 
 
 @pytest.mark.parametrize("name", ["openmpi-pi", "intel-pi", "mpich-pi", "horovod-gpu"])
-def test_the_pods_are_those_of_the_operator(operator_cluster: Cluster, namespace: str, name: str) -> None:
+def test_tried_pods_match_the_pods_of_the_operator(operator_cluster: Cluster, namespace: str, name: str) -> None:
     (job,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
     name = job["metadata"]["name"]
     job["metadata"].update(namespace=namespace)
@@ -154,7 +156,7 @@ def test_the_pods_are_those_of_the_operator(operator_cluster: Cluster, namespace
 
 
 def comparable(pod: dict[str, Any]) -> dict[str, Any]:
-    """Without what is drawn, filled in later, or of the launcher's Job."""
+    """The pod without random values, values that are set later, and labels of the launcher's Job."""
     text = re.sub(r"kube-api-access-\w+", "kube-api-access", json.dumps(pod["spec"]))
     spec: dict[str, Any] = json.loads(text)
     for field in FILLED_IN:

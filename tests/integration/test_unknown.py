@@ -1,4 +1,4 @@
-"""If an object of the real API server is unknown or stale, no rule rejects a job for it, and a metric reports it."""
+"""No rule rejects a job for unknown or stale objects of the real API server, and metrics report them."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import UNKNOWN, Answer, ClusterView, Unknown
 from webhook.server.log import make_log
 
-# As in test_watch.
+# For the reason in test_watch.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 ALL = watched_resources()
@@ -50,7 +50,7 @@ POLICY = inventory.strict()
 
 @dataclass(frozen=True)
 class Without:
-    """A view in which nothing is known of some resources."""
+    """A view in which some resources are unknown."""
 
     view: ClusterView
     hidden: Collection[Resource[Any, Any]]
@@ -73,14 +73,14 @@ class Without:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster in which Kueue, Multus, Volcano and OpenShift are missing at first, and that these tests may break."""
+    """A cluster that these tests may break. Kueue, Multus, Volcano and OpenShift are missing at first."""
     with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("unknown-cluster-logs")) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def full(cluster: Cluster) -> Cluster:
-    """The same with one of everything, and for each resource a user who may read all but that one."""
+    """The cluster with an object of each resource, and for each resource a user who may read all other resources."""
     inventory.install(cluster)
     cluster.apply([manifest for resource in ALL for manifest in everything_but(resource)])
     return cluster
@@ -92,7 +92,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def denied(view: ClusterView, job: dict[str, Any]) -> set[str]:
-    """The rules that refuse the job, when all rules may."""
+    """The rules that reject the job, with the action deny for all rules."""
     decision = pipelines.validate(jobs.request(job), policy=POLICY, view=view, today=date(2026, 1, 1))
     return {finding.rule for finding in decision.denied}
 
@@ -113,11 +113,11 @@ def everything_but(resource: Resource[Any, Any]) -> Iterator[dict[str, Any]]:
 
 
 def is_same(one: Resource[Any, Any], other: Resource[Any, Any]) -> bool:
-    """To RBAC."""
+    """Whether RBAC treats the resources as the same."""
     return (one.api_group, one.plural) == (other.api_group, other.plural)
 
 
-async def test_kinds_that_are_not_installed_are_found_as_soon_as_they_are(
+async def test_missing_kinds_are_unknown_until_they_are_installed(
     cluster: Cluster, request: pytest.FixtureRequest, tmp_path: Path, impatient: None
 ) -> None:
     async with viewing(cluster.kubeconfig, tmp_path / "log", places=PLACES) as view:
@@ -126,8 +126,8 @@ async def test_kinds_that_are_not_installed_are_found_as_soon_as_they_are(
             assert (view.all(resource) is UNKNOWN) == (resource in CUSTOM), resource.name
             assert view.reason(resource).startswith("not-found: ") == (resource in CUSTOM)
         assert all(view.unknown[resource.name] == 1 for resource in CUSTOM)
-        asked = {"priority", "references"}  # of what is not there yet, but could be
-        assert all(denied(view, job) <= asked for job in JOBS)
+        missing = {"priority", "references"}  # these rules reject jobs for built-in objects that do not exist
+        assert all(denied(view, job) <= missing for job in JOBS)
         await asyncio.to_thread(request.getfixturevalue, "full")
         await until(lambda: all(view.all(resource) for resource in ALL if view.all(resource) is not UNKNOWN))
         await until(lambda: not any(view.all(resource) is UNKNOWN for resource in CUSTOM))
@@ -141,8 +141,8 @@ async def test_forbidden_kind_rejects_no_job(
 ) -> None:
     user = full.kubeconfig_for(f"without-{resource.name}")
     async with viewing(user, tmp_path / "log", places=PLACES) as view:
-        known = [other for other in ALL if not is_same(other, resource)]
-        await until(lambda: all(view.all(other) is not UNKNOWN for other in known))
+        readable = [other for other in ALL if not is_same(other, resource)]
+        await until(lambda: all(view.all(other) is not UNKNOWN for other in readable))
         before = view.unknown[resource.name]
         assert (view.all(resource), view.groups(resource)) == (UNKNOWN, UNKNOWN)
         assert view.get(resource, (TEAM, "full") if resource.is_namespaced else TEAM) is UNKNOWN
@@ -152,7 +152,7 @@ async def test_forbidden_kind_rejects_no_job(
         assert denied(view, JOBS[0]) == set()
 
 
-async def test_nothing_that_is_hidden_adds_a_refusal(full: Cluster, tmp_path: Path) -> None:
+async def test_unknown_resources_never_add_a_rejection(full: Cluster, tmp_path: Path) -> None:
     async with viewing(full.kubeconfig, tmp_path / "log", places=PLACES) as view:
         usual = [denied(view, job) for job in JOBS]
         assert sum(map(bool, usual)) > len(JOBS) / 2
@@ -166,7 +166,7 @@ async def test_nothing_that_is_hidden_adds_a_refusal(full: Cluster, tmp_path: Pa
         check()
 
 
-async def test_before_the_first_list_nothing_is_known(full: Cluster, tmp_path: Path) -> None:
+async def test_everything_is_unknown_before_the_first_list(full: Cluster, tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as stream:
         async with connected(full.kubeconfig) as connection:
             view = LiveView(connection, log=make_log(stream), places=PLACES)
@@ -185,7 +185,7 @@ async def test_stale_cache_is_treated_as_unknown(
         os.kill(frozen, signal.SIGSTOP)
         try:
             await until(lambda: all(view.reason(resource) for resource in ALL))
-            assert any(denied(view, job) for job in JOBS), "for a while what was known goes on to count"
+            assert any(denied(view, job) for job in JOBS), "cached objects are used for a while"
             for watch in view.watches:
                 monkeypatch.setattr(watch, "_clock", lambda late=watch.kind.stale_after: time.monotonic() + late + 1)
             assert all(view.all(resource) is UNKNOWN for resource in ALL)
@@ -195,12 +195,12 @@ async def test_stale_cache_is_treated_as_unknown(
         await until(lambda: not any(view.all(resource) is UNKNOWN for resource in ALL))
 
 
-def test_the_service_admits_and_its_metrics_tell(full: Cluster) -> None:
+def test_service_admits_jobs_and_reports_unknown_resources(full: Cluster) -> None:
     nobody = full.kubeconfig_for("nobody")
     full.kubectl("create", "clusterrole", "names", "--verb=get", "--resource=namespaces")
     full.kubectl("create", "clusterrolebinding", "names", "--clusterrole=names", "--user=nobody")
     flags = ("--kubeconfig", str(nobody), "--policy-namespace", inventory.OWN)
-    with service.running(full, *flags, name="unknowing", register=False) as replica:
+    with service.running(full, *flags, name="limited", register=False) as replica:
         for job in JOBS:
             assert service.review_of(replica, job)["allowed"], job["metadata"]["name"]
         lines = replica.ops("/metrics").splitlines()

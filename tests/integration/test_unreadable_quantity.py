@@ -1,4 +1,4 @@
-"""A quantity that the schema accepts and Go cannot decode stops the operator for all; here it is refused."""
+"""A quantity that the schema accepts but Go cannot decode stops the operator for all jobs. The service rejects it."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ PI = assets().upstream_examples["pi"]
 
 @pytest.fixture
 def own_cluster() -> Iterator[Cluster]:
-    """A cluster whose operator may break."""
+    """A cluster with an operator that may break."""
     with Cluster() as cluster:
         cluster.start_operator()
         yield cluster
@@ -24,7 +24,7 @@ def own_cluster() -> Iterator[Cluster]:
 
 @rare
 @pytest.mark.timeout(240)
-def test_one_unreadable_job_stops_the_operator_and_is_refused_here(own_cluster: Cluster) -> None:
+def test_job_that_stops_the_operator_is_rejected(own_cluster: Cluster) -> None:
     cluster = own_cluster
     namespace = cluster.create_namespace()
     limits = {"Worker.template.spec.containers.0.resources.limits": {"cpu": "1e1.5"}}
@@ -50,5 +50,7 @@ def test_one_unreadable_job_stops_the_operator_and_is_refused_here(own_cluster: 
     cluster.kubectl("delete", "mpijob", "unreadable", "-n", namespace)
     innocent = ("mpijob", "innocent", "-n", namespace)
     cluster.wait_for(
-        "the other job to be taken up", lambda: has_condition(cluster.get(*innocent), "Created") or None, timeout=120
+        "the operator to process the other job",
+        lambda: has_condition(cluster.get(*innocent), "Created") or None,
+        timeout=120,
     )

@@ -1,4 +1,4 @@
-"""The life of a stored job through the real API server: patches, scaling, suspending, deleting."""
+"""Updates of a stored job through the real API server: patches, scaling, suspension, deletion."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ PI = assets().upstream_examples["pi"]
 
 
 class Job:
-    """A job called pi that runs and goes on running."""
+    """A job called pi that does not end."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self.cluster = cluster
@@ -29,7 +29,7 @@ class Job:
         return found
 
     def patch(self, patch: str, *flags: str) -> str:
-        """Merge-patch the job; what kubectl said, whether or not it went through."""
+        """Merge-patch the job. Returns kubectl's output, also after an error."""
         command = ("patch", "mpijob", "pi", "-n", self.namespace, "--type=merge", "-p", patch, *flags)
         done = self.cluster.kubectl(*command, check=False)
         return done.stdout + done.stderr
@@ -60,7 +60,7 @@ def job(operator_cluster: Cluster, namespace: str) -> Job:
     return running
 
 
-def test_a_running_job_is_patched_scaled_suspended_resumed_and_deleted(job: Job) -> None:
+def test_running_job_can_be_patched_scaled_suspended_resumed_and_deleted(job: Job) -> None:
     assert "patched" in job.patch('{"metadata": {"labels": {"team": "a"}}}')
     assert "patched" in job.patch('{"spec": {"runPolicy": {"cleanPodPolicy": "All"}}}')
 
@@ -89,7 +89,7 @@ def test_a_running_job_is_patched_scaled_suspended_resumed_and_deleted(job: Job)
     assert job.cluster.get("jobs", "-n", job.namespace)["items"] == []
 
 
-def test_server_side_apply_of_a_running_job(job: Job) -> None:
+def test_server_side_apply_changes_a_running_job(job: Job) -> None:
     patch = {
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",
@@ -99,7 +99,7 @@ def test_server_side_apply_of_a_running_job(job: Job) -> None:
     assert job.get()["metadata"]["annotations"]["note"] == "seen"
 
 
-def test_finalizers_of_a_job_that_is_being_deleted_can_be_removed(cluster: Cluster, namespace: str) -> None:
+def test_finalizers_of_a_job_being_deleted_can_be_removed(cluster: Cluster, namespace: str) -> None:
     job = Job(cluster, namespace)
     job.patch('{"metadata": {"finalizers": ["example.com/wait"]}}')
     cluster.kubectl("delete", "mpijob", "pi", "-n", namespace, "--wait=false")

@@ -1,6 +1,6 @@
-"""Volcano and coscheduling with the real operator: its objects for each, and the verdict of Volcano's admission.
+"""The operator's PodGroups for Volcano and coscheduling, and the verdict of Volcano's admission.
 
-No scheduler of Volcano runs: the operator creates PodGroups, and Volcano's admission reviews each.
+Volcano's scheduler does not run: the operator creates PodGroups, and Volcano's admission reviews them.
 """
 
 import json
@@ -36,7 +36,7 @@ POLICY = "spec.runPolicy.schedulingPolicy"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own, for an operator of its own: with Volcano's kinds and admission, and this service."""
+    """A separate cluster with an operator for Volcano, Volcano's CRDs and admission, and this service."""
     with Cluster(log_dir=tmp_path_factory.mktemp("volcano")) as running:
         volcano.install_crds(running)
         for case in CASES:
@@ -44,7 +44,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
                 volcano.add_queue(running, case.queue)
         volcano.add_queue(running, queue("last"))
         volcano.start_admission(running)
-        running.wait_for("Volcano's admission to know all queues", lambda: volcano.admits(running, "last") is None)
+        running.wait_for("Volcano's admission to see all queues", lambda: volcano.admits(running, "last") is None)
         running.apply(
             [{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 10}]
         )
@@ -58,7 +58,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A queue, and what is said of a job for it: by Volcano's admission, and by us."""
+    """A queue, and the messages of Volcano's admission and of the service about a job for it."""
 
     id: str
     queue: Json | None
@@ -73,7 +73,7 @@ class Case:
 
 CASES = [
     Case(id="default", queue=queue("default", parent="root")),
-    Case(id="root", queue=queue("root"), ours="has others below it", waits=True),
+    Case(id="root", queue=queue("root"), ours="has queues below it", waits=True),
     Case(id="open", queue=queue("open", {GPU: 8, "cpu": 100}, parent="root")),
     Case(id="nothing-bounded", queue=queue("nothing-bounded", {"cpu": 0, "memory": 0})),
     Case(
@@ -94,16 +94,16 @@ CASES = [
     Case(id="gone", queue=None, theirs="unable to find queue", ours="does not exist"),
     Case(id="No_Name", queue=None, theirs="spec.queue in body should match", ours='contains "N"'),
     Case(id="x" * 254, queue=None, theirs="spec.queue: Too long", ours="has 254 characters"),
-    Case(id="parent", queue=queue("parent", parent="root"), ours="has others below it", waits=True),
+    Case(id="parent", queue=queue("parent", parent="root"), ours="has queues below it", waits=True),
     Case(id="child", queue=queue("child", parent="parent")),
-    # What the admission does not look at, and the scheduler does.
+    # The admission does not check this, but the scheduler does.
     Case(id="small", queue=queue("small", {GPU: 7}), ours="can hold 7"),
     Case(id="full", queue=queue("full", {GPU: 8}, allocated={GPU: 1}), ours="has 7 free", waits=True),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id[:20])
-def test_form_of_min_resources_is_rejected_exactly_as_by_volcano(cluster: Cluster, case: Case) -> None:
+def test_queue_has_the_verdict_of_volcanos_admission(cluster: Cluster, case: Case) -> None:
     refused = volcano.admits(cluster, case.name) or ""
     assert (case.theirs in refused) if case.theirs else not refused
     view = Snapshot(cluster.get(QUEUES)["items"])
@@ -114,19 +114,19 @@ def test_form_of_min_resources_is_rejected_exactly_as_by_volcano(cluster: Cluste
 
 
 def create(cluster: Cluster, namespace: str, changes: Json) -> dict[str, Any]:
-    """A job that the service admits, as it is stored."""
+    """Create a job that the service admits. Returns the stored job."""
     job = changed({**changes, "metadata.namespace": namespace})
     made: dict[str, Any] = json.loads(cluster.kubectl("create", "-f", "-", "-o", "json", stdin=job).stdout)
     return made
 
 
 def pod_group(cluster: Cluster, namespace: str, group: str = volcano.GROUP) -> Any:
-    """That of the job `train`, once the operator has made it."""
+    """The PodGroup of the job `train`, once the operator has created it."""
     where = (f"podgroup.{group}", "train", "-n", namespace)
     return cluster.wait_for("the PodGroup", lambda: cluster.get(*where), timeout=60)
 
 
-ASKED = [
+CHANGES = [
     {},
     {"Worker.replicas": 7},
     {
@@ -148,7 +148,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("changes", ASKED, ids=range(len(ASKED)))
+@pytest.mark.parametrize("changes", CHANGES, ids=range(len(CHANGES)))
 def test_pod_group_requests_the_computed_resources(cluster: Cluster, namespace: str, changes: Json) -> None:
     made = create(cluster, namespace, changes)
     group = pod_group(cluster, namespace)["spec"]
@@ -163,14 +163,14 @@ def test_pod_group_requests_the_computed_resources(cluster: Cluster, namespace: 
 
 
 def annotate(cluster: Cluster, namespace: str, name: str) -> None:
-    """Have the service know the queue of the namespace, which the API server does at once."""
+    """Set the queue of the namespace, and wait until the service has seen it."""
     cluster.kubectl("annotate", "namespace", namespace, f"{VOLCANO_QUEUE}={name}")
     probe = ("create", "--dry-run=server", "-f", "-", "-o", f"jsonpath={{.{POLICY}.queue}}")
     job = changed({"metadata.namespace": namespace})
     cluster.wait_for("the service to see it", lambda: cluster.kubectl(*probe, stdin=job).stdout == name or None)
 
 
-def test_a_job_is_in_the_queue_of_its_namespace_and_stays_there(cluster: Cluster, namespace: str) -> None:
+def test_job_stays_in_the_queue_of_its_namespace(cluster: Cluster, namespace: str) -> None:
     annotate(cluster, namespace, "open")
     made = create(cluster, namespace, {})
     assert made["spec"]["runPolicy"]["schedulingPolicy"] == {"queue": "open"}
@@ -181,23 +181,23 @@ def test_a_job_is_in_the_queue_of_its_namespace_and_stays_there(cluster: Cluster
     assert (after["spec"]["queue"], after["metadata"]["generation"]) == ("open", 1)
 
 
-def test_without_it_the_operator_takes_the_queue_of_the_namespace_away(cluster: Cluster, namespace: str) -> None:
+def test_operator_moves_the_job_to_the_default_queue_without_the_injection(cluster: Cluster, namespace: str) -> None:
     annotate(cluster, namespace, "open")
     create(cluster, namespace, {"metadata.annotations": {"training.openshift.io/skip": "volcano-queue"}})
     moved = lambda: pod_group(cluster, namespace)["spec"]["queue"] == "default" or None  # noqa: E731
-    cluster.wait_for("the operator to look again", moved, timeout=60)
+    cluster.wait_for("the operator to move the job", moved, timeout=60)
     assert pod_group(cluster, namespace)["metadata"]["generation"] > 1
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.ours], ids=lambda case: case.id[:20])
-def test_the_user_is_warned(cluster: Cluster, namespace: str, case: Case) -> None:
+def test_rejected_or_warned_queue_is_named_to_the_user(cluster: Cluster, namespace: str, case: Case) -> None:
     job = changed({POLICY: {"queue": case.name}, "metadata.namespace": namespace})
 
-    def told() -> str | None:
+    def message() -> str | None:
         done = cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job, check=False)
         return done.stderr if case.ours in done.stderr and (done.returncode == 0) == case.waits else None
 
-    assert "[volcano-queue]" in cluster.wait_for("the replica to know the queue", told)
+    assert "[volcano-queue]" in cluster.wait_for("the replica to see the queue", message)
 
 
 SCHEDULER = "scheduler-plugins-scheduler"
@@ -205,7 +205,7 @@ SCHEDULER = "scheduler-plugins-scheduler"
 
 @pytest.fixture(scope="module")
 def coscheduling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster whose operator makes PodGroups for the coscheduling plugin."""
+    """A cluster with an operator that creates PodGroups for the coscheduling plugin."""
     with Cluster(log_dir=tmp_path_factory.mktemp("coscheduling")) as running:
         volcano.install_crds(running)
         running.start_operator(f"-gang-scheduling={SCHEDULER}")
@@ -213,13 +213,13 @@ def coscheduling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @rare
-def test_a_pod_group_of_the_coscheduling_plugin(coscheduling: Cluster) -> None:
+def test_pod_group_for_coscheduling_has_the_computed_values(coscheduling: Cluster) -> None:
     namespace = coscheduling.create_namespace()
     label = "scheduling.x-k8s.io/pod-group"
     changes = {"Worker.template.metadata": {"labels": {label: "mine"}}, "Worker.template.spec.schedulerName": "mine"}
     job = changed(changes)
-    told = run("gang", job, {"scheduler": SCHEDULER})
-    assert [violation.message for violation in told] == ["the operator replaces it"] * 2
+    reported = run("gang", job, {"scheduler": SCHEDULER})
+    assert [violation.message for violation in reported] == ["the operator replaces it"] * 2
     made = create(coscheduling, namespace, changes)
     group = pod_group(coscheduling, namespace, "scheduling.x-k8s.io")["spec"]
     assert group["minMember"] == 5

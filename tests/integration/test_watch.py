@@ -1,4 +1,4 @@
-"""Lists and watches against a real API server, which is paged, restarted, frozen and closed to us."""
+"""Lists and watches with a real API server: in pages, and with restarts, a frozen server and missing permissions."""
 
 import asyncio
 import os
@@ -23,8 +23,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.server.background import at_work
 from webhook.server.log import make_log
 
-# asyncio drops, unclosed, a connection whose peer dies in the middle of the TLS handshake, and
-# here API servers are killed.
+# API servers are killed here, and asyncio does not close a connection whose peer dies in the TLS handshake.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 WIDGETS = "/apis/example.com/v1/widgets"
 NAMESPACE_KIND = kinds(NAMESPACES, {})[0]
@@ -38,7 +37,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def quick(kind: Kind[Any, Any], connection: Connection, log: Any) -> Watch[Any, Any]:
-    """A watch that waits a tenth of what it should."""
+    """A watch with a tenth of the usual delays."""
     return Watch(kind, connection, log=log, sleep=lambda seconds: asyncio.sleep(seconds / 10))
 
 
@@ -52,7 +51,7 @@ def keep_name(kind: str, path: str, **options: Any) -> Kind[Any, str]:
     return Kind(kind, path, project=lambda data: msgspec.json.decode(data)["metadata"]["name"], **options)
 
 
-async def test_namespaces_appear_are_relabelled_and_go(cluster: Cluster, log: Any) -> None:
+async def test_created_relabelled_and_deleted_namespaces_are_seen(cluster: Cluster, log: Any) -> None:
     async with connected(cluster.kubeconfig) as connection:
         view = LiveView(connection, log=log)
         assert view.get(NAMESPACES, "default") is UNKNOWN
@@ -73,7 +72,7 @@ async def test_namespaces_appear_are_relabelled_and_go(cluster: Cluster, log: An
             assert not watch.restarts
 
 
-async def test_a_long_list_is_read_in_pages(cluster: Cluster, namespace: str, log: Any) -> None:
+async def test_long_list_is_read_in_pages(cluster: Cluster, namespace: str, log: Any) -> None:
     async with connected(cluster.kubeconfig) as connection:
         async with asyncio.TaskGroup() as group:
             for number in range(620):
@@ -89,7 +88,7 @@ async def test_a_long_list_is_read_in_pages(cluster: Cluster, namespace: str, lo
         watch = quick(kind, connection, log)
         async with at_work(watch.run):
             await watch.settled()
-            assert watch.requests in {7, 8}  # the watch is next
+            assert watch.requests in {7, 8}  # the eighth request is the watch
             assert len(watch.store.records) == 619
             assert watch.get((namespace, "page-619")) == "page-619"
             assert watch.get((namespace, "page-5")) is ABSENT
@@ -99,7 +98,7 @@ async def test_a_long_list_is_read_in_pages(cluster: Cluster, namespace: str, lo
 
 
 @pytest.mark.parametrize("gracefully", [True, False], ids=["restarted", "killed"])
-async def test_a_restarted_api_server_is_found_again(cluster: Cluster, log: Any, gracefully: bool) -> None:
+async def test_watch_continues_after_a_restart_of_the_api_server(cluster: Cluster, log: Any, gracefully: bool) -> None:
     async with connected(cluster.kubeconfig) as connection:
         watch = quick(NAMESPACE_KIND, connection, log)
         name = f"before-{gracefully}".lower()
@@ -112,7 +111,7 @@ async def test_a_restarted_api_server_is_found_again(cluster: Cluster, log: Any,
                 cluster.programs.pop("kube-apiserver").stop()
             await until(lambda: watch.restarts[FaultReason.UNREACHABLE] >= 3)
             assert watch.reason.startswith("unreachable: ")
-            assert isinstance(watch.get(name), Namespace)  # what was known still serves
+            assert isinstance(watch.get(name), Namespace)  # cached objects are still used
             cluster.start_apiserver()
             cluster.kubectl("label", "namespace", name, "tier=premium")
             await until(lambda: label(watch.get(name)) == "premium")
@@ -121,7 +120,7 @@ async def test_a_restarted_api_server_is_found_again(cluster: Cluster, log: Any,
             assert watch.requests <= 40
 
 
-async def test_a_frozen_api_server_is_noticed_and_found_again(
+async def test_watch_continues_after_the_api_server_was_frozen(
     cluster: Cluster, log: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "MAX_CONNECT_SECONDS", 1)
@@ -132,7 +131,7 @@ async def test_a_frozen_api_server_is_noticed_and_found_again(
             await watch.settled()
             os.kill(frozen, signal.SIGSTOP)
             try:
-                # The kernel still accepts connections, and then no TLS handshake follows.
+                # The kernel accepts connections, but the TLS handshake gets no answer.
                 await until(lambda: watch.restarts[FaultReason.STALLED] and watch.restarts[FaultReason.UNREACHABLE])
             finally:
                 os.kill(frozen, signal.SIGCONT)
@@ -140,7 +139,7 @@ async def test_a_frozen_api_server_is_noticed_and_found_again(
             await until(lambda: isinstance(watch.get("thawed"), Namespace))
 
 
-async def test_a_version_that_the_server_has_forgotten_is_replaced_by_a_list(cluster: Cluster, log: Any) -> None:
+async def test_expired_resource_version_causes_a_list(cluster: Cluster, log: Any) -> None:
     async with connected(cluster.kubeconfig) as connection:
         watch = quick(NAMESPACE_KIND, connection, log)
         async with at_work(watch.run):
@@ -149,13 +148,13 @@ async def test_a_version_that_the_server_has_forgotten_is_replaced_by_a_list(clu
         for number in range(3):
             cluster.kubectl("create", "namespace", f"unseen-{number}")
         cluster.stop_apiserver()
-        cluster.start_apiserver()  # it only remembers what happens from now on
+        cluster.start_apiserver()  # it has no events from before the restart
         async with at_work(watch.run):
             await until(lambda: isinstance(watch.get("unseen-2"), Namespace))
         assert watch.restarts[FaultReason.EXPIRED] == 1
 
 
-async def test_a_kind_that_is_forbidden_is_found_as_soon_as_it_is_allowed(cluster: Cluster, log: Any) -> None:
+async def test_forbidden_kind_is_read_once_it_is_allowed(cluster: Cluster, log: Any) -> None:
     async with connected(cluster.kubeconfig_for("nobody")) as connection:
         watch = quick(NAMESPACE_KIND, connection, log)
         async with at_work(watch.run):
@@ -171,7 +170,7 @@ async def test_a_kind_that_is_forbidden_is_found_as_soon_as_it_is_allowed(cluste
             assert watch.reason == ""
 
 
-async def test_a_kind_that_is_not_installed_is_found_as_soon_as_it_is(cluster: Cluster, log: Any) -> None:
+async def test_missing_kind_is_read_once_it_is_installed(cluster: Cluster, log: Any) -> None:
     async with connected(cluster.kubeconfig) as connection:
         watch = quick(keep_name("widgets", WIDGETS, key=by_name), connection, log)
         async with at_work(watch.run):

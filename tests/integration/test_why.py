@@ -1,4 +1,4 @@
-"""`why` on jobs that do not run, each for a reason of its own, with the real operator, Kueue and scheduler."""
+"""`why` for jobs that do not run, each for a different reason, with the real operator, Kueue and scheduler."""
 
 import json
 import os
@@ -33,14 +33,14 @@ def world(cluster: Cluster) -> Iterator[World]:
         yield made
 
 
-def test_a_job_that_runs(world: World) -> None:
+def test_running_job_is_reported_as_running(world: World) -> None:
     found = world.why(f"{TEAM}/{HOLDS_THE_QUEUE.name}")
     assert found.exit_code == 0
     line = found.stdout.partition("\n")[0]
     assert re.fullmatch(r"team-a/first runs since \S+ \S+Z \(\w+\), 2 of 2 workers ready", line)
 
 
-def test_a_job_that_ends_well_and_one_with_a_deadline(world: World) -> None:
+def test_succeeded_job_and_deadline_are_reported(world: World) -> None:
     ends = Case("ends", "", "")
     lasts = Case("lasts", "", "", {"spec.runPolicy.activeDeadlineSeconds": 7200})
     annotation = f"Launcher.template.metadata.annotations.{KEEP_RUNNING.replace('.', chr(92) + '.')}"
@@ -55,8 +55,8 @@ def test_a_job_that_ends_well_and_one_with_a_deadline(world: World) -> None:
         assert re.search(pattern, line), line
 
 
-def test_a_worker_that_the_scheduler_preempts(world: World) -> None:
-    """A pod with a higher priority takes the worker's node; the operator creates the worker again, which waits."""
+def test_worker_preempted_by_the_scheduler_is_reported(world: World) -> None:
+    """A pod with a higher priority takes the worker's node. The operator creates the worker again, and it waits."""
     loses = Case("loses", "", "", {f"{CONTAINER}.resources": {"limits": {"example.com/fpga": 1}}})
     world.make(loses)
     cluster = world.cluster
@@ -75,14 +75,14 @@ def test_a_worker_that_the_scheduler_preempts(world: World) -> None:
         "value": 1000,
     }
     cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": [priority, urgent]})
-    said = (
+    message = (
         r"loses-worker-\d( and 1 more)?: it was preempted by a pod with a higher priority \((Preempted by pod|default)"
     )
-    cluster.wait_for("the loss", lambda: re.search(said, world.why(f"{TEAM}/loses").stdout))
+    cluster.wait_for("the message", lambda: re.search(message, world.why(f"{TEAM}/loses").stdout))
 
 
-def test_workers_that_a_drain_evicts(world: World) -> None:
-    """No other node has what the workers need, so the operator creates them again and they wait."""
+def test_workers_evicted_by_a_drain_are_reported(world: World) -> None:
+    """No other node has the workers' resources, so the new workers wait."""
     drained = Case("drained", "", "", {f"{CONTAINER}.resources": {"limits": {"example.com/fpga": 1}}})
     cluster = world.cluster
     cluster.kubectl("delete", "pod", "urgent", "-n", TEAM, "--ignore-not-found")
@@ -91,14 +91,16 @@ def test_workers_that_a_drain_evicts(world: World) -> None:
     cluster.wait_for("the job to run", lambda: has_condition(cluster.get("mpijob", "drained", "-n", TEAM), "Running"))
     node = cluster.get("pod", "drained-worker-0", "-n", TEAM)["spec"]["nodeName"]
     cluster.kubectl("drain", node, "--force", "--pod-selector=training.kubeflow.org/job-name=drained")
-    said = rf"drained-worker-\d( and 1 more)?: it was evicted when its node {node} was drained \({node} is cordoned\)"
+    message = (
+        rf"drained-worker-\d( and 1 more)?: it was evicted when its node {node} was drained \({node} is cordoned\)"
+    )
     try:
-        cluster.wait_for("the drain", lambda: re.search(said, world.why(f"{TEAM}/drained").stdout))
+        cluster.wait_for("the drain", lambda: re.search(message, world.why(f"{TEAM}/drained").stdout))
     finally:
         cluster.kubectl("uncordon", node)
 
 
-def test_for_programs(world: World) -> None:
+def test_json_output_has_the_cause(world: World) -> None:
     found = json.loads(world.why(f"{TEAM}/queue-full", "-o", "json").stdout)
     assert (found["namespace"], found["name"], found["state"]) == (TEAM, "queue-full", "stuck")
     assert found["place"]["queue"] == "LocalQueue small"
@@ -108,14 +110,14 @@ def test_for_programs(world: World) -> None:
     assert found["notRead"] == {}
 
 
-def test_it_is_a_plugin_of_kubectl(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_works_as_a_kubectl_plugin(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     done = world.cluster.kubectl("mpijob", "why", f"{TEAM}/{HOLDS_THE_QUEUE.name}")
     assert done.stdout.startswith("team-a/first runs since ")
 
 
 def test_user_with_view_sees_the_same_diagnosis(world: World) -> None:
-    """Kueue's roles and those of this project add to `view`. Nodes and policies are not among it."""
+    """Roles of Kueue and of this project are aggregated to `view`, without nodes and policies."""
     cluster = world.cluster
     cluster.kubectl("apply", "-f", MANIFESTS / "base" / "user-roles.yaml")
     cluster.kubectl("create", "rolebinding", "ann", "--clusterrole=view", "--user=ann", "-n", TEAM)
@@ -123,7 +125,7 @@ def test_user_with_view_sees_the_same_diagnosis(world: World) -> None:
     for kind in ("mpijobs.kubeflow.org", "workloads.kueue.x-k8s.io"):
         may = ("auth", "can-i", "get", kind, "-n", TEAM)
         allowed = lambda may=may: cluster.kubectl(*may, kubeconfig=ann, check=False).returncode == 0 or None  # noqa: E731
-        cluster.wait_for("the rights to be put together", allowed)
+        cluster.wait_for("the aggregated role", allowed)
     names = ("queue-full", "never-fits", "no-claim", "no-node", "image", "wrong-key", "deadline", "refused")
     for case in (case for case in CASES if case.name in names):
         world.first_line(case)
@@ -133,7 +135,7 @@ def test_user_with_view_sees_the_same_diagnosis(world: World) -> None:
         assert "not judged: what depends on " in found.stdout
 
 
-def test_all_jobs_of_a_namespace(world: World) -> None:
+def test_all_jobs_of_a_namespace_are_listed(world: World) -> None:
     found = world.why("-n", TEAM)
     assert found.exit_code == 1
     lines = found.stdout.splitlines()
@@ -142,16 +144,16 @@ def test_all_jobs_of_a_namespace(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("name", "error"),
     [
         ("team-a/wrong-kye", "there is no MPIJob team-a/wrong-kye; did you mean wrong-key?"),
         ("team-b/train", "there is no namespace team-b; did you mean team-a?"),
         ("default/train", "there is no MPIJob in namespace default"),
     ],
 )
-def test_a_job_that_is_not_there(world: World, asked: str, told: str) -> None:
-    found = world.why(asked)
-    assert (found.exit_code, found.stderr) == (2, f"error: {told}\n")
+def test_missing_job_is_an_error(world: World, name: str, error: str) -> None:
+    found = world.why(name)
+    assert (found.exit_code, found.stderr) == (2, f"error: {error}\n")
 
 
 def test_user_with_few_rights_sees_what_was_not_read(world: World) -> None:
@@ -170,8 +172,8 @@ def test_user_with_few_rights_sees_what_was_not_read(world: World) -> None:
 
 
 @rare
-def test_the_first_line_names_the_cause(world: World) -> None:
-    """The table in the documentation is what came; at last, since the operator is ended for it."""
+def test_first_line_names_the_cause(world: World) -> None:
+    """The documentation has a table of these lines. The last test, because it stops the operator."""
     lines = world.first_lines()
     wrong = {case.name: line for case, line in lines.items() if not re.search(case.says, line)}
     assert wrong == {}

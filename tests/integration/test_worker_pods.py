@@ -25,7 +25,7 @@ POOL = "ports"
 
 @pytest.fixture(scope="module")
 def cluster_with_policy(operator_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """The service, registered, and two nodes of their own."""
+    """The registered service, and two separate nodes."""
     nodes = gpu_nodes(2, prefix=POOL)
     for node in nodes:
         node["metadata"]["labels"]["pool"] = POOL
@@ -50,12 +50,12 @@ def ready_at(pod: dict[str, Any]) -> datetime | None:
     return None
 
 
-def test_the_launcher_comes_when_the_workers_are_ready(cluster_with_policy: Cluster, namespace: str) -> None:
+def test_launcher_is_created_when_the_workers_are_ready(cluster_with_policy: Cluster, namespace: str) -> None:
     cluster = cluster_with_policy
     job = example(PI, name="waits", namespace=namespace)
     job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 2222}]
-    told = cluster.kubectl("create", "-f", "-", stdin=job).stderr
-    assert "worker-readiness" in told
+    warnings = cluster.kubectl("create", "-f", "-", stdin=job).stderr
+    assert "worker-readiness" in warnings
     stored = cluster.get("mpijob", "waits", "-n", namespace)["spec"]
     assert stored["launcherCreationPolicy"] == "WaitForWorkersReady"
     (launcher,) = cluster.wait_for("the launcher", lambda: pods(cluster, namespace, "launcher") or None)
@@ -69,7 +69,7 @@ def test_the_launcher_comes_when_the_workers_are_ready(cluster_with_policy: Clus
         assert ready <= datetime.fromisoformat(launcher["metadata"]["creationTimestamp"])
 
 
-def test_no_two_workers_in_the_host_network_share_a_node(cluster_with_policy: Cluster, namespace: str) -> None:
+def test_workers_in_the_host_network_do_not_share_a_node(cluster_with_policy: Cluster, namespace: str) -> None:
     cluster = cluster_with_policy
     job = example(PI, name="ports", namespace=namespace)
     worker = job["spec"]["mpiReplicaSpecs"]["Worker"]
@@ -78,9 +78,9 @@ def test_no_two_workers_in_the_host_network_share_a_node(cluster_with_policy: Cl
     worker["template"]["spec"]["containers"][0]["args"] = ["-De", "-p", "2222"]
     launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]
     launcher["metadata"] = {"annotations": {KEEP_RUNNING: "yes"}}
-    told = cluster.kubectl("create", "-f", "-", stdin=job).stderr
-    assert "injected: " in told
-    assert "host-network" in told
+    warnings = cluster.kubectl("create", "-f", "-", stdin=job).stderr
+    assert "injected: " in warnings
+    assert "host-network" in warnings
 
     def refused() -> dict[str, Any] | None:
         for pod in pods(cluster, namespace, "worker"):
@@ -90,7 +90,7 @@ def test_no_two_workers_in_the_host_network_share_a_node(cluster_with_policy: Cl
                     return found
         return None
 
-    condition = cluster.wait_for("the third to wait", refused)
+    condition = cluster.wait_for("the third worker to wait", refused)
     assert "didn't have free ports for the requested pod ports" in condition["message"]
     workers = pods(cluster, namespace, "worker")
     nodes = [pod["spec"]["nodeName"] for pod in workers if pod["spec"].get("nodeName")]

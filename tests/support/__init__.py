@@ -1,13 +1,13 @@
 """Code that tests share. Tests import from here, never from each other.
 
-- Jobs: `jobs` (a valid one, changed at dotted paths), `strategies` and `any_job` (generated), `corpus*` (tests/corpus).
-- Hostile: `hostile` (jobs).
-- One rule or injection on a job: `rule_checks`; `injecting`, with the common properties of injections in `promises`.
+- Jobs: `jobs` (a valid job, changed at dotted paths), `strategies` and `any_job` (generated), `corpus*` (tests/corpus).
+- Hostile jobs: `hostile`.
+- A single rule or injection: `rule_checks`; `injecting`, with the properties of all injections in `promises`.
 - Short forms of objects: `kueue_objects`, `quota_objects`, `limit_ranges`, `namespaces`, `networks`, `policies`,
-`secret_reviews`, `doctor_facts`; generated ones in `worlds/` and `pod_security/`.
+`secret_reviews`, `doctor_facts`. Generated objects: `worlds/` and `pod_security/`.
 - Fakes: `watch_api`, `object_api` and `ca_store` (API servers in memory), `watching`, `logs`.
 - On loopback: `live_service` (the real service), `loopback`; TLS clients in `tls` and `trust`.
 - On a real cluster: `installation/` (the service as installed), `api_client`, `live_views`, `queued_jobs`, `placement`.
-- On this machine: `mpi/` (pods as namespaces), `image` (built by buildah).
-- About the repository: `paths`.
+- On the test machine: `mpi/` (pods as Linux namespaces), `image` (built by buildah).
+- Paths in the repository: `paths`.
 """

@@ -1,4 +1,4 @@
-"""Any job that decodes, generated from the wire types themselves: it grows with them."""
+"""Generates any job that decodes, from the wire types, so that new fields are included."""
 
 import copy
 from collections.abc import Mapping
@@ -14,24 +14,23 @@ Json = dict[str, Any]
 
 
 def any_job(**samples: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
-    """Any job that decodes: each field of the wire types is present, absent, null, or any value of its type.
+    """Any job that decodes: each field of the wire types is absent, null, or any value of its type.
 
-    Derived from the wire types, so it includes new fields at once; many jobs get as far as containers with resources.
-    `samples` are strategies by the JSON name of a field, tried in addition to the arbitrary values wherever a field has
-    that name (except structs, since names recur: a container and a volume both have an `image`):
-    `any_job(command=st.just(["mpirun", "-np", "4"]))`.
+    `samples` are strategies by the JSON name of a field. A field with this name gets these values in addition to
+    arbitrary values, as in `any_job(command=st.just(["mpirun", "-np", "4"]))`. They do not apply to structs, because
+    different structs have the same name: a container and a volume both have an `image`.
     """
     return _values(inspect.type_info(MPIJob), samples)
 
 
 def jobs() -> st.SearchStrategy[Json]:
-    """As `any_job`, with values that injections look for."""
+    """Like `any_job`, with values that injections look for."""
     return any_job(**_SAMPLES)
 
 
 @st.composite
 def mangled_jobs(draw: st.DrawFn) -> Any:
-    """MPIJobs with arbitrary JSON in one to three places."""
+    """MPIJobs with arbitrary JSON in one to three fields."""
     job = draw(jobs() | st.just(COMPLETE).map(copy.deepcopy))
     for _ in range(draw(st.integers(1, 3))):
         if places := [*paths(job)]:
@@ -44,7 +43,7 @@ def mangled_jobs(draw: st.DrawFn) -> Any:
 
 
 def _values(kind: inspect.Type, samples: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
-    """JSON values that msgspec decodes as this type."""
+    """JSON values that msgspec can decode as this type."""
     match kind:
         case inspect.StructType():
             return _struct({field.encode_name: _field(field, samples) for field in kind.fields}, kind.fields)
@@ -71,9 +70,7 @@ def _struct(draw: st.DrawFn, values: dict[str, st.SearchStrategy[Any]], fields: 
 
 @st.composite
 def _mostly(draw: st.DrawFn, usual: st.SearchStrategy[Any], other: st.SearchStrategy[Any]) -> Any:
-    """The usual value nine times out of ten: even odds at each level would hardly ever reach a container's
-    resources.
-    """
+    """The usual value in 9 of 10 cases. With even odds at each level, a container would hardly ever have resources."""
     return draw(usual if draw(st.integers(0, 9)) else other)
 
 
@@ -92,9 +89,9 @@ _KEYS: Mapping[type[inspect.Type], tuple[str, ...]] = {
 _SCALARS: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
     inspect.StrType: text,
     inspect.BoolType: st.booleans(),
-    inspect.CustomType: quantities | json_values(),  # msgspec's type of a field of type `object`
+    inspect.CustomType: quantities | json_values(),  # msgspec's type for a field of type `object`
 }
-# The status, which is decoded separately.
+# The status is decoded separately.
 _SCALARS[inspect.RawType] = _values(inspect.type_info(JobStatus), {}) | json_values()
 _TRAINING = [f"training.openshift.io/{name}" for name in ("timeout", "timeout-action", "debug-mode")]
 _TEXTS = ("true", "false", "", "on", "72h", "7d", "0h", "3 days", "notify-only", "terminate", "x" * 300, "\x1b[1m\n")

@@ -1,4 +1,4 @@
-"""The real API server, with many requests in parallel."""
+"""A client that sends many parallel requests to a real API server."""
 
 import asyncio
 import base64
@@ -27,7 +27,7 @@ class Client:
         self._session = session
 
     async def send(self, method: str, path: str, body: Any, **params: str) -> tuple[int, Any, list[str]]:
-        """(status, reply, the warnings of Pod Security and of ValidatingAdmissionPolicies)."""
+        """(status, reply, warnings of Pod Security and ValidatingAdmissionPolicies)."""
         async with self._session.request(method, path, json=body, params=params) as response:
             warnings = [
                 _unquoted(header)
@@ -37,24 +37,24 @@ class Client:
             return response.status, await response.json(), warnings
 
     async def make(self, path: str, body: Any) -> Any:
-        """Create an object; the API server's answer."""
+        """Create an object. Returns the API server's reply."""
         status, reply, _ = await self.send("POST", path, body)
         assert status == 201, reply
         return reply
 
     async def make_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
-        """With the ServiceAccount that pods need."""
+        """Create a namespace with the ServiceAccount that pods need."""
         await self.make("/api/v1/namespaces", {"metadata": {"name": name, "labels": dict(labels or {})}})
         await self.make(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
 
     async def newest(self) -> Version:
-        """The version of Kubernetes that the API server is or emulates."""
+        """The version of the API server, or the version that it emulates."""
         _, reply, _ = await self.send("GET", "/version", None)
         return Version(int(reply.get("emulationMinor", reply["minor"])))
 
 
 async def at_a_time(items: Iterable[T], work: Callable[[T], Awaitable[object]]) -> None:
-    """Do `work` with each of `items`, with PARALLEL of them at a time."""
+    """Run `work` for all `items`, PARALLEL at a time."""
     waiting = iter(items)
 
     async def worker() -> None:
@@ -65,7 +65,7 @@ async def at_a_time(items: Iterable[T], work: Callable[[T], Awaitable[object]]) 
 
 
 def _unquoted(header: str) -> str:
-    """The text of a Warning header: `299 - "text"`."""
+    """The text in a Warning header, which is `299 - "text"`."""
     return header.removeprefix('299 - "').removesuffix('"').replace('\\"', '"').replace("\\\\", "\\")
 
 

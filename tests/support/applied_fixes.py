@@ -1,4 +1,4 @@
-"""A job with the fixes of its messages applied to the letter, as a user would who reads nothing else."""
+"""Applies the fixes of messages to a job literally, like a user who reads only the messages."""
 
 import copy
 import re
@@ -15,26 +15,26 @@ _PLACE: Final = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 
 
 class UnclearFixError(AssertionError):
-    """The fix does not say what to write."""
+    """The fix does not contain a change that can be applied."""
 
 
 def applied(job: Json, findings: Sequence[Finding]) -> Json:
-    """The job with every fix; UnclearFixError for a denial whose fix names nothing to write."""
+    """The job with all fixes applied. Raises UnclearFixError for a fix without a change."""
     document = copy.deepcopy(job)
-    left = sorted(findings, key=_order)
-    makes_places = False
-    while left:
-        later = [finding for finding in left if not _apply(document, finding, makes_places=makes_places)]
-        assert len(later) < len(left) or not makes_places, f"these lead nowhere: {later}"
-        makes_places = len(later) == len(left)
-        left = later
+    remaining = sorted(findings, key=_order)
+    creates_fields = False
+    while remaining:
+        postponed = [finding for finding in remaining if not _apply(document, finding, creates_fields=creates_fields)]
+        assert len(postponed) < len(remaining) or not creates_fields, f"these fixes cannot be applied: {postponed}"
+        creates_fields = len(postponed) == len(remaining)
+        remaining = postponed
     return document
 
 
-def _apply(document: Json, finding: Finding, *, makes_places: bool) -> bool:
-    """Whether it could be done: where another fix makes the place first, it could not yet."""
+def _apply(document: Json, finding: Finding, *, creates_fields: bool) -> bool:
+    """Whether the fix was applied. It waits if another fix must first create the field that it changes."""
     place, keys = job_fields.place(document, finding.violation.path), _PLACE.findall(finding.violation.path)
-    if len(place) < len(keys) - 1 and not makes_places:
+    if len(place) < len(keys) - 1 and not creates_fields:
         return False
     violation = finding.violation
     for pattern, change in _FORMS:
@@ -48,7 +48,7 @@ def _apply(document: Json, finding: Finding, *, makes_places: bool) -> bool:
 
 
 def _order(finding: Finding) -> tuple[int, int]:
-    """Fields go where they belong first, for messages name the place where they then are; a key changes last."""
+    """The order of fixes: first "Move", because other messages name the new place; "Rename" and "Remove" last."""
     fix, depth = finding.violation.fix, len(finding.violation.path)
     phase = {"Move": 0, "Request": 2, "Rename": 3, "Remove": 3}.get(fix.split()[0], 1)
     return phase, -depth if phase == 3 else depth
@@ -59,7 +59,7 @@ def _value(text: str) -> Json:
 
 
 def _parts(document: Json, path: str) -> tuple[Json, Any]:
-    """The mapping or list with the last key of the path, which may be absent."""
+    """The mapping or list at the end of the path, and the last key, which may be absent."""
     place = job_fields.place(document, path)
     if len(place) < len(_PLACE.findall(path)):
         raise LookupError(path)
@@ -71,9 +71,9 @@ def _parts(document: Json, path: str) -> tuple[Json, Any]:
 
 def _write(document: Json, path: str, found: re.Match[str]) -> None:
     place = job_fields.place(document, path)
-    known = len(place) == len(_PLACE.findall(path))
+    exists = len(place) == len(_PLACE.findall(path))
     text = re.sub(r",? (?:in quotes|or|with your) ?.*$", "", found[1])
-    if known:
+    if exists:
         target, key = _parts(document, path)
         target[key] = _value(text)
     else:

@@ -46,13 +46,13 @@ class AuditWorld:
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
-        """Enter after the first audit, and follow changes until the block ends."""
+        """Run the first audit, then follow changes until the block ends."""
         await self.audit.audit()
         async with at_work(self.audit.reconciler.run):
             yield
 
     async def settled(self) -> None:
-        """Return when nothing is left to do."""
+        """Wait until no work is left."""
         await settled(self.audit.reconciler)
 
 
@@ -62,6 +62,6 @@ def paced(cluster: Any) -> PacedClient:
 
 
 def store(cluster: KeptObjects, name: str, workers: int = 5, generation: int = 1, **changes: Any) -> None:
-    """Store a job, or change the one of this name."""
+    """Store a job, or change the job with this name."""
     metadata = {"metadata.name": name, "metadata.uid": f"uid-{name}", "metadata.generation": generation}
     cluster.put(f"{JOBS}/{name}", changed({**metadata, "Worker.replicas": workers, **changes}))

@@ -1,4 +1,4 @@
-"""A cluster with one Secret and some caBundles, in memory, where every call takes time."""
+"""A cluster in memory with a Secret and some caBundles. Every call takes time."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -13,8 +13,6 @@ MINUTE = timedelta(minutes=1)
 
 
 class Clock:
-    """Moves only when a test moves it."""
-
     def __init__(self, now=START):
         self.now = now
 
@@ -23,7 +21,7 @@ class Clock:
 
 
 class Cluster:
-    """The objects, and the faults that a test sets."""
+    """The objects, and errors that tests set."""
 
     def __init__(self, *, bundles=("validating", "mutating"), seed=0, clock=None):
         self.data = {}
@@ -31,11 +29,11 @@ class Cluster:
         self.bundles = dict.fromkeys(bundles, (b"", b""))
         self.versions = dict.fromkeys(bundles, 1)
         self.random = Random(seed)
-        self.clock = clock  # the API server's, if it tells the time
+        self.clock = clock  # the API server's clock; None if it does not return the time
         self.forbidden = set()
         self.down = False
         self.watch = lambda: None  # called after each change
-        self.passes = lambda: None  # called in each call
+        self.passes = lambda: None  # called during each call
         self.writes = []
         self.conflicts = 0
 

@@ -1,4 +1,4 @@
-"""A CA for client certificates, as clusters have one for their API servers, and certificates of it."""
+"""A CA for the client certificates of API servers, and its certificates."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +12,7 @@ _PEM = serialization.Encoding.PEM
 
 
 class ClientCa:
-    """Issues certificates for clients alone."""
+    """Issues only client certificates."""
 
     def __init__(self, name: str = "client CA") -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -22,7 +22,7 @@ class ClientCa:
 
     @property
     def pem(self) -> bytes:
-        """The certificate of the CA."""
+        """The certificate of the CA (PEM)."""
         return self._certificate.public_bytes(_PEM)
 
     def pair(self, folder: Path, common_name: str, *dns: str) -> tuple[Path, Path]:

@@ -1,7 +1,7 @@
-"""The outcomes of the jobs of tests/corpus, and the page about them; `python -m tests.support.corpus` writes both.
+"""The outcomes of the jobs in tests/corpus, and the page about them. `python -m tests.support.corpus` writes both.
 
-The folder of a job names the subject that it shows. Its outcome is in NAME.outcome next to NAME.yaml: the verdict, and
-what each injection adds, without a cluster and in the namespaces of tests/corpus/cluster.yaml.
+The folder of a job names its subject. NAME.outcome next to NAME.yaml has the verdict and the injected values, without a
+cluster and in each namespace of tests/corpus/cluster.yaml.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,14 +27,14 @@ SCHEMA: Final = crd_schema.packaged()
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where a job is submitted."""
+    """A cluster, namespace and policy for a job."""
 
     title: str
     cluster: str = ""
-    """A file in tests/corpus; empty: no cluster."""
+    """A file in tests/corpus. Empty for no cluster."""
     namespace: str = "default"
     policy: str = ""
-    """A file in tests/corpus; empty: the built-in one."""
+    """A file in tests/corpus. Empty for the built-in policy."""
 
 
 SETTINGS: Final = (
@@ -55,7 +55,7 @@ class Job:
     path: Path
     manifest: files.Manifest = field(repr=False)
     verdicts: Mapping[str, Verdict] = field(repr=False)
-    """By the title of the setting."""
+    """The decisions by title of the setting."""
 
     @property
     def subject(self) -> str:
@@ -141,7 +141,7 @@ def _refusals(verdict: Verdict) -> list[str]:
 
 
 def _injected(verdict: Verdict) -> dict[str, list[tuple[str, str]]]:
-    """(place, YAML) of each injection's additions, without the annotation that lists them."""
+    """(path, YAML) for each value that injections add, without the annotation that lists injections."""
     found: dict[str, list[tuple[str, str]]] = {}
     for author, operation in zip(verdict.mutation.authors, verdict.mutation.patch, strict=False):
         place = str(operation["path"]).removeprefix("/spec/mpiReplicaSpecs")
@@ -169,7 +169,7 @@ def _table(folder: str) -> Iterator[str]:
 
 
 def _cell(verdict: Verdict) -> str:
-    """The verdict in a word, with the rules behind it."""
+    """The verdict in a word, with the ids of the rules."""
     decision = verdict.validation
     named = {"rejected": decision.denied, "warned": decision.warned}
     parts = [f"{word}: {', '.join(sorted({each.rule for each in found}))}" for word, found in named.items() if found]

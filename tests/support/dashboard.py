@@ -1,4 +1,4 @@
-"""The Grafana dashboards of the component `monitoring`, as their manifests have them."""
+"""The Grafana dashboards in the manifests of the component `monitoring`."""
 
 import json
 from typing import Any, Final
@@ -10,16 +10,16 @@ FOLDER: Final = MANIFESTS / "components" / "monitoring"
 FILES: Final = (FOLDER / "dashboard.yaml", FOLDER / "job-dashboard.yaml")
 EMPTY: Final = {
     "HTTP {{code}}": "no client sends a bad request",
-    "cannot be read: {{kind}}": "every kind can be read",
-    "{{concern}}": "the configurations are as they should be",
-    "{{plugin}} {{version}} {{state}}": "no plug-in is named",
+    "cannot be read: {{kind}}": "all kinds are readable",
+    "{{concern}}": "the configurations are correct",
+    "{{plugin}} {{version}} {{state}}": "no plug-in is configured",
     "{{entry}} failures": "no plug-in failed",
 }
-"""Legends of queries that have no answer in a healthy cluster, and why."""
+"""Legends of queries without results in a healthy cluster, with the reason."""
 
 
 def boards() -> list[dict[str, Any]]:
-    """Both dashboards as Grafana reads them."""
+    """The JSON of both dashboards."""
     documents = [load_all(file.read_text(encoding="utf-8"))[0] for file in FILES]
     return [json.loads(text) for document in documents for text in document["data"].values()]
 
@@ -30,12 +30,12 @@ def rows() -> list[dict[str, Any]]:
 
 
 def panels() -> list[dict[str, Any]]:
-    """The panels of all rows, without the rows."""
+    """The panels of all rows, without the row panels."""
     return [panel for board in boards() for panel in board["panels"] if panel["type"] != "row"]
 
 
 def filled(expr: str, window: str) -> str:
-    """As Grafana would ask it for all namespaces and jobs, with this for its intervals."""
+    """The query with Grafana's variables replaced: all namespaces and jobs, and this time for its intervals."""
     for name, value in (("$namespace", ".*"), ("$job", ".*"), ("$__rate_interval", window), ("$__range", window)):
         expr = expr.replace(name, value)
     return expr

@@ -1,6 +1,6 @@
-"""Programs of Debian's packages, if this machine lacks them: unpacked into the user's cache, not installed.
+"""Programs of Debian packages. If they are not installed, packages are unpacked into the user's cache.
 
-A folder is named after the versions in it. An existing folder is used without a request to an archive.
+A folder is named after the versions in it. An existing folder is used without network requests.
 """
 
 import fcntl
@@ -25,25 +25,25 @@ ARCHIVE = re.compile(r"^'\S+' ([^\s_]+)_([^\s_]+)_\S+\.deb ", re.MULTILINE)
 
 
 class NoPackage(Exception):
-    """The package is not available here; the message has the reason."""
+    """The package is not available on this machine. The message has the reason."""
 
 
 def program(name: str, *, package: str, dependencies: bool = False) -> Path:
-    """The path of a program. Without it a test is skipped with the reason, or fails with CI=true.
+    """The path of a program. If it is not available, the test is skipped, or fails with CI=true.
 
-    With `dependencies` the packages that it needs and this machine lacks are unpacked with it.
+    With `dependencies`, missing packages that it depends on are unpacked too.
     """
     try:
         return find(name, package, dependencies=dependencies)
     except NoPackage as error:
-        reason = f"{name} is needed, of Debian's package {package}: {error}"
+        reason = f"{name} of the Debian package {package} is needed: {error}"
         if FULL:
             pytest.fail(reason)
         pytest.skip(reason)
 
 
 def find(name: str, package: str, *, dependencies: bool = False) -> Path:
-    """The program, installed, cached or fetched now; NoPackage if no archive can be reached."""
+    """The program: installed, cached or downloaded now. Raises NoPackage if no archive can be reached."""
     if found := shutil.which(name):
         return Path(found)
     cache = cache_root().with_name("debian")
@@ -58,13 +58,13 @@ def find(name: str, package: str, *, dependencies: bool = False) -> Path:
 
 
 def unpacked(program: Path) -> Path | None:
-    """The root folder of an unpacked program; None for an installed one."""
+    """The root folder of an unpacked program; None for an installed program."""
     cache = cache_root().with_name("debian")
     return cache / program.relative_to(cache).parts[0] if program.is_relative_to(cache) else None
 
 
 def environment(program: Path) -> dict[str, str]:
-    """This process's environment, with the folders of libraries that were unpacked with the program."""
+    """The environment of this process, with the folders of libraries that were unpacked with the program."""
     found = dict(os.environ)
     if root := unpacked(program):
         libraries = sorted({str(each.parent) for each in root.glob("usr/lib/*-linux-gnu/**/*.so*")})
@@ -90,7 +90,7 @@ def _fetched(cache: Path, package: str, dependencies: bool) -> Path:
 
 
 def _listed(folder: Path, wanted: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, str]]]:
-    """The packages and versions, by this machine's lists or by separate lists, and the options for these."""
+    """The packages with versions from this machine's lists or from separate lists, and apt's options for the lists."""
     own = []
     for key, value in (("Dir::State::lists", "lists"), ("Dir::Cache", "cache")):
         folder.joinpath(value, "partial").mkdir(parents=True)

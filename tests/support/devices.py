@@ -1,4 +1,4 @@
-"""Objects of dynamic resource allocation for tests, in short."""
+"""Short forms of objects for dynamic resource allocation."""
 
 from typing import Any
 
@@ -22,14 +22,14 @@ def claim_template(name: str, *requests: Json, namespace: str = "team-a", versio
 
 
 def claims(*templates: str, role: str = "Worker") -> Json:
-    """Changes to a job: its pods get a claim of each of these templates, and no GPU otherwise."""
+    """Changes to a job: its pods get a claim from each of these templates instead of GPUs."""
     spec = f"{role}.template.spec"
     found = [{"name": f"c{index}", "resourceClaimTemplateName": name} for index, name in enumerate(templates)]
     return {f"{spec}.resourceClaims": found, f"{spec}.containers.0.resources": {"limits": {"cpu": "16"}}}
 
 
 def shared_claim(name: str) -> Json:
-    """Changes to a job: its workers share one claim, and get no GPU otherwise."""
+    """Changes to a job: its workers share one claim instead of GPUs."""
     changes = claims()
     changes["Worker.template.spec.resourceClaims"] = [{"name": "c0", "resourceClaimName": name}]
     return changes

@@ -1,4 +1,4 @@
-"""An installation that matches the manifests, as the doctor sees it; and ways to change it."""
+"""An installation that matches the manifests, as the doctor sees it, and functions that change it."""
 
 import base64
 import json
@@ -38,7 +38,7 @@ def chain(pem: bytes) -> Any:
 
 
 def stored(configuration: Any) -> Any:
-    """As the API server returns it."""
+    """The object as the API server returns it."""
     found = deepcopy(configuration)
     for hook in found["webhooks"]:
         for field in ("namespaceSelector", "objectSelector"):
@@ -69,7 +69,7 @@ def crd(*versions: str) -> Any:
 
 
 def converted_crd() -> Any:
-    """The CRD of MPIJobs with older versions, which this service converts."""
+    """The CRD of MPIJobs with older versions and conversion by this service."""
     found = crd("v2beta1", "v1")
     (*_, patch) = yaml.load_all((MANIFESTS / "older-versions" / "versions.yaml").read_text())[0]
     found["spec"]["conversion"] = patch["value"]
@@ -121,7 +121,7 @@ HEALTHY = Facts(
 
 
 def with_variable(name: str, value: str) -> Any:
-    """The service's Deployment with this in its environment."""
+    """The service's Deployment with this environment variable."""
     found = deployment("mpijob-webhook", "mpijob-webhook:0.1.0")
     found["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": name, "value": value}]
     return found
@@ -150,7 +150,7 @@ def with_kueue(config: Any) -> dict[str, Any]:
 
 
 def hook(name: str, **changes: Any) -> dict[str, Any]:
-    """The configurations with one hook changed; None takes a field away."""
+    """The configurations with one hook changed. A field with None is removed."""
     configurations = {"mutating": [stored(MUTATING)], "validating": [stored(VALIDATING)]}
     for (found,) in configurations.values():
         for each in found["webhooks"]:
@@ -168,7 +168,7 @@ def named(name: str, **labels: str) -> dict[str, Any]:
 
 
 def by_register(configuration: Any) -> Any:
-    """As `serve --register` makes it."""
+    """The configuration that `serve --register` creates."""
     found = stored(configuration)
     found["metadata"] = {"name": registration.NAME, "labels": {registration.MADE_BY: registration.BY_REGISTER}}
     for each in found["webhooks"]:

@@ -1,4 +1,4 @@
-"""Environments like the image's: the locked packages of the service, and no others."""
+"""Environments like the image's, with only the locked packages of the service."""
 
 import hashlib
 import shutil
@@ -17,22 +17,22 @@ LOCK = ROOT / "requirements" / "run.txt"
 
 @dataclass(frozen=True)
 class Environment:
-    """An interpreter that finds the service's packages, and its name in tables."""
+    """An interpreter with the service's packages, and its name in tables."""
 
     name: str
     python: Path
 
 
 def environment(interpreter: Path, progress: Progress, *more: Path) -> Environment:
-    """An environment for this interpreter, in the cache of builds; ControlPlaneError if it cannot be made.
+    """An environment for this interpreter in the cache of builds. Raises ControlPlaneError if it cannot be created.
 
-    `more` are further lock files.
+    `more` are additional lock files.
     """
     return _made(interpreter, progress, (LOCK, *more))
 
 
 def apart(progress: Progress, lock: Path) -> Environment:
-    """An environment for this Python with the packages of a lock file only, without the service's."""
+    """An environment for this Python with only the packages of a lock file, without the service's packages."""
     return _made(Path(sys.base_prefix) / "bin" / "python3", progress, (lock,))
 
 
@@ -61,7 +61,7 @@ def _made(interpreter: Path, progress: Progress, locks: tuple[Path, ...]) -> Env
 
 
 def this(progress: Progress, *more: Path) -> Environment:
-    """The environment for this Python."""
+    """An environment for this Python."""
     return environment(Path(sys.base_prefix) / "bin" / "python3", progress, *more)
 
 

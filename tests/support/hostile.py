@@ -1,6 +1,6 @@
-"""MPIJobs of any size, each large in one place: `SHAPES[name](n)` grows with `n`, by about as many bytes.
+"""MPIJobs of any size. Each is large in one field: `SHAPES[name](n)` has about `n` bytes.
 
-`STRINGS` are jobs with one text of `n` bytes, in every text field that is read.
+`STRINGS` are jobs with a text of `n` bytes in one field, for every text field that the service reads.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,17 +22,17 @@ _POD = f"{SPEC}.affinity.podAffinity.{REQUIRED}"
 
 
 def _many(path: str, size: int, make: Callable[[int], Any]) -> Make:
-    """A list of items of about `size` bytes each at `path`."""
+    """A list at `path` with items of about `size` bytes."""
     return lambda length: changed({path: [make(index) for index in range(max(length // size, 1))]})
 
 
 def _keys(path: str, size: int, value: Any, *, key: str = "x.example.com/k{}") -> Make:
-    """A mapping with entries of about `size` bytes each at `path`."""
+    """A mapping at `path` with entries of about `size` bytes."""
     return lambda length: changed({path: {key.format(index): value for index in range(max(length // size, 1))}})
 
 
 def _long(path: str, text: Callable[[int], str], *, item: Callable[[str], Any] = lambda text: text) -> Make:
-    """As many items with a text of some 120 kB, which `job-size` admits, as `length` requires."""
+    """Items with a text of about 120 kB, which `job-size` admits, with `length` bytes in total."""
 
     def make(length: int) -> Job:
         count = min(max(length // 120_000, 1), 8)
@@ -42,7 +42,7 @@ def _long(path: str, text: Callable[[int], str], *, item: Callable[[str], Any] =
 
 
 def _deep(path: str, opening: str, closing: Any) -> Make:
-    """Nested values, two hundred deep, which is what JSON readers accept; as many as `length` requires."""
+    """Values that are nested 200 levels deep, which JSON parsers accept, with `length` bytes in total."""
 
     def make(length: int) -> Job:
         value: Any = closing
@@ -69,7 +69,7 @@ def _expression(index: int) -> Job:
 
 
 def _exports(length: int) -> str:
-    """A script of `length` characters with few calls of mpirun, each of which exports by many patterns."""
+    """A script of `length` characters with few calls of mpirun. Each call exports variables by many patterns."""
     words = [f"{'mpirun ' if index % 330 == 0 else ''}-x {index:x}*" for index in range(length // 8)]
     return "\n".join(f"{' '.join(words[start : start + 330])} a" for start in range(0, len(words), 330))
 
@@ -195,7 +195,7 @@ SHAPES: Mapping[str, Make] = {
 
 
 def strings(length: int) -> Iterator[tuple[str, Job]]:
-    """(where, job) with a text of `length` characters in the place of each text."""
+    """(path, job) for each text field, with a text of `length` characters in this field."""
     job = changed(base=COMPLETE)
     for path in paths(job):
         *parents, last = path

@@ -1,4 +1,4 @@
-"""The image without a container engine: Debian's buildah builds it, on a base that debootstrap makes. Needs root."""
+"""Builds the image with Debian's buildah, without a container engine, on a base from debootstrap. Needs root."""
 
 import json
 import os
@@ -19,10 +19,10 @@ from tests.support import debian
 
 SUITE = "trixie"
 BASE = f"localhost/debian:{SUITE}-slim"
-# What Debian's own slim images leave out, and what apt would fetch again.
+# Files that Debian's slim images omit, and files that apt would download again.
 LEFT_OUT = ("usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt/lists")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-# All processes of a command end with it: the shell is the first one of their namespace.
+# All processes of a command end with the shell, because it is the first process of their namespace.
 ALONE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc")
 # The path of the certificates of this machine's package registry while the image is built.
 CERTIFICATES = "/run/registry.pem"
@@ -30,28 +30,28 @@ CERTIFICATES = "/run/registry.pem"
 
 @dataclass(frozen=True)
 class Image:
-    """A root folder, and what the image says about its use."""
+    """The root folder and configuration of an image."""
 
     root: Path
     config: Mapping[str, Any]
 
     def command(self, *arguments: str, entrypoint: Sequence[str] = ()) -> list[str]:
-        """The command line that runs the image as its own user, with a read-only root."""
+        """The command line that runs the image as its user with a read-only root."""
         root, user = self.root, self.config["User"]
         mounts = f"mount --bind {root} {root}; mount -o remount,bind,ro {root}; mount -t proc proc {root}/proc"
         call = shlex.join([*self.config["Env"], *(entrypoint or self.config["Entrypoint"]), *arguments])
         chroot = f"chroot --userspec={user} --groups= {root} env -i HOME=/ {call}"
-        # A shell gives its background processes no input.
+        # A shell closes the input of background processes.
         return [*ALONE, f"exec 3<&0; {mounts}; {chroot} <&3 & wait $!"]
 
     def run(self, *arguments: str, entrypoint: Sequence[str] = (), stdin: str = "") -> str:
-        """What the command prints; CalledProcessError when it fails."""
+        """The output of the command. Raises CalledProcessError if it fails."""
         command = self.command(*arguments, entrypoint=entrypoint)
         return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
 
 
 def build(context: Path, folder: Path) -> Image:
-    """Build the Dockerfile of `context`; all results are below `folder`."""
+    """Build the Dockerfile in `context`. All results are below `folder`."""
     program = debian.program("buildah", package="buildah", dependencies=True)
 
     def buildah(*arguments: str | Path) -> str:
@@ -76,7 +76,7 @@ def build(context: Path, folder: Path) -> Image:
 
 
 def base_archive() -> Path:
-    """An archive equal to `debian:SUITE-slim`, made once in the user's cache."""
+    """An archive equal to `debian:SUITE-slim`, which is created once in the user's cache."""
     archive = cache_root().with_name("debian") / f"{SUITE}-slim.tar"
     with build_lock(Progress()):
         if not archive.exists():
@@ -94,14 +94,14 @@ def base_archive() -> Path:
 
 @contextmanager
 def _debootstrap(folder: Path) -> Iterator[list[str]]:
-    """The command: a script, which need not be installed to be used."""
+    """The command line of debootstrap, a script that works without installation."""
     program = debian.program("debootstrap", package="debootstrap")
     unpacked = debian.unpacked(program)
     yield ["env", f"DEBOOTSTRAP_DIR={unpacked or ''}/usr/share/debootstrap", str(program)]
 
 
 def _with_libraries(program: Path) -> str:
-    """Shows an unpacked program its libraries: buildah starts itself again without LD_LIBRARY_PATH."""
+    """Mounts the libraries of an unpacked program, because buildah starts itself again without LD_LIBRARY_PATH."""
     unpacked = debian.unpacked(program)
     layers = f"lowerdir={unpacked}{LIBRARIES}:{LIBRARIES}"
     return f"mount -t overlay overlay -o {layers} {LIBRARIES}; " if unpacked else ""
@@ -114,7 +114,7 @@ def _environment(program: Path) -> dict[str, str]:
 
 
 def _registry() -> Iterator[str]:
-    """How pip reaches the registry of this machine: as lines of its configuration."""
+    """The lines of pip's configuration for this machine's registry."""
     if "PIP_CERT" in os.environ:
         yield f"cert = {CERTIFICATES}"
     for name in ("index-url", "extra-index-url", "timeout"):

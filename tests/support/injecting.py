@@ -1,7 +1,7 @@
-"""Injections through the whole pipeline, one at a time or together; `inject` and `operations` check every promise.
+"""Runs injections with the whole pipeline, alone or together. `inject` and `operations` check all properties.
 
-`examples` has a job, settings and a cluster for each injection in which it adds something. If COMPLETE and the defaults
-do not suffice, the injection's test file has its own `EXAMPLE`.
+`examples` has a job, settings and a cluster for each injection, with which it injects a value. The test file of an
+injection has an `EXAMPLE` if COMPLETE and the default settings do not suffice.
 """
 
 import copy
@@ -38,16 +38,16 @@ PATHS = {
 
 @dataclass(frozen=True)
 class Example:
-    """A job and settings for which an injection adds something."""
+    """A job and settings for which an injection injects a value."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """As an administrator writes them."""
+    """Settings as in a policy."""
     job: Mapping[str, Any] = field(default_factory=lambda: COMPLETE)
     view: ClusterView = VIEW
 
 
 def request(job: Any, operation: Any = "CREATE", stored: Any = None, manager: str = KUBECTL_APPLY) -> AdmissionRequest:
-    """The API server's request about `job`, JSON text or a JSON value."""
+    """The API server's request for `job`, which is JSON text or a JSON value."""
     raw = job if isinstance(job, bytes) else json.dumps(job).encode()
     return AdmissionRequest(
         uid="u-1",
@@ -73,25 +73,25 @@ def mutate(
 
 
 def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> Decision:
-    """Mutate a job, a JSON value, and check every promise on the outcome."""
+    """Mutate a job, a JSON value, and check all properties of injections on the decision."""
     decision = mutate(job, policy, view=view)
     keep(job, decision, lambda other: mutate(other, policy, view=view))
     if decision.patch and at(job, "metadata").get("deletionTimestamp") is None and has_distinct_containers(job):
         dropped = without_defaults(job, kept_in=decision.document)
         stored = copy.deepcopy(decision.document)
         if isinstance(at(job).get("metadata"), dict) and isinstance(job["metadata"].get("annotations"), dict | None):
-            for each in (dropped, stored):  # as `kubectl apply` does
+            for each in (dropped, stored):  # like `kubectl apply`
                 annotations = at(each, "metadata", "annotations")
                 each["metadata"]["annotations"] = {**annotations, LAST_APPLIED: json.dumps(job)}
         applied = mutate(dropped, policy, "UPDATE", view=view, stored=stored)
         assert without_list(applied.document) == without_list(decision.document), (
-            "what the same file drops when it is applied again is put back"
+            "values that a repeated apply removes are restored"
         )
     return decision
 
 
 def without_list(document: Any) -> Any:
-    """The job without the annotation that lists its injections, which an update does not put back."""
+    """The job without the annotation that lists its injections, which an update does not restore."""
     document = copy.deepcopy(document)
     annotations = document["metadata"].get("annotations") or {}
     for key in (INJECTED, LAST_APPLIED):
@@ -133,21 +133,21 @@ def only(injection_id: str, /, **settings: Any) -> Policy:
 
 
 def operations(injection_id: str, job: Any, /, **settings: Any) -> list[tuple[str, Any]]:
-    """(JSON pointer, value) of each operation, in order."""
+    """(JSON pointer, value) of each operation of this injection, in order."""
     decision = hold(job, only(injection_id, **settings))
     assert not decision.skipped
     return operations_of(decision)
 
 
 def operations_of(decision: Decision) -> list[tuple[str, Any]]:
-    """(JSON pointer, value) of each operation of an injection: all but the last, which lists them."""
+    """(JSON pointer, value) of each operation, except the last operation, which lists the injections."""
     return [(str(operation["path"]), operation["value"]) for operation in decision.patch[: len(decision.authors)]]
 
 
 def inject(
     injection_id: str, job: Any, /, view: ClusterView = VIEW, **settings: Any
 ) -> tuple[dict[str, Any], list[str]]:
-    """The additions of this injection alone, by JSON pointer, and its notes without the id."""
+    """The values that only this injection adds, by JSON pointer, and its notes without the id."""
     decision = hold(job, only(injection_id, **settings), view=view)
     assert not decision.skipped
     return dict(operations_of(decision)), [note.removeprefix(f"{injection_id}: ") for note in decision.notes]
@@ -161,7 +161,7 @@ def mpijob(
     worker: dict[str, Any] | None = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    """A job of two workers; `launcher` and `worker` are parts of the pod templates, `spec` other fields of the spec."""
+    """A job with two workers. `launcher` and `worker` are parts of the pod templates, `spec` is other fields."""
     job: dict[str, Any] = {
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",

@@ -1,4 +1,4 @@
-"""MPIJobs and their launchers in any phase, as the API server stores them."""
+"""MPIJobs and their launchers in all phases, as the API server stores them."""
 
 import json
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ HOUR = 3600.0
 
 
 def moment(seconds: float) -> str:
-    """In Kubernetes' notation."""
+    """A time in Kubernetes' notation."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -52,7 +52,7 @@ def mpijob(
 
 
 def life(*args: Any, **kwargs: Any) -> JobLife:
-    """The record of such a job."""
+    """The cached record of such a job."""
     return job_life(json.dumps(mpijob(*args, **kwargs)).encode())
 
 
@@ -77,14 +77,14 @@ def kubernetes_job(
 
 
 def launcher_of(*args: Any, **kwargs: Any) -> Launcher | None:
-    """The record of such a Job."""
+    """The cached record of such a Job."""
     return launcher(json.dumps(kubernetes_job(*args, **kwargs)).encode())
 
 
 class Seen(Watch[ByNamespace, T]):
     """A watch without a connection: a test supplies its events."""
 
-    known: bool = True  # type: ignore[assignment]  # as a test wishes
+    known: bool = True  # type: ignore[assignment]  # tests set it
 
     def __init__(self, kind: Kind[ByNamespace, T]) -> None:
         super().__init__(kind, None, log=Log())  # type: ignore[arg-type]  # nothing is read

@@ -1,4 +1,4 @@
-"""MPIJobs and AdmissionReviews for tests: a valid job, changed at dotted paths."""
+"""MPIJobs and AdmissionReviews for tests: a valid job, and changes at dotted paths."""
 
 import copy
 import json
@@ -28,7 +28,7 @@ spec:
           containers:
           - name: launcher
             image: registry.example.com/ml/train:1.4
-            # With fewer workers it starts too: tests change their number.
+            # It also starts with fewer workers, because tests change their number.
             command: [mpirun, --oversubscribe, -np, "8", python, train.py]
             resources: {limits: {cpu: "1", memory: 1Gi}}
     Worker:
@@ -42,13 +42,14 @@ spec:
 """)[0]
 
 
-# Every job has this after injections.
+# Injections add this annotation to every job.
 NO_TOKEN = {f"{role}.template.spec.automountServiceAccountToken": False for role in ("Launcher", "Worker")}
 
 
 def changed(changes: Mapping[str, Any] | None = None, base: Mapping[str, Any] = GOOD) -> dict[str, Any]:
-    """A copy of `base` with the value at each dotted path set, or removed with REMOVE; `Worker` and `Launcher` are
-    short for their replica specs, digits are list indices.
+    """A copy of `base` with the value at each dotted path set, or removed with REMOVE.
+
+    `Worker` and `Launcher` are short for their replica specs. Digits are list indices.
     """
     job = copy.deepcopy(dict(base))
     for path, value in (changes or {}).items():
@@ -74,16 +75,16 @@ def changed(changes: Mapping[str, Any] | None = None, base: Mapping[str, Any] = 
 def request(
     job: Any, *, old: Any = None, operation: str | None = None, username: str = "alice", **fields: Any
 ) -> review.AdmissionRequest:
-    """The decoded request that the API server would send for `job`; an UPDATE with `old`."""
+    """The decoded request that the API server would send for `job`. With `old` it is an UPDATE."""
     return review.decode(body(job, old=old, operation=operation, username=username, **fields))
 
 
 def body(job: Any, *, old: Any = None, operation: str | None = None, username: str = "alice", **fields: Any) -> bytes:
-    """The AdmissionReview in bytes, as the API server writes it."""
+    """The bytes of the AdmissionReview, as the API server writes it."""
     metadata = job.get("metadata") if isinstance(job, dict) else None
     metadata = metadata if isinstance(metadata, dict) else {}
     given = (metadata.get(key) for key in ("name", "namespace"))
-    # the API server writes texts in any case
+    # the API server always writes strings
     name, namespace = (value if isinstance(value, str) else "" for value in given)
     return json.dumps(
         {

@@ -1,4 +1,4 @@
-"""An API server in memory, and the caches of replicas that follow it: for controllers, without a network."""
+"""An API server in memory, and caches that follow it, for tests of controllers without a network."""
 
 import asyncio
 import copy
@@ -21,9 +21,9 @@ from webhook.controllers.reconciler import Reconciler
 
 
 class KeptObjects:
-    """Objects by path. Watches of a collection get every change at once, unless `late`.
+    """Objects by path. Watches get every change at once, unless `late` is set.
 
-    `before` is called with method and path ahead of each call: it may change objects, or raise the API server's error.
+    `before` is called with method and path before each call. It may change objects, or raise the API server's error.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class KeptObjects:
         return view
 
     def put(self, path: str, found: dict[str, Any]) -> dict[str, Any]:
-        """Store or replace an object, as another client."""
+        """Store or replace an object, like a foreign client."""
         namespace = path.split("/namespaces/")[1].split("/", maxsplit=1)[0] if "/namespaces/" in path else ""
         metadata = {"uid": str(uuid4()), **found["metadata"], "name": path.rpartition("/")[2], "resourceVersion": "1"}
         if namespace and "/" in path.split("/namespaces/")[1]:
@@ -60,11 +60,11 @@ class KeptObjects:
         return self.objects[path]
 
     def remove(self, path: str) -> None:
-        """Delete an object, as another client."""
+        """Delete an object, like a foreign client."""
         self._tell(path, self.objects.pop(path), gone=True)
 
     def catch_up(self) -> None:
-        """Deliver the delayed changes, and later ones at once."""
+        """Deliver the delayed changes, and later changes at once."""
         self.late = False
         while self._missed:
             self._missed.pop(0)()
@@ -79,7 +79,7 @@ class KeptObjects:
         return {path.rpartition("/")[2]: each for path, each in found.items()}
 
     async def request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """As `Client.request`."""
+        """Like `Client.request`."""
         path = urlsplit(path).path
         self.calls.append((method, path))
         await asyncio.sleep(0)
@@ -132,7 +132,7 @@ class KeptObjects:
 
 
 class JobLists:
-    """Lists of the stored MPIJobs, in pages of two with the state at the first page; `faults` come first."""
+    """Lists of the stored MPIJobs in pages of two, with the state at the first page. `faults` are raised first."""
 
     def __init__(self, cluster: KeptObjects) -> None:
         self.cluster = cluster
@@ -154,7 +154,7 @@ class JobLists:
 
 
 async def settled(reconciler: Reconciler[Any]) -> None:
-    """Return when nothing is left to do."""
+    """Wait until no work is left."""
     for _ in range(20):
         await asyncio.sleep(0)
     await until(lambda: not reconciler.waiting)

@@ -9,9 +9,9 @@ Json = dict[str, Any]
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 
 Limits = str | int | tuple[str | int, str | int | None, str | int | None]
-"""A nominal quota, or with it a borrowing and a lending limit."""
+"""A nominal quota, or a nominal quota with a borrowing limit and a lending limit."""
 Quotas = Mapping[str, Mapping[str, Limits]]
-"""Flavor to resource to quota: one resource group."""
+"""A resource group: quotas by flavor and resource."""
 
 
 def manifest(kind: str, name: str, spec: Json, *, namespace: str = "", status: Json | None = None) -> Json:
@@ -20,7 +20,7 @@ def manifest(kind: str, name: str, spec: Json, *, namespace: str = "", status: J
 
 
 def cluster_queue(name: str, *groups: Quotas, cohort: str | None = None, inactive: str = "", **spec: Any) -> Json:
-    """For every namespace, unless `namespaceSelector` is given."""
+    """A ClusterQueue for all namespaces, unless `namespaceSelector` is given."""
     member = {"cohortName": cohort} if cohort else {}
     fields = {"namespaceSelector": {}, "resourceGroups": resource_groups(*groups), **member, **spec}
     return manifest("ClusterQueue", name, fields, status=active(inactive))

@@ -1,7 +1,7 @@
-"""Handles a connection that is accepted in the turn in which its server closes.
+"""Closes a connection that is accepted while its server closes.
 
-Some versions of CPython make its transport for a closed server, fail, and leave it to the garbage collector
-(https://github.com/python/cpython/issues/109564). The warning about it would fail an unrelated test.
+Some versions of CPython fail to create the transport for a closed server, and do not close the connection
+(https://github.com/python/cpython/issues/109564). The resulting warning would fail an unrelated test.
 """
 
 import inspect
@@ -13,7 +13,7 @@ ACCEPT = "_accept_connection2"
 
 
 def close_late_connections() -> None:
-    """Make every loop of this process close such a connection."""
+    """Make all event loops of this process close such connections."""
     accept: Callable[..., Awaitable[None]] = getattr(LOOP, ACCEPT)
     signature = inspect.signature(accept)
 

@@ -1,4 +1,4 @@
-"""A ledger of quotas, an API server that fails or hangs on demand, and other replicas."""
+"""A quota ledger with an API server that fails or hangs on demand, and further replicas."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ HOLDS = 3
 
 
 class Api:
-    """Holds Leases with resource versions; `faults` are raised first, one for each write."""
+    """Stores Leases with resource versions. `faults` are raised first, one for each write."""
 
     def __init__(self, *faults: Exception) -> None:
         self.faults = list(faults)
@@ -89,7 +89,7 @@ class Api:
 
 
 class View(NothingKnown):
-    """Has the Leases of `api`, and no pods or jobs; the test calls the listeners."""
+    """A view with the Leases of `api` and the test's jobs, without pods. The test calls the listeners."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -121,7 +121,7 @@ class View(NothingKnown):
 
 
 class World:
-    """A ledger, and the time."""
+    """A ledger with its API server, view and log."""
 
     def __init__(self, *faults: Exception) -> None:
         self.api = Api(*faults)
@@ -139,7 +139,7 @@ class World:
     async def submit(
         self, *names: str, ledger: QuotaLedger | None = None, writes: bool = True, new: bool = False
     ) -> list[str]:
-        """Returns the admitted jobs."""
+        """Submit jobs at the same time. Returns the names of the admitted jobs."""
         ledger = ledger or self.ledger
         decisions = await asyncio.gather(
             *(
@@ -170,7 +170,7 @@ def fits(name: str = "c", *, new: bool = False) -> Decision:
 
 
 def deciding(name: str, *, new: bool = False) -> Callable[[ClusterView], Decision]:
-    """A namespace has room for `HOLDS` jobs."""
+    """A verdict for a namespace with room for `HOLDS` jobs."""
 
     def decide(view: ClusterView) -> Decision:
         found = view.within(RESERVATIONS, "team")

@@ -1,4 +1,4 @@
-"""LimitRanges as Kubernetes objects, and amounts in their notation."""
+"""LimitRanges as Kubernetes objects, and amounts in Kubernetes' notation."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The real service on loopback, in a thread, on the real process's event loop; clients that send real bytes."""
+"""The real service on loopback, in a thread with the event loop of the real process, and clients that send bytes."""
 
 import asyncio
 import io
@@ -25,7 +25,7 @@ LOOPBACK = ("127.0.0.1", 0)
 
 @dataclass
 class Response:
-    """An HTTP response; the names of headers are in lower case."""
+    """An HTTP response. Header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -39,7 +39,7 @@ class Response:
 
 
 class Connection:
-    """A TLS connection that checks the service's certificate as the API server does."""
+    """A TLS connection that checks the service's certificate like the API server."""
 
     def __init__(self, url: str, ca_pem: bytes) -> None:
         address = urlsplit(url)
@@ -47,15 +47,14 @@ class Connection:
         self.socket = context.wrap_socket(
             socket.create_connection((address.hostname, address.port), timeout=30), server_hostname=address.hostname
         )
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as Go does
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # like Go
         self._received = self.socket.makefile("rb")
 
     def send(self, *pieces: bytes) -> None:
-        """Send bytes as they are."""
         self.socket.sendall(b"".join(pieces))
 
     def receive(self) -> Response:
-        """The next response; ConnectionError when the connection ends instead."""
+        """The next response. Raises ConnectionError if the connection ends."""
         status = self._received.readline()
         if not status:
             raise ConnectionError("closed without a response")
@@ -66,33 +65,32 @@ class Connection:
         return Response(int(status.split()[1]), headers, self._received.read(int(headers.get("content-length", 0))))
 
     def post(self, path: str, body: bytes, **headers: str) -> Response:
-        """Send a review and wait for the response; `headers` replace the usual ones."""
+        """Send a review and wait for the response. `headers` override the usual headers."""
         self.send(head(path, **({"content_length": str(len(body))} | headers)), body)
         return self.receive()
 
     @property
     def closed(self) -> bool:
-        """Wait until the other side ends the connection."""
+        """Wait until the service closes the connection."""
         try:
             return self._received.read(1) == b""
         except OSError:  # aborted
             return True
 
     def close(self) -> None:
-        """End it."""
         self._received.close()
         self.socket.close()
 
 
 def head(path: str, *, method: str = "POST", version: str = "1.1", **headers: str) -> bytes:
-    """The head of a request, with the headers that the API server sends; `content_type=""` leaves one out."""
+    """The head of a request with the API server's headers; without Content-Type if `content_type` is empty."""
     fields = {"host": "webhook", "content_type": "application/json", "accept": "application/json, */*"} | headers
     lines = [f"{name.replace('_', '-')}: {value}" for name, value in fields.items() if value]
     return "\r\n".join([f"{method} {path} HTTP/{version}", *lines, "", ""]).encode()
 
 
 class Live:
-    """A running service, its log and its event loop, which runs in another thread."""
+    """A running service, its log, and its event loop, which runs in a different thread."""
 
     def __init__(self, service: Service, log: io.BytesIO, loop: asyncio.AbstractEventLoop) -> None:
         self.service = service
@@ -100,16 +98,14 @@ class Live:
         self._log = log
 
     def begin(self, coroutine: Coroutine[Any, Any, None]) -> Future[None]:
-        """Run `coroutine` in the event loop of the service; wait for it with `.result(timeout)`."""
+        """Run `coroutine` in the event loop of the service. Wait for the result with `.result(timeout)`."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def connect(self) -> Connection:
-        """A new connection to the review port."""
         assert self.service.ca_pem is not None
         return Connection(self.service.url, self.service.ca_pem)
 
     def post(self, path: str, body: bytes, **headers: str) -> Response:
-        """A review on a new connection."""
         connection = self.connect()
         try:
             return connection.post(path, body, **headers)
@@ -117,7 +113,7 @@ class Live:
             connection.close()
 
     def ops(self, path: str) -> str:
-        """What the operations port answers with 200."""
+        """The body of a 200 response of the operations port."""
         with urlopen(self.service.ops_url + path, timeout=30) as response:
             return str(response.read(), "utf-8")
 
@@ -126,19 +122,18 @@ class Live:
         return self.service.telemetry.registry.get_sample_value(f"mpijob_webhook_{name}", labels) or 0
 
     def log(self, event: str | None = None) -> list[dict[str, Any]]:
-        """The lines of the log so far."""
+        """The lines of the log until now."""
         lines = [json.loads(line) for line in self.log_text().splitlines()]
         return [line for line in lines if event in {None, line["event"]}]
 
     def log_text(self) -> str:
-        """The log as it is."""
         return self._log.getvalue().decode()
 
     def wait_until(self, condition: Callable[[], object]) -> None:
-        """Return when `condition()` is true in the event loop of the service."""
+        """Wait until `condition()` is true in the event loop of the service."""
 
         async def poll() -> None:
-            while not condition():  # noqa: ASYNC110 - the service has no event for each of them
+            while not condition():  # noqa: ASYNC110 - there is no event for most conditions
                 await asyncio.sleep(0.001)
 
         self.begin(poll()).result(30)
@@ -146,7 +141,7 @@ class Live:
 
 @contextmanager
 def live(**settings: Any) -> Iterator[Live]:
-    """A service with these settings, ready, until the block ends."""
+    """A ready service with these settings, until the block ends."""
     log = io.BytesIO()
     defaults: dict[str, Any] = {"listen": LOOPBACK, "ops_listen": LOOPBACK, "drain_seconds": 0, "ssh_keys_ready": 0}
     wanted = ServeSettings(**(defaults | settings))
@@ -165,7 +160,7 @@ def live(**settings: Any) -> Iterator[Live]:
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(serve())
-        except BaseException as error:  # noqa: BLE001 - handed to the test
+        except BaseException as error:  # noqa: BLE001 - raised in the test's thread
             failures.append(error)
         finally:
             ready.set()

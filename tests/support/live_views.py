@@ -1,4 +1,4 @@
-"""Views and watches of a real cluster, as the service has them, for the duration of a test."""
+"""The service's views and watches of a real cluster, for the duration of a test."""
 
 import asyncio
 import gc
@@ -30,13 +30,13 @@ async def connected(kubeconfig: Path, **options: Any) -> AsyncIterator[Connectio
     finally:
         end_connections()
         await asyncio.sleep(0)
-        gc.collect()  # leaked objects are reported now, and not during another test
+        gc.collect()  # leaked objects are reported in this test, not in the next one
 
 
 def end_connections() -> None:
-    """Abort connections that cancelled calls have left open: without the event loop their TLS shutdown would never end.
+    """Abort connections that cancelled calls left open: their TLS shutdown would never finish without the event loop.
 
-    On a busy machine a dozen watches may just be starting when a test is over.
+    On a busy machine, a dozen watches may be starting when a test ends.
     """
     loop: Any = asyncio.get_running_loop()
     for transport in [*loop._transports.values()]:
@@ -46,7 +46,7 @@ def end_connections() -> None:
 
 async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110 - nobody tells
+        while not condition():  # noqa: ASYNC110 - there is no event for the condition
             await asyncio.sleep(0.02)
 
 
@@ -54,7 +54,7 @@ async def until(condition: Callable[[], object]) -> None:
 async def viewing(
     kubeconfig: Path, log: Path, *, places: Mapping[WatchedPlace, str], **options: Any
 ) -> AsyncIterator[LiveView]:
-    """A live view that has read everything; it stays valid for some minutes after."""
+    """A live view that has read everything. It stays valid for some minutes after the block."""
     with log.open("wb") as stream:
         async with connected(kubeconfig, **options) as connection:
             view = LiveView(connection, log=make_log(stream), places=places)

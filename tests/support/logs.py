@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass
 class Log:
-    """Stores (level, event, fields)."""
+    """Stores lines as (level, event, fields)."""
 
     lines: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
 
@@ -19,5 +19,5 @@ class Log:
 
     @property
     def told(self) -> list[str]:
-        """The events, in order."""
+        """The events of all lines, in order."""
         return [event for _, event, _ in self.lines]

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from aiohttp import web
 
 ENDING = web.AppKey("ending", asyncio.Event)
-"""In every served application: set when the server ends, for handlers that would otherwise wait forever."""
+"""An event of every served application. It is set when the server stops, so that handlers do not wait forever."""
 
 
 @contextmanager
 def served(app: web.Application, *, shutdown_timeout: float = 1) -> Iterator[str]:
-    """Serve `app` until the block ends; yields its URL."""
+    """Serve `app` until the block ends. Yields its URL."""
     app[ENDING] = end = asyncio.Event()
     ready = threading.Event()
     started: list[tuple[str, asyncio.AbstractEventLoop]] = []
@@ -26,7 +26,7 @@ def served(app: web.Application, *, shutdown_timeout: float = 1) -> Iterator[str
         ready.set()
         await end.wait()
         await runner.cleanup()
-        await asyncio.sleep(0.01)  # a connection that was accepted last is closed in the next turns of the loop
+        await asyncio.sleep(0.01)  # the last accepted connection is closed in the next turns of the loop
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()

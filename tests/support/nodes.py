@@ -13,7 +13,7 @@ def node(
     runtime: str = "containerd://2.1.4",
     **amounts: str | int,
 ) -> dict[str, Any]:
-    """The node with these `taints` (`key:Effect`), which offers these `amounts`, and CPUs and memory in any case."""
+    """A node with these `taints` (`key:Effect`) and `amounts`. It always has CPUs and memory."""
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -22,16 +22,16 @@ KUBECONFIG = {
 
 
 def kubeconfig(path: Path, server: str, **changes: Any) -> Path:
-    """A kubeconfig at `path` for the API server at `server`; `changes` replace its top-level fields."""
+    """Write a kubeconfig for the API server at `server` to `path`. `changes` replace its top-level fields."""
     config = {**KUBECONFIG, "clusters": [{"name": "c", "cluster": {"server": server}}], **changes}
     path.write_text(json.dumps(config))  # JSON is YAML
     return path
 
 
 class FakeApi:
-    """`objects` by path; `refusals` are (status, message) by (method, path), returned instead of a result.
+    """`objects` by path. `refusals` has (status, message) by (method, path): errors to return instead of a result.
 
-    Its version is 1.`minor`. It records the identity of each call.
+    Its version is 1.`minor`. It records the identity of each caller.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class FakeApi:
         self.impersonated: list[list[tuple[str, str]]] = []
 
     def put(self, path: str, **labels: str) -> str:
-        """Store an object with these labels at `path`; returns its uid."""
+        """Store an object with these labels at `path`. Returns its uid."""
         name = path.rsplit("/", 1)[1]
         self.objects[path] = {"metadata": {"name": name, "uid": str(uuid4()), "labels": labels}}
         return str(self.objects[path]["metadata"]["uid"])
@@ -84,7 +84,7 @@ def _status(code: int, message: str) -> web.Response:
 
 @contextmanager
 def fake_api() -> Iterator[FakeApi]:
-    """A FakeApi that listens on loopback, in a thread, until the block ends."""
+    """A FakeApi that listens on loopback in a thread until the block ends."""
     api = FakeApi()
     app = web.Application()
     app.router.add_get("/version", api._version)

@@ -17,7 +17,7 @@ def positions(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 
 
 def changed(document: dict[str, Any], data: st.DataObject, *, depth: int = 9) -> dict[str, Any]:
-    """A copy with up to three odd values, each less than `depth` levels deep."""
+    """A copy with up to three values of unexpected types, each less than `depth` levels deep."""
     job = deepcopy(document)
     near = [path for path in positions(job) if len(path) < depth]
     for _ in range(data.draw(st.integers(1, 3))):
@@ -26,7 +26,7 @@ def changed(document: dict[str, Any], data: st.DataObject, *, depth: int = 9) ->
         try:
             for key in path[:-1]:
                 target = target[key]
-            target[path[-1]] = data.draw(ODD)
+            target[path[-1]] = deepcopy(data.draw(ODD))  # a shared value could contain itself after the next change
         except (LookupError, TypeError):
             continue
     return job

@@ -1,9 +1,9 @@
-"""Jobs of the versions before v2beta1 that set every field of the Go types of their time.
+"""Jobs in versions before v2beta1 that set every field of the Go types of these versions.
 
-`FIELDS` is extracted from those types: for v1 training-operator v1.9.3
-`pkg/apis/kubeflow.org/v1/{mpi_types,common_types}.go`, of which mpi-operator's has a part; else mpi-operator v0.3.0
-`pkg/apis/kubeflow/{v1alpha2,v1alpha1}/types.go`. tests/conformance/test_older_types.py compares it with them. The
-fields of a pod template come from the schema of MPIJobs.
+`FIELDS` is copied from these Go types. v1: training-operator v1.9.3
+`pkg/apis/kubeflow.org/v1/{mpi_types,common_types}.go`, which has more fields than mpi-operator's v1. Older versions:
+mpi-operator v0.3.0 `pkg/apis/kubeflow/{v1alpha2,v1alpha1}/types.go`. tests/conformance/test_older_types.py compares
+`FIELDS` with the Go types. The fields of a pod template are from the schema of MPIJobs.
 """
 
 from typing import Any, Final
@@ -61,7 +61,7 @@ METADATA: Final = {
     "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "note": "mine"},
 }
 
-# Published examples, copied.
+# Copies of published examples.
 HOROVOD: Final = """
 apiVersion: kubeflow.org/v1
 kind: MPIJob
@@ -120,7 +120,7 @@ spec:
 
 
 def full(version: str, *without: str) -> dict[str, Any]:
-    """A job of this version with every field except those in `without`."""
+    """A job in this version with every field except the fields in `without`."""
     job: dict[str, Any] = {"apiVersion": version, "kind": "MPIJob", "metadata": METADATA, "status": {"startTime": "x"}}
     for number, path in enumerate(FIELDS[version], start=1):
         if path in without:
@@ -134,7 +134,7 @@ def full(version: str, *without: str) -> dict[str, Any]:
 
 
 def template() -> dict[str, Any]:
-    """A pod template in which every field has a value of its type."""
+    """A pod template in which every field has a valid value."""
     shape = packaged().root
     for key in ("spec", "mpiReplicaSpecs"):
         shape = shape.fields[key]

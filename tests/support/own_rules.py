@@ -19,7 +19,7 @@ def variables(submitted: Mapping[str, Any] = GOOD, old: Mapping[str, Any] | None
 
 
 def outcomes(*sources: str | Expression, **about: Any) -> list[Outcome]:
-    """The outcomes of these expressions."""
+    """The outcome of each expression."""
     expressions = [Expression(each) if isinstance(each, str) else each for each in sources]
     return [*evaluate(expressions, variables(**about))]
 
@@ -30,11 +30,9 @@ def rule(expression: str, **more: Any) -> dict[str, Any]:
 
 
 def policy(*rules: Mapping[str, Any], **more: Any) -> Policy:
-    """A policy with these custom rules."""
     return load_policy(document(*rules, **more))
 
 
 def document(*rules: Mapping[str, Any], **more: Any) -> str:
-    """The text of the policy."""
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
     return json.dumps({**head, **more, "rules": {**more.get("rules", {}), "custom": list(rules)}})

@@ -1,9 +1,9 @@
-"""Which packets NetworkPolicies allow: their semantics over pods, namespaces and ports, by the API's definition.
+"""Whether NetworkPolicies allow a connection, by the API's definition for pods, namespaces and ports.
 
 https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/network-policy-v1/ and
-https://kubernetes.io/docs/concepts/services-networking/network-policies/. A network plugin decides later and may know
-less; what it leaves open (hairpins, the host network, ICMP) is not decided here either: a pod reaches itself, and pods
-in the host network are addresses outside.
+https://kubernetes.io/docs/concepts/services-networking/network-policies/. Network plugins differ where the API has no
+definition (hairpins, the host network, ICMP). Here, a pod reaches itself, and pods in the host network are external
+addresses.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,14 +16,14 @@ Selector = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class End:
-    """One end of a connection: a pod in `namespace`, or, without one, something else with an address."""
+    """An end of a connection: a pod in `namespace`, or an external address without a namespace."""
 
     address: str
     name: str = ""
     namespace: str = ""
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     ports: Mapping[str, tuple[str, int]] = field(default_factory=dict, hash=False)
-    """(protocol, number) of its named ports."""
+    """(protocol, number) of the pod's named ports."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Network:
     policies: Sequence[Mapping[str, Any]]
 
     def allows(self, source: End, target: End, port: int, protocol: str = "TCP") -> bool:
-        """Whether `source` can connect to this port of `target`: its own egress and the other's ingress must allow
-        it.
+        """Whether `source` can connect to this port of `target`: the egress of `source` and the ingress of `target`
+        must allow it.
         """
         if source == target:
             return True
@@ -73,7 +73,7 @@ class Network:
 
 
 def matches(selector: Selector, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector selects an object with these labels; an empty one selects everything."""
+    """Whether a label selector selects an object with these labels. An empty selector selects everything."""
     wanted = selector.get("matchLabels") or {}
     if any(labels.get(key) != value for key, value in wanted.items()):
         return False
@@ -95,7 +95,7 @@ def _selects(policy: Mapping[str, Any], end: End) -> bool:
 
 
 def _types(spec: Mapping[str, Any]) -> list[str]:
-    """By default Ingress, and Egress if there is a rule for it."""
+    """The policy types. The default is Ingress, and Egress if the policy has an egress rule."""
     return spec.get("policyTypes") or ["Ingress", *(["Egress"] if spec.get("egress") else [])]
 
 

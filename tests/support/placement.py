@@ -1,4 +1,4 @@
-"""Jobs whose workers take whole nodes, in a real cluster with hundreds of simulated ones, and their placement."""
+"""Jobs whose workers need whole nodes, and their placement in a real cluster with hundreds of simulated nodes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ CPU_RACKS = 6
 
 
 def nodes(racks: int = RACKS) -> list[dict[str, Any]]:
-    """GPU nodes in racks of 10, and nodes without GPUs in 6 more racks: 300 in all by default."""
+    """GPU nodes in racks of 10, and nodes without GPUs in 6 more racks. By default 300 nodes."""
     plain = gpu_nodes(racks * PER_RACK // 4, gpus=0, racks=CPU_RACKS, prefix="cpu")
     for node in plain:
         node["metadata"]["labels"][RACK] += "-cpu"
@@ -26,7 +26,7 @@ def nodes(racks: int = RACKS) -> list[dict[str, Any]]:
 
 
 def job(name: str, workers: int, *, resource: str = GPU, **fields: Any) -> dict[str, Any]:
-    """A job whose workers take the eight devices of a node each; `fields` are further ones of its spec.
+    """A job whose workers each request the eight devices of a node. `fields` are additional fields of its spec.
 
     Its pods run until they are deleted. A name that ends in `-` is completed by the API server.
     """
@@ -43,21 +43,20 @@ def job(name: str, workers: int, *, resource: str = GPU, **fields: Any) -> dict[
 
 
 def mutated(manifest: Mapping[str, Any], cluster: Cluster, policy: Policy) -> dict[str, Any]:
-    """The job after this cluster's mutations."""
+    """The job after the injections for this cluster."""
     view = Snapshot(cluster.get("nodes")["items"])
     document: dict[str, Any] = pipelines.mutate(request(manifest), policy=policy, view=view).document
     return document
 
 
 def worker_pods(cluster: Cluster, namespace: str, name: str) -> list[dict[str, Any]]:
-    """The existing workers of a job."""
     selector = f"--selector=training.kubeflow.org/job-name={name},training.kubeflow.org/job-role=worker"
     pods: list[dict[str, Any]] = cluster.get("pods", "-n", namespace, selector)["items"]
     return pods
 
 
 def hosts(cluster: Cluster, namespace: str, name: str, workers: int, *, timeout: float = 120) -> list[str]:
-    """The nodes of a job's workers, once `workers` of them have one."""
+    """The nodes of a job's workers, once `workers` of them have a node."""
 
     def bound() -> list[str] | None:
         pods = worker_pods(cluster, namespace, name)
@@ -68,7 +67,7 @@ def hosts(cluster: Cluster, namespace: str, name: str, workers: int, *, timeout:
 
 
 def delete_jobs(cluster: Cluster, namespace: str) -> None:
-    """Return when their pods are deleted too."""
+    """Delete the jobs of the namespace, and wait until their pods are deleted."""
     cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace)
     gone = lambda: not cluster.get("pods", "-n", namespace)["items"] or None  # noqa: E731
     cluster.wait_for("the pods to be gone", gone, timeout=120)

@@ -1,4 +1,4 @@
-"""Packages with plug-ins, written into a folder as pip would install them, and loaded for the duration of a block."""
+"""Packages with plug-ins: they are written into a folder like pip does, and loaded for the duration of a block."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ def install(
     *,
     version: str = "1.0",
 ) -> None:
-    """Write a package with these modules and entry points (value by name, by the last word of their group)."""
+    """Write a package with these modules and entry points, which are {name: value} by the last word of the group."""
     for module, text in modules.items():
         (folder / f"{module}.py").write_text(text)
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
@@ -57,13 +57,13 @@ def install(
 
 
 def install_rule(folder: Path, body: str = SAYS_NO, entry_id: str = "acme-no") -> None:
-    """Write the package `acme` with one rule, whose function has this body."""
+    """Write the package `acme` with a rule whose function has this body."""
     module = entry_id.replace("-", "_")
     install(folder, "acme", {module: RULE.format(id=entry_id, body=body)}, {"rules": {entry_id: f"{module}:check"}})
 
 
 def install_injection(folder: Path, body: str, entry_id: str = "acme-more", *, forms: str = "()") -> None:
-    """Write the package `acme` with one injection, whose function has this body."""
+    """Write the package `acme` with an injection whose function has this body."""
     module = entry_id.replace("-", "_")
     points = {"injections": {entry_id: f"{module}:inject"}}
     install(folder, "acme", {module: INJECTION.format(id=entry_id, body=body, forms=forms)}, points)
@@ -71,7 +71,7 @@ def install_injection(folder: Path, body: str, entry_id: str = "acme-more", *, f
 
 @contextmanager
 def taken_in(folder: Path, *names: str) -> Iterator[tuple[loading.Plugin, ...]]:
-    """The plug-ins with these names in `folder`, loaded; the end of the block restores the registries."""
+    """Load the plug-ins with these names from `folder`. The registries are restored at the end of the block."""
     registries: tuple[Any, ...] = (rules.REGISTRY, injections.REGISTRY)
     before = [({**registry._load()}, {*registry.unusable}, {**registry._offered}) for registry in registries]
     modules = {*sys.modules}

@@ -9,7 +9,7 @@ from webhook.cluster.view import ClusterView
 
 SPEC = "Worker.template.spec"
 BOX = f"{SPEC}.containers.0"
-# The start of every path in a violation.
+# The prefix of all paths in violations.
 _START = "spec.mpiReplicaSpecs[Worker].template."
 
 NO_RANGES = Snapshot(
@@ -18,7 +18,7 @@ NO_RANGES = Snapshot(
 
 
 def told(changes: Mapping[str, Any], view: ClusterView = NO_RANGES) -> list[str]:
-    """`path: message. fix` of each violation, the path below the worker's template; advisory ones marked."""
+    """`path: message. fix` for each violation, with the path below the worker's template. Advice is marked."""
     return [
         f"{'(advice) ' if each.advisory else ''}{each.path.removeprefix(_START)}: {each.message}. {each.fix}"
         for each in violations("pod-template", changes, view=view)

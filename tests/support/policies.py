@@ -14,7 +14,7 @@ HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 
 
 def quick_keys(folder: Path) -> tuple[str, str]:
-    """Options of `serve` for fast keys, in tests of other subjects: an RSA key takes half a second."""
+    """Flags of `serve` for fast SSH keys, because an RSA key takes half a second."""
     path = folder / "quick-keys.yaml"
     path.write_text(f"{HEADER}sshKeys: ed25519\n")
     return "--policy", str(path)
@@ -31,7 +31,7 @@ def policy_file(name: str, text: str = "", *, labelled: bool = True) -> PolicyFi
 
 
 def configmap(name: str, text: object, *, label: str = "true", namespace: str | None = NAMESPACE) -> dict[str, Any]:
-    """A ConfigMap with this text under the policy's key; None leaves out the key, an empty `label` the label."""
+    """A ConfigMap with this text as the policy; without the key if `text` is None, without an empty `label`."""
     metadata: dict[str, Any] = {"name": name, "labels": {LABEL: label} if label else {}}
     return {
         "apiVersion": "v1",
@@ -42,5 +42,5 @@ def configmap(name: str, text: object, *, label: str = "true", namespace: str | 
 
 
 def policy_configmap(text: str, name: str = "platform", *, namespace: str | None = NAMESPACE) -> dict[str, Any]:
-    """The ConfigMap of a policy, valid or not, of which `text` follows the header."""
+    """The ConfigMap of a policy, valid or not: the header, then `text`."""
     return configmap(name, HEADER + text, namespace=namespace)

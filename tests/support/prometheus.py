@@ -1,4 +1,4 @@
-"""A real Prometheus, of Debian's package, that scrapes a test's programs."""
+"""A real Prometheus from Debian's package, which scrapes the programs of a test."""
 
 import base64
 import http.server
@@ -24,7 +24,6 @@ RULES = ("alerts.yaml", "job-rules.yaml")
 
 
 def rule_groups() -> list[dict[str, Any]]:
-    """The groups of the component `monitoring`."""
     folder = MANIFESTS / "components" / "monitoring"
     documents = [document for name in RULES for document in load_all((folder / name).read_text(encoding="utf-8"))]
     return [group for document in documents for group in document["spec"]["groups"]]
@@ -32,25 +31,25 @@ def rule_groups() -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Prometheus:
-    """A Prometheus that runs until its cluster ends."""
+    """A Prometheus that runs until its cluster is stopped."""
 
     url: str
 
     def ask(self, path: str, **parameters: object) -> Any:
-        """The data in an answer of its API."""
+        """The data in a response of its API."""
         query = urllib.parse.urlencode(parameters)
         with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{query}", timeout=30) as response:
             return json.load(response)["data"]
 
     def instant(self, query: str) -> list[Any]:
-        """The current series of the query; HTTPError 400 for an invalid query."""
+        """The current series of the query. Raises HTTPError 400 for an invalid query."""
         found: list[Any] = self.ask("query", query=query, time=time.time())["result"]
         return found
 
 
 def start(cluster: Cluster, replicas: dict[str, str]) -> Prometheus:
-    """It scrapes these operations ports, by the names of pods, with the ServiceMonitor's settings, and the API
-    server.
+    """Start a Prometheus that scrapes the API server, and these operations ports (by pod name) as in the
+    ServiceMonitor.
     """
     found = program("prometheus", package="prometheus")
     folder = cluster.dir / "prometheus"
@@ -87,11 +86,11 @@ def start(cluster: Cluster, replicas: dict[str, str]) -> Prometheus:
 
 
 EXPORTERS = {"kube-state-metrics": True, "cadvisor": True, "dcgm-exporter": False}
-"""Programs that are not there, and whether they are scraped with honorLabels, as they usually are."""
+"""Simulated exporters, and whether they are usually scraped with honorLabels."""
 
 
 def exposition(name: str) -> str:
-    """What such a program would answer about a job with two workers: its real metrics and labels."""
+    """The real metrics and labels of an exporter for a job with two workers."""
     return (Path(__file__).parent / "exporters" / f"{name}.prom").read_text(encoding="utf-8")
 
 
@@ -116,7 +115,7 @@ class _Exposition(http.server.BaseHTTPRequestHandler):
 
 
 def _api_server(kubeconfig: Path, folder: Path) -> dict[str, Any]:
-    """Only its metrics of admission: all of them are a megabyte."""
+    """The scrape configuration for the API server. It keeps only admission metrics: all metrics have a megabyte."""
     config = yaml.safe_load(kubeconfig.read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     files = {

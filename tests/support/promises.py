@@ -1,4 +1,4 @@
-"""Properties that hold after any injections to any job: `keep` checks them."""
+"""Properties that every injection must keep for any job. `keep` checks them."""
 
 import copy
 import json
@@ -18,23 +18,23 @@ from webhook.api.sshd import WAIT_CONTAINER
 
 WARNING_LENGTH = 120
 IDS_LENGTH = 256
-# The keys of lists in the schema of pods; `name` for all others.
+# The keys of list items in the schema of pods. The key of other lists is `name`.
 KEYS = {"volumeMounts": "mountPath", "ports": "containerPort", "tolerations": None}
-# Defaults that the API server fills in before admission: they are indistinguishable from a user's values.
+# Defaults that the API server sets before admission. They cannot be distinguished from a user's values.
 FILLED_IN: dict[tuple[str, ...], object] = {
     ("spec", "launcherCreationPolicy"): "AtStartup",
     ("spec", "runPolicy", "suspend"): False,
 }
-# No injection changes what runs, or adds a program, except the launcher's wait for its workers.
+# No injection changes or adds a program, except the wait of the launcher for its workers.
 RUNS = ("name", "image", "command", "args", "workingDir")
-# The first in a namespace without a Pod Security level, the second next to `drop: [ALL]`.
+# The first is added in a namespace without a Pod Security level, the second with `drop: [ALL]`.
 GRANTED = ("IPC_LOCK", "NET_BIND_SERVICE")
 # Fields that give a pod access to its node.
 GRANTS = {"hostNetwork", "hostPID", "hostIPC", "hostPath", "privileged", "allowPrivilegeEscalation"}
 
 
 def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None:
-    """Check every property of the decision on `job`, a JSON value; `again` mutates another one in the same way."""
+    """Check all properties of the decision on `job`, a JSON value. `again` mutates a job with the same settings."""
     raw = json.dumps(job).encode()
     assert decision.allowed
     assert decision.skipped.startswith("schema: ") == (not readable(raw))
@@ -43,34 +43,33 @@ def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None
         return
     before, patch = json.loads(raw), patch_of(decision)
     after = jsonpatch.JsonPatch(patch).apply(before)
-    without_status = {key: value for key, value in after.items() if key != "status"}  # invisible to injections
+    without_status = {key: value for key, value in after.items() if key != "status"}  # injections do not see the status
     assert document.object_of(json.dumps(without_status).encode()) == decision.document
     assert {operation["op"] for operation in patch} <= {"add"}
     listed = [operation for operation in patch if is_list_of_injections(operation)]
     assert listed == patch[len(decision.authors) :]
-    assert len(listed) <= bool(decision.patch), "one annotation lists what was injected"
+    assert len(listed) <= bool(decision.patch), "one annotation lists the injections"
     assert survives(without_list(without_defaults(before)), after)
     assert runs(before) == runs(after)
     assert forms_faults(decision) == []
-    assert list(grants(before)) == list(grants(after)), "no injection opens the node to a pod"
+    assert list(grants(before)) == list(grants(after)), "no injection gives a pod access to its node"
     assert_no_new_duplicates(before, after)
     assert readable(json.dumps(after).encode())
-    assert again(after).patch == [], "injected twice, nothing is added the second time"
+    assert again(after).patch == [], "a second mutation adds nothing"
     assert all(fits(warning) and warning.isprintable() for warning in decision.warnings)
 
 
 def fits(warning: str) -> bool:
-    """Whether a warning is as short as Kubernetes recommends; a line with the ids of all injections may be longer."""
+    """Whether a warning is as short as Kubernetes recommends. The list of all injections may be longer."""
     return len(warning.encode()) <= (IDS_LENGTH if warning.startswith("injected: ") else WARNING_LENGTH)
 
 
 def is_list_of_injections(operation: Any) -> bool:
-    """Whether this operation writes the list of injections, or the mapping that contains it."""
+    """Whether this operation writes the annotation with the list of injections, or all annotations."""
     return operation["path"].endswith("training.openshift.io~1injected") or INJECTED in json.dumps(operation["value"])
 
 
 def without_list(job: Any) -> Any:
-    """The job without the list of injections."""
     annotations = ((job or {}).get("metadata") or {}).get("annotations") if isinstance(job, dict) else None
     if not annotations:
         return job
@@ -79,7 +78,7 @@ def without_list(job: Any) -> Any:
 
 
 def readable(raw: bytes) -> bool:
-    """Whether the wire types can decode it."""
+    """Whether the wire types can decode the job."""
     try:
         mpijob.decode(raw)
     except ShapeError:
@@ -88,14 +87,14 @@ def readable(raw: bytes) -> bool:
 
 
 def patch_of(decision: Decision) -> Any:
-    """The patch as the API server gets it."""
+    """The patch in the response to the API server."""
     response = decision.response("u-1")
     assert (response.patch is None) == (response.patch_type is None) == (not decision.patch)
     return json.loads(response.patch) if response.patch else []
 
 
 def without_defaults(job: Any, *, kept_in: Any = None) -> Any:
-    """The job with null in place of each default that the API server may have filled in, except those in `kept_in`."""
+    """The job with null for each value that may be a default of the API server, unless `kept_in` has this value."""
     job = copy.deepcopy(job)
     for (*parents, last), default in FILLED_IN.items():
         parent, kept = job, kept_in
@@ -109,7 +108,7 @@ def without_defaults(job: Any, *, kept_in: Any = None) -> Any:
 
 
 def survives(before: Any, after: Any) -> bool:
-    """Whether everything in `before` but null is in `after`; lists may have grown."""
+    """Whether `after` has all values of `before` except null. Lists may have additional items."""
     if isinstance(before, dict):
         return isinstance(after, dict) and all(
             (key == NETWORKS and networks_survive(value, after.get(key))) or survives(value, after.get(key))
@@ -121,7 +120,7 @@ def survives(before: Any, after: Any) -> bool:
 
 
 def networks_survive(before: Any, after: Any) -> bool:
-    """Whether a text that lists networks lists more now, in its own notation, and without duplicates."""
+    """Whether networks were only added to an annotation, in the same notation and without duplicates."""
     if not isinstance(before, str) or not isinstance(after, str):
         return False
     if before.lstrip().startswith("["):
@@ -132,7 +131,7 @@ def networks_survive(before: Any, after: Any) -> bool:
 
 
 def runs(job: Any) -> list[Any]:
-    """What each container of the job runs."""
+    """The image, command and arguments of each container."""
     return [
         [
             {field: container.get(field) for field in RUNS}
@@ -146,7 +145,7 @@ def runs(job: Any) -> list[Any]:
 
 
 def grants(value: Any) -> Iterator[tuple[str, Any]]:
-    """Fields that open the node to a pod, and added capabilities."""
+    """The fields that give pods access to their node, and added capabilities."""
     for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         if key in GRANTS and item:
             yield key, item
@@ -157,22 +156,21 @@ def grants(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def assert_no_new_duplicates(before: Any, after: Any) -> None:
-    """No list has a second item with the same key: the API server rejects a job for it."""
-    known = dict(lists(before))
+    """Check that no list has two items with the same key, for which the API server rejects a job."""
+    before_counts = dict(lists(before))
     for path, items in lists(after):
         key = KEYS.get(str(path[-1]), "name")
-        counted, had = keyed(items, key), keyed(known.get(path, []), key)
+        counted, had = keyed(items, key), keyed(before_counts.get(path, []), key)
         assert all(count == had[name] or (count == 1 and not had[name]) for name, count in counted.items()), path
 
 
 def has_distinct_containers(job: Any) -> bool:
-    """Whether the containers of each pod have different names: the API server stores no other job."""
+    """Whether the containers of each pod have different names. The API server rejects other jobs."""
     pods = (items for path, items in lists(job) if path[-1] in {"containers", "initContainers"})
     return all(count == 1 for items in pods for count in keyed(items, "name").values())
 
 
 def lists(value: Any, path: tuple[str | int, ...] = ("",)) -> Iterator[tuple[tuple[str | int, ...], list[Any]]]:
-    """(path, list) of every list in `value`."""
     if isinstance(value, list):
         yield path, value
     for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
@@ -180,7 +178,7 @@ def lists(value: Any, path: tuple[str | int, ...] = ("",)) -> Iterator[tuple[tup
 
 
 def keyed(items: list[Any], key: str | None) -> Counter[str]:
-    """How often each key is in the list; with None the whole items are compared."""
+    """The number of items for each key. With None, whole items are compared."""
     return Counter(
         json.dumps(item if key is None else item[key], sort_keys=True)
         for item in items

@@ -9,7 +9,7 @@ from tests.support.debian import program
 
 
 def run(*arguments: str | Path, text: str | None = None) -> str:
-    """Its output, with `text` as standard input; an AssertionError with the output after a fault."""
+    """The output of promtool with `text` as standard input. Raises AssertionError with the output if it fails."""
     promtool = program("promtool", package="prometheus")
     done = subprocess.run([promtool, *arguments], input=text, capture_output=True, text=True, timeout=170, check=False)
     said = done.stdout + done.stderr
@@ -18,7 +18,7 @@ def run(*arguments: str | Path, text: str | None = None) -> str:
 
 
 def check_rules(groups: list[dict[str, Any]], tests: list[dict[str, Any]], folder: Path) -> None:
-    """Run promtool's unit tests on rules, a minute between two evaluations. JSON is YAML."""
+    """Run promtool's unit tests on rules with an evaluation interval of a minute."""
     (folder / "rules.json").write_text(json.dumps({"groups": groups}))
     run("check", "rules", folder / "rules.json")
     cases = {"rule_files": ["rules.json"], "evaluation_interval": "1m", "tests": tests}

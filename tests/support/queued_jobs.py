@@ -1,4 +1,4 @@
-"""Jobs without a queue, and the namespaces of a cluster with the real Kueue in which they are created."""
+"""Jobs without a queue, and namespaces for them in a cluster with the real Kueue."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,9 +26,9 @@ MANAGED = {"queued": "yes"}
 def with_kueue(
     log_dir: Path, nodes: Sequence[dict[str, Any]] = (), policy: str = "", code: Path | None = None
 ) -> Iterator[Cluster]:
-    """A cluster with the operator and these nodes, in which Kueue manages the namespaces with the labels MANAGED.
+    """A cluster with the operator, the service and these nodes. Kueue manages the namespaces with the labels MANAGED.
 
-    The service runs in it, with this policy; `code` is a folder whose `webhook` runs instead.
+    `policy` is the service's policy. `code` is a folder with a different `webhook` package.
     """
     with Cluster(log_dir=log_dir) as running:
         if nodes:
@@ -48,8 +48,6 @@ def with_kueue(
 
 @dataclass(frozen=True)
 class Job:
-    """A job in the cluster."""
-
     cluster: Cluster
     namespace: str
     name: str
@@ -79,7 +77,7 @@ class Job:
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def workload(self) -> dict[str, Any] | None:
-        """Kueue's Workload for it."""
+        """Kueue's Workload for the job; None if there is none."""
         for found in self.cluster.get("workloads", "-n", self.namespace)["items"]:
             if any(owner["name"] == self.name for owner in found["metadata"].get("ownerReferences", ())):
                 workload: dict[str, Any] = found
@@ -91,14 +89,14 @@ class Job:
 
 
 def create(cluster: Cluster, manifest: dict[str, Any]) -> tuple[Job, str]:
-    """The job, and the warnings of its creation."""
+    """Create the job. Returns the job and the warnings."""
     metadata = manifest["metadata"]
     done = cluster.kubectl("create", "-f", "-", stdin=manifest)
     return Job(cluster, metadata["namespace"], metadata["name"]), done.stderr
 
 
 def pi(namespace: str, name: str, *, cpu: int = 1, runs_on: bool = True, **metadata: Any) -> dict[str, Any]:
-    """A launcher and two workers that request `cpu` cores each; with `runs_on` it runs until it is deleted."""
+    """A job whose launcher and two workers request `cpu` cores each. With `runs_on` it runs until it is deleted."""
     job = example(assets().upstream_examples["pi"], name=name, namespace=namespace, **metadata)
     for role in ("Launcher", "Worker"):
         template = job["spec"]["mpiReplicaSpecs"][role]["template"]
@@ -110,7 +108,7 @@ def pi(namespace: str, name: str, *, cpu: int = 1, runs_on: bool = True, **metad
 
 
 def any_job(chosen: random.Random, namespace: str, name: str) -> dict[str, Any]:
-    """A job with or without a queue; its user may have suspended it, or named a class that does not exist."""
+    """A random job, with or without a queue, a suspension by the user, and a priority class that does not exist."""
     asked = chosen.choice([None, None, "training", "other", "default", "nowhere", ""])
     labels = {PRIORITY_LABEL: "gone"} if chosen.random() < 0.15 else {"app": "train"}
     job = pi(namespace, name, annotations={} if asked is None else {ASK: asked}, labels=labels)
@@ -157,27 +155,27 @@ def add_queue(
 
 
 def settle(cluster: Cluster, namespace: str, queue: str) -> None:
-    """Return when the service has seen that the queue is active."""
+    """Wait until the service has seen that the queue is active."""
     probe = pi(namespace, "probe", annotations={ASK: queue})
     asked = ("create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.runPolicy.suspend}")
-    cluster.wait_for("the service to know", lambda: cluster.kubectl(*asked, stdin=probe).stdout == "true" or None)
+    cluster.wait_for("the service to see", lambda: cluster.kubectl(*asked, stdin=probe).stdout == "true" or None)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A namespace with possible faults: Kueue does not manage it, or its queues take no job."""
+    """A namespace in which jobs may not be queued: Kueue does not manage it, or its queues accept no jobs."""
 
     managed: bool
     queues: dict[str, str]
-    """By name: `fine`, `held`, `gone` (it names a ClusterQueue that does not exist) or `foreign` (not for it)."""
+    """States of queues by name: `fine`, `held`, `gone` (missing ClusterQueue), `foreign` (for other namespaces)."""
 
     @property
     def usable(self) -> str:
-        """A queue that takes jobs, empty for none."""
+        """The name of a queue that accepts jobs; empty if there is none."""
         return next((name for name, state in self.queues.items() if self.managed and state == "fine"), "")
 
     def build(self, cluster: Cluster) -> str:
-        """Create it; returns its name."""
+        """Create the namespace. Returns its name."""
         namespace = cluster.create_namespace("mix", MANAGED if self.managed else {})
         for queue, state in self.queues.items():
             if state == "gone":

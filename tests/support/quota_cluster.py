@@ -1,6 +1,6 @@
-"""A cluster in which replicas of the service admit jobs by one quota: calls take time and fail, watches lag.
+"""A simulated cluster in which replicas admit jobs with a common quota. Calls are slow and fail, watches are late.
 
-A `Random` decides everything, in virtual time. `committed` is the admitted total of all replicas.
+A `Random` makes all decisions, and time is virtual. `committed` is the total that all replicas have admitted.
 """
 
 import asyncio
@@ -31,21 +31,21 @@ TEAM = "team-a"
 GPUS = "requests.nvidia.com/gpu"
 EPOCH = 1_000_000.0
 # Seconds.
-REVIEW = 8.0  # maximum time of a review
+REVIEW = 8.0  # maximum duration of a review
 SLOW = 12.0  # maximum time of a slow call in each direction
 WATCHED = (MPI_JOBS, PODS, RESERVATIONS, RESOURCE_QUOTAS)
 
 
 @dataclass(frozen=True)
 class Weather:
-    """Maximum delays in seconds, and the percentages of calls that fail or are slow."""
+    """Maximum delays in seconds, and percentages of calls that fail or are slow."""
 
     call: float = 0.02
     lag: float = 0.1
     storing: float = 0.5
-    """From the verdict until the job is stored."""
+    """Time from the verdict until the job is stored."""
     pod: float = 0.5
-    """From one pod of a job to the next."""
+    """Time between the creation of two pods of a job."""
     failing: int = 0
     slow: int = 0
     """Percentage of slow calls."""
@@ -53,7 +53,7 @@ class Weather:
 
 @dataclass
 class Cluster:
-    """The API server, the operator and users. A worker takes one GPU; the namespace has `gpus`."""
+    """The API server, the operator and users. A worker needs one GPU, and the quota has `gpus`."""
 
     random: Random
     gpus: int
@@ -63,14 +63,14 @@ class Cluster:
     made: dict[str, Json] = field(default_factory=dict)
     used: int = 0
     watching: list[Callable[[Resource[Any, Any], Json, str], None]] = field(default_factory=list)
-    """Called with each change."""
+    """Functions that are called for each change."""
     in_flight: list[tuple[Json, Json | None]] = field(default_factory=list)
-    """Jobs that are admitted and not stored, each with the stored one that it replaces."""
+    """Admitted jobs that are not stored yet, each with the stored job that it replaces."""
     history: list[tuple[float, int]] = field(default_factory=list)
     """(time, committed amount)."""
     told: list[str] = field(default_factory=list)
     too_much: str = ""
-    """The events up to an over-commitment."""
+    """The events until the quota was exceeded; empty if it was not."""
     version: int = 0
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -82,7 +82,7 @@ class Cluster:
         most = Counter({name: workers_of(job) for name, job in self.jobs.items()})
         for job, base in self.in_flight:
             name = job["metadata"]["name"]
-            if self.jobs.get(name) is base:  # otherwise the API server rejects it
+            if self.jobs.get(name) is base:  # the API server rejects a later update
                 most[name] = max(most[name], workers_of(job))
         return most.total()
 
@@ -102,7 +102,7 @@ class Cluster:
         return task
 
     async def admitted(self, job: Json, base: Json | None) -> None:
-        """The API server stores the job, if the job that it is based on is unchanged."""
+        """The API server stores the job, unless its old version was changed meanwhile."""
         name, workers = job["metadata"]["name"], workers_of(job)
         self.in_flight.append((job, base))
         self.note("admitted", name, workers)
@@ -118,7 +118,7 @@ class Cluster:
             self.start(self.operate(name))
 
     async def operate(self, name: str) -> None:
-        """Make the pods of a job, one after the other, and more when it grows."""
+        """Create the pods of a job one after the other, and more pods when the job is scaled up."""
         there = 0
         while not (job := self.jobs[name]).get("status"):
             await asyncio.sleep(self.random.uniform(0, self.weather.pod))
@@ -139,7 +139,6 @@ class Cluster:
             self.changed(RESOURCE_QUOTAS, self.quota)
 
     def end(self, name: str) -> None:
-        """Finish a job."""
         if name in self.jobs:
             done = {"completionTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "Succeeded", "status": "True"}]}
             self.jobs[name] = {**self.jobs[name], "status": done}
@@ -153,7 +152,6 @@ class Cluster:
     # The API server.
 
     def changed(self, resource: Resource[Any, Any], document: Json, event: str = "MODIFIED") -> None:
-        """Deliver the change to all watches."""
         for tell in self.watching:
             tell(resource, document, event)
 
@@ -189,7 +187,7 @@ class Cluster:
         path = path.removesuffix(f"/{name}") + f"/{name}"
         if path in self.leases and self.leases[path]["metadata"]["resourceVersion"] != version:
             raise ApiError(409, "changed")
-        # An API server creates a Lease by PUT too, if the one that was read has been deleted.
+        # An API server also creates a Lease by PUT, if the old Lease was deleted.
         self.version += 1
         metadata = {"namespace": "own", **body["metadata"], "resourceVersion": str(self.version)}
         self.leases[path] = {**body, "metadata": metadata}
@@ -197,7 +195,7 @@ class Cluster:
         return self.leases[path]
 
     async def call(self, work: Callable[[], Any]) -> Any:
-        """Do `work` after a delay. After a timeout or a lost connection the caller does not get the outcome."""
+        """Do `work` after a delay. The caller does not get the result after a timeout or a lost connection."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
 
@@ -217,7 +215,7 @@ class Cluster:
         if fails and self.random.random() < 0.3:
             await asyncio.sleep(there)
             raise ApiError(500, "oops")
-        if fails:  # the connection is lost at some time, and the request may arrive later
+        if fails:  # the connection is lost, but the request may arrive later
             loop.call_later(self.random.uniform(0, there + back), lambda: answer.done() or answer.set_result(None))
         loop.call_later(there, arrive)
         try:
@@ -233,7 +231,6 @@ class Cluster:
 
 
 def document(name: str, workers: int, uid: str) -> Json:
-    """A job with `workers` workers."""
     job = changed(
         {"Worker.replicas": workers, "Worker.template.spec.containers.0.resources.limits": {"nvidia.com/gpu": 1}}
     )
@@ -241,5 +238,5 @@ def document(name: str, workers: int, uid: str) -> Json:
 
 
 def workers_of(job: Json | None) -> int:
-    """0 for a finished job."""
+    """The number of workers; 0 for a finished job."""
     return 0 if job is None or job.get("status") else job["spec"]["mpiReplicaSpecs"][WORKER]["replicas"]

@@ -1,4 +1,4 @@
-"""A cluster with quotas: the input of quota predictions, as Kubernetes objects."""
+"""A cluster with quotas as Kubernetes objects, for predictions about quotas."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ def quota(
     namespace: str = "team-a",
     scopes: list[str] | None = None,
 ) -> Json:
-    """A ResourceQuota, unused by default."""
+    """A ResourceQuota. By default nothing is used."""
     status = {"hard": dict(hard), "used": dict.fromkeys(hard, 0) if used is None else dict(used)}
     metadata = {"name": name, "namespace": namespace}
     spec = {"hard": dict(hard), "scopes": scopes}
@@ -33,12 +33,12 @@ def quota(
 
 
 def limit_range(*, namespace: str = "elsewhere", **default: Any) -> Json:
-    """A LimitRange with these defaults."""
+    """A LimitRange with these defaults for containers."""
     return limit_ranges.limit_range("l", {"type": "Container", "default": default}, namespace=namespace)
 
 
 def pods(job: str, workers: int, namespace: str = "team-a") -> list[Json]:
-    """The launcher and the workers of the job, whose uid is its name."""
+    """The pods of the job: launcher and workers. The job's uid is its name."""
     launcher = {"apiVersion": "batch/v1", "kind": "Job", "name": f"{job}-launcher", "uid": "x"}
     worker = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": job, "uid": job}
     owners = {f"{job}-launcher-x": launcher, **{f"{job}-worker-{index}": worker for index in range(workers)}}
@@ -58,7 +58,7 @@ def pods(job: str, workers: int, namespace: str = "team-a") -> list[Json]:
 
 
 def reserved(job: str, each: Mapping[str, int], workers: int, namespace: str = "team-a") -> Json:
-    """The reservation for the workers of a job, whose uid is its name."""
+    """The reservation for the workers of a job. The job's uid is its name."""
     charge = Charge(PodTraits(), {name: amount * quantity.NANO for name, amount in each.items()})
     entry = LedgerEntry(Reservation(job, job, (ReservedPods(WORKER, workers, (charge,)),)), 0)
     annotations = {
@@ -70,6 +70,6 @@ def reserved(job: str, each: Mapping[str, int], workers: int, namespace: str = "
 
 
 def cluster(*objects: Json) -> Snapshot:
-    """Nothing relevant is unknown."""
+    """A cluster in which all relevant kinds can be read."""
     elsewhere = {"metadata.namespace": "elsewhere"}
     return Snapshot([limit_range(), changed(elsewhere), *pods("x", 0, "elsewhere"), *objects])

@@ -1,4 +1,4 @@
-"""A replica of the service in a `quota_cluster`: its ledger, and its delayed view of the cluster."""
+"""A replica of the service in a `quota_cluster`, with its ledger and a delayed view of the cluster."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ from webhook.rules import Violation
 
 
 class View:
-    """A delayed view of the cluster: the changes of each kind arrive in order, some time later."""
+    """A delayed view of the cluster. The changes of a kind arrive in order, some time later."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -45,7 +45,7 @@ class View:
                 self._hear(resource, document, "ADDED")
 
     def tell(self, resource: Resource[Any, Any], document: Json, event: str) -> None:
-        """Deliver the change after earlier ones."""
+        """Deliver the change after all earlier changes."""
         now, cluster = self._cluster.time, self._cluster
         arrives = now + cluster.random.uniform(0, cluster.weather.lag)
         if resource is MPI_JOBS:
@@ -84,7 +84,7 @@ class View:
         return False
 
     def stall(self, seconds: float) -> None:
-        """Delay all changes of jobs for this time, without an error."""
+        """Delay all changes of jobs for this time."""
         self._heard[MPI_JOBS] = self._cluster.time
         self.stalled_until = self._cluster.time + seconds
 
@@ -94,12 +94,12 @@ class View:
 
 
 Moment = tuple[int, str]
-"""The number of a write, and its stage: before it is sent, sent, or answered."""
+"""The number of a write, and the moment: before it is sent, when it was sent, or when it was answered."""
 MOMENTS = ("before", "sent", "done")
 
 
 class Calls:
-    """A replica's calls to the API server. At the moment `dies` all calls stop, and `die` is called."""
+    """A replica's calls to the API server. At the moment `dies`, all calls stop and `die` is called."""
 
     def __init__(self, cluster: Cluster, die: Callable[[], None], *, dies: Moment | None, ahead: float) -> None:
         self._cluster = cluster
@@ -114,7 +114,6 @@ class Calls:
         return EPOCH + self._cluster.time + self._ahead
 
     async def request(self, method: str, path: str, body: Any = None) -> Any:
-        """One call."""
         call = partial(self._cluster.request, method, path, body)
         if method not in {"PUT", "POST"}:
             return await call()
@@ -134,13 +133,13 @@ class Calls:
 
 
 async def forgotten(call: Awaitable[Any]) -> None:
-    """Discard the outcome."""
+    """Run the work, and discard its result."""
     with suppress(ClusterError):
         await call
 
 
 class Replica:
-    """One replica of the service, whose clock may be `ahead` of the API server's, and which `dies`."""
+    """A replica of the service. Its clock may be `ahead` of the API server's clock. It is killed at `dies`."""
 
     def __init__(self, cluster: Cluster, *, dies: Moment | None = None, ahead: float = 0.0) -> None:
         self.cluster = cluster
@@ -155,7 +154,7 @@ class Replica:
         self._sweeping = asyncio.create_task(self.ledger.run())
 
     async def kill(self) -> None:
-        """Its requests in flight may still arrive."""
+        """Kill the replica. Requests that it has sent may still arrive."""
         if self.killed.is_set():
             return
         self.killed.set()
@@ -165,7 +164,7 @@ class Replica:
         await self.ledger.close()
 
     async def review(self, job: Json, old: Json | None, *, dry_run: bool = False) -> Decision | None:
-        """The verdict, or None; without the cache's verdict, which applies if the ledger is unusable."""
+        """The verdict. None without a verdict of the ledger: the real service then uses its cached view."""
         decide = deciding(job, old)
         task = asyncio.create_task(self._review(decide, dry_run=dry_run))
         self.reviews.add(task)
@@ -182,7 +181,7 @@ class Replica:
 
 
 def deciding(document: Json, before: Json | None) -> Callable[[ClusterView], Decision]:
-    """The service's own judgement of a job by quotas."""
+    """The service's verdict on a job by quotas."""
     job, old = defaulted(document), None if before is None else defaulted(before)
 
     def decide(view: ClusterView) -> Decision:

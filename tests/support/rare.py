@@ -1,4 +1,4 @@
-"""Tests that only `make test-long` and CI run."""
+"""Marks tests that only `make test-long` and CI run."""
 
 import os
 
@@ -7,5 +7,5 @@ import pytest
 FULL = os.environ.get("CI") == "true"
 """Set by most CI systems, and by `make test-long`."""
 
-rare = pytest.mark.skipif(not FULL, reason="slow, and rarely breaks: `make test-long` has it")
-"""For tests of code that few changes touch."""
+rare = pytest.mark.skipif(not FULL, reason="slow and rarely fails: only in `make test-long`")
+"""A mark for slow tests of code that rarely changes."""

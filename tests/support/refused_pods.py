@@ -1,6 +1,6 @@
-"""Worker pods that never start: the violations of `pod-template`, and whether the API server accepts them.
+"""Worker pods that never start, with the violation of `pod-template`, and whether the API server accepts them.
 
-Unit tests and those against the real API server share this table. Each case has a counter-case without a violation.
+Unit tests and tests with the real API server share this table. Each case has a similar case without a violation.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ class Case(NamedTuple):
 
     changes: Mapping[str, Any]
     told: str = ""
-    """The one violation as `told` shows it, empty for none."""
+    """The violation as the function `told` shows it; empty for none."""
     taken: bool = True
-    """Whether the API server takes the pod."""
+    """Whether the API server accepts the pod."""
 
 
 SYSCTLS: Final = f"{SPEC}.securityContext.sysctls"
@@ -44,7 +44,7 @@ IS_ROOT: Final = (
 )
 
 CASES: Final[Mapping[str, Case]] = {
-    # Namespaces of the node.
+    # Linux namespaces of the node.
     "net sysctl": Case({SYSCTLS: sysctl("net.core.somaxconn")}),
     "net sysctl in the host network": Case(
         {SYSCTLS: sysctl("net.core.somaxconn"), f"{SPEC}.hostNetwork": True},
@@ -137,7 +137,7 @@ CASES: Final[Mapping[str, Case]] = {
         " Name an emptyDir.",
         taken=False,
     ),
-    # Accepted by the API server, but not started by the kubelet.
+    # The API server accepts these pods, but the kubelet does not start them.
     "another user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True, "runAsUser": 1000}}),
     "the image's user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True}}),
     "root": Case({f"{SPEC}.securityContext": {"runAsUser": 0}}),
@@ -182,7 +182,7 @@ CASES: Final[Mapping[str, Case]] = {
         'spec.volumes[0].emptyDir.medium: there are several sizes of pages for "pages" (the pods never start). '
         "Name the size, as HugePages-2Mi.",
     ),
-    # Covered by other rules: no runtime can mount the first, and no kubelet sets a name that long.
+    # Other rules report these: no runtime can mount the first, and no kubelet sets such a long host name.
     "file in the folder of the keys": Case(
         {
             f"{SPEC}.volumes": [{"name": "ssh", "configMap": {"name": "c"}}],

@@ -1,4 +1,4 @@
-"""Runs one rule on one job: the valid job with changes (`violations`), or a whole job (`run`)."""
+"""Runs a single rule on a job: the valid job with changes (`violations`), or a whole job (`run`)."""
 
 import json
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ def violations(
     old: Mapping[str, Any] | None = None,
     view: ClusterView | None = None,
 ) -> list[Violation]:
-    """The rule's violations in the valid job with `changes` (paths as in `tests.support.jobs.changed`).
+    """The rule's violations in the valid job with `changes`, which are as in `tests.support.jobs.changed`.
 
-    With `old` (changes too) it is an UPDATE; the rest is as in `run`.
+    With `old`, the changes of the old job, it is an UPDATE. Other parameters are as in `run`.
     """
     before = None if old is None else changed(old)
     return run(rule_id, changed(changes), settings, old=before, view=view)
@@ -40,7 +40,7 @@ def run(
 ) -> list[Violation]:
     """The rule's violations in a whole job.
 
-    `settings` as an administrator writes them; with `old` it is an UPDATE; without `view` the cluster is unknown.
+    `settings` are as in a policy. With `old` it is an UPDATE. Without `view`, the cluster is unknown.
     """
     rule = REGISTRY[rule_id]
     context = Context(
@@ -56,15 +56,15 @@ def run(
 
 
 def defaulted(job: Any) -> mpijob.MPIJob:
-    """The job as rules see it."""
+    """The job with defaults, as rules see it."""
     return mpijob.apply_operator_defaults(decode_job(json.dumps(job).encode()))
 
 
 def found(result: list[Violation]) -> list[str]:
-    """`path: message` of each violation, advisory ones marked."""
+    """`path: message` for each violation. Advice is marked."""
     return [f"{'(advice) ' if v.advisory else ''}{v.path}: {v.message}" for v in result]
 
 
 def fits_a_warning(rule_id: str, violation: Violation) -> bool:
-    """Whether the violation is shown uncut if it only warns, as an advisory one always does."""
+    """Whether the violation is short enough for a warning, if it only warns. Advice always only warns."""
     return len(f"{violation.path}: {Finding(rule_id, violation).sentence}") <= MAX_WARNING_CHARACTERS

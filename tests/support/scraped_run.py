@@ -1,4 +1,4 @@
-"""A real run: two replicas behind a real API server, teams that submit jobs, and Prometheus."""
+"""A run with two replicas behind a real API server, teams that submit jobs, and Prometheus."""
 
 import itertools
 import json
@@ -59,15 +59,13 @@ JOBS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @dataclass(frozen=True)
 class Run:
-    """The parts of the run."""
-
     cluster: Cluster
     prometheus: Prometheus
 
 
 @contextmanager
 def real_run(log_dir: Path) -> Iterator[Run]:
-    """Everything runs and is scraped, a policy is in force, and no job has been submitted."""
+    """All programs run and are scraped, a policy has taken effect, and no job has been submitted."""
     with Cluster(log_dir=log_dir) as cluster, Balancer() as balancer:
         cluster.start_scheduler()
         cluster.start_kwok(gpu_nodes(8))
@@ -85,7 +83,7 @@ def real_run(log_dir: Path) -> Iterator[Run]:
 
 
 def submit(run: Run, rounds: int, pause: float) -> None:
-    """Submit each of the jobs `rounds` times, with a pause after each."""
+    """Submit each job `rounds` times, with a pause after each submission."""
     client = Client(run.cluster.kubeconfig, dry_run=False)
     for _, (namespace, changes) in itertools.product(range(rounds), JOBS):
         job = changed({**changes, "metadata": {"generateName": "train-", "namespace": namespace}})
@@ -101,7 +99,7 @@ def _policy() -> dict[str, Any]:
 
 
 def _namespace(name: str) -> list[dict[str, Any]]:
-    """With a quota that its jobs exhaust."""
+    """A namespace with a quota that its jobs exceed."""
     hard = {"requests.nvidia.com/gpu": "24"}
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},

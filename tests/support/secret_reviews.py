@@ -1,4 +1,4 @@
-"""The Secret of a job's SSH keys, as the operator creates it, and reviews of it."""
+"""The Secret with a job's SSH keys, as the operator creates it, and its reviews."""
 
 import copy
 import json
@@ -45,22 +45,21 @@ OPERATORS: dict[str, Any] = {
 
 
 def secret(**changes: Any) -> dict[str, Any]:
-    """The operator's Secret with the value at each dotted path changed (`__` stands for a dot)."""
+    """The operator's Secret with changed values at dotted paths (`__` stands for a dot)."""
     return jobs.changed({path.replace("__", "."): value for path, value in changes.items()}, OPERATORS)
 
 
 def body(new: Any, **fields: Any) -> bytes:
-    """The AdmissionReview of a Secret, as in `jobs.body`."""
+    """The bytes of the AdmissionReview for a Secret."""
     return jobs.body(new, **{"kind": {"group": "", "version": "v1", "kind": "Secret"}, **fields})
 
 
 def request(new: Any, **fields: Any) -> review.AdmissionRequest:
-    """The decoded request."""
     return review.decode(body(new, **fields))
 
 
 def patched(stored: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:
-    """`stored` with the patch applied, which only ever sets `data`."""
+    """`stored` with the patch applied. The patch sets only `data`."""
     result = copy.deepcopy(stored)
     for operation in patch:
         assert (operation["op"], operation["path"]) == ("add", "/data")
@@ -69,13 +68,12 @@ def patched(stored: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, An
 
 
 def patch_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """The patch in a response."""
     operations: list[dict[str, Any]] = json.loads(b64decode(answer["patch"]))
     return operations
 
 
 def keys_of(stored: dict[str, Any]) -> tuple[bytes, bytes]:
-    """(private, public) as they are mounted."""
+    """(private key, public key) as in the mounted files."""
     assert set(stored["data"]) == {"ssh-privatekey", "ssh-publickey"}
     return b64decode(stored["data"]["ssh-privatekey"]), b64decode(stored["data"]["ssh-publickey"])
 

@@ -1,4 +1,4 @@
-"""Replicas with self-managed certificates, and their notices."""
+"""Replicas with self-managed certificates, and the notices that they send to a listener."""
 
 from random import Random
 
@@ -12,7 +12,7 @@ SETTINGS = RotationSettings(name="test CA", ca_lifetime=90 * DAY, leaf_lifetime=
 
 
 class Told(list):
-    """The notices, and the reasons since the last call."""
+    """A list of notices, with a method for the reasons since the last call."""
 
     def reasons(self):
         reasons = [notice.reason for notice in self]
@@ -26,7 +26,7 @@ def replica(cluster, clock, *, told=None, settings=SETTINGS, hosts=(HOST,), **kw
 
 
 async def ready(**kwargs):
-    """A healthy cluster, its clock, its one replica, and the notices."""
+    """A healthy cluster, its clock, its only replica, and the notices."""
     clock, told = Clock(), Told()
     cluster = Cluster(**kwargs)
     one = replica(cluster, clock, told=told)
@@ -36,7 +36,7 @@ async def ready(**kwargs):
 
 
 def accepted(cluster, one, now):
-    """The objects whose clients accept the leaf."""
+    """The objects whose caBundles trust the leaf certificate."""
     return {
         name
         for name, pems in cluster.bundles.items()

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from webhook.api import yaml
 
-# Without a time limit for an example: the machine's speed is not a property.
+# Without a time limit for an example, because the machine may be busy.
 PROPERTY = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
-# JSON that Go and JavaScript read alike: no NaN, no lone surrogates.
+# JSON that Go and JavaScript parse to the same value: no NaN, no lone surrogates.
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 scalars = (
     st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats(allow_nan=False, allow_infinity=False) | text
@@ -33,7 +33,7 @@ quantities = st.sampled_from(["1", "500m", "16Gi", 2, 0.5, "many"])
 
 
 def paths(value: Any, prefix: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """The path of everything in `value` except itself."""
+    """The paths of all values within `value`."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         yield (*prefix, key)
@@ -41,7 +41,7 @@ def paths(value: Any, prefix: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
 
 
 def replaced(value: Any) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    """(path, COMPLETE with `value` at this path) for every path in it."""
+    """(path, COMPLETE with `value` at this path) for every path in COMPLETE."""
     for path in paths(COMPLETE):
         job: Any = copy.deepcopy(COMPLETE)
         parent = job

@@ -1,4 +1,4 @@
-"""A TLS server with a serving certificate, and strict clients that return the certificate they were shown."""
+"""A TLS server with a serving certificate, and strict clients that return the server's certificate."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""TrainJobs and runtimes of Kubeflow Trainer, in the shape of those that it installs."""
+"""TrainJobs and runtimes in the shape of Kubeflow Trainer's runtimes."""
 
 import copy
 import json
@@ -24,11 +24,11 @@ from webhook.policy.in_force import load_policies
 Manifest = dict[str, Any]
 TODAY = date(2026, 1, 1)
 NODE, LAUNCHER = 0, 1
-"""The positions of the replicated jobs."""
+"""The indices of the replicated jobs."""
 
 
 def runtime(kind: str = kinds.CLUSTER_RUNTIME, name: str = "deepspeed", **mpi: Any) -> Manifest:
-    """A runtime like Trainer's `deepspeed-distributed`, with other fields of the MPI policy."""
+    """A runtime like Trainer's `deepspeed-distributed`, with these fields of the MPI policy."""
     container = {"name": "node", "image": "registry.example.com/deepspeed:1.0", "securityContext": {"runAsUser": 1000}}
     sshd = {"command": ["/usr/sbin/sshd"], "args": ["-De", "-f", "/home/mpiuser/.sshd_config"]}
     launcher_labels = {"metadata": {"labels": {kinds.ANCESTOR: kinds.OF_TRAINER}}}
@@ -78,7 +78,7 @@ def train_job(*, runtime: str = "deepspeed", patches: list[Manifest] | None = No
 
 
 def patch(job: str, pod: Manifest, **metadata: Any) -> Manifest:
-    """A patch of the pods of a replicated job, with labels of the Job's metadata."""
+    """A patch for the pods of a replicated job, with labels for the Job's metadata."""
     template: Manifest = {"spec": {"template": {"spec": pod}}}
     if metadata:
         template["metadata"] = metadata
@@ -87,19 +87,17 @@ def patch(job: str, pod: Manifest, **metadata: Any) -> Manifest:
 
 
 def replicated_job(manifest: Manifest, index: int) -> Manifest:
-    """A replicated job of a runtime."""
     found: Manifest = manifest["spec"]["template"]["spec"]["replicatedJobs"][index]
     return found
 
 
 def pods(manifest: Manifest, index: int) -> Manifest:
-    """The spec of the pods of one of a runtime's replicated jobs."""
+    """The pod spec of a replicated job of the runtime."""
     found: Manifest = replicated_job(manifest, index)["template"]["spec"]["template"]["spec"]
     return found
 
 
 def record(manifest: Manifest) -> TrainingRuntime:
-    """The cached record of a runtime."""
     resource = TRAINING_RUNTIMES if manifest["kind"] == kinds.RUNTIME else CLUSTER_TRAINING_RUNTIMES
     found = resource.project(msgspec.json.encode(manifest))
     assert found is not None
@@ -107,7 +105,7 @@ def record(manifest: Manifest) -> TrainingRuntime:
 
 
 class Runtimes(NothingKnown):
-    """A view with only these runtimes; all else is unknown."""
+    """A view with only these runtimes. Everything else is unknown."""
 
     def __init__(self, *manifests: Manifest) -> None:
         self._known: Mapping[tuple[str, str], TrainingRuntime] = {
@@ -130,7 +128,7 @@ def review(
     version: str = kinds.API_VERSION,
     username: str = "ann",
 ) -> AdmissionRequest:
-    """The review of creating the object, or of changing the `old` one."""
+    """The review of the object's creation, or of its update with `old`."""
     group, _, number = version.partition("/")
     return AdmissionRequest(
         uid="1",
@@ -152,7 +150,7 @@ def decide(
     granted: Mapping[str, bool] | None = None,
     **changes: Any,
 ) -> Decision:
-    """The verdict on it with only these runtimes."""
+    """The verdict on the object with only these runtimes in the view."""
     return pipeline.decide(
         review(manifest, **changes),
         policies=load_policies(HEADER + policy if policy else None),
@@ -163,7 +161,7 @@ def decide(
 
 
 def refused(decision: Decision) -> list[tuple[str, str, str, str]]:
-    """(path, message, fix, rule) of each reason."""
+    """(path, message, fix, rule) for each violation."""
     return [(each.violation.path, each.violation.message, each.violation.fix, each.rule) for each in decision.denied]
 
 

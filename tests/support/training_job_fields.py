@@ -1,7 +1,7 @@
-"""Every field of a training job of SageMaker, and a job that sets them all.
+"""Every field of a SageMaker training job, and a job that sets all fields.
 
-The fields come from the model of the API in botocore 1.44.5 (`sagemaker/2017-07-24/service-2.json`): those of
-CreateTrainingJobRequest, then the additional ones of DescribeTrainingJobResponse.
+The fields are from the API model in botocore 1.44.5 (`sagemaker/2017-07-24/service-2.json`): first the fields of
+CreateTrainingJobRequest, then the additional fields of DescribeTrainingJobResponse.
 """
 
 import re
@@ -30,7 +30,7 @@ _STEP: Final = re.compile(r"[^.\[\]]+")
 
 
 def full() -> dict[str, Any]:
-    """A job with all of them. No real job has all: some exclude each other."""
+    """A job with all fields. No real job has all, because some fields exclude each other."""
     job: dict[str, Any] = {}
     for path, kind in FIELDS:
         _set(job, path, _SPECIAL.get(path, _VALUES[kind]))

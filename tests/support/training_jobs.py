@@ -1,6 +1,4 @@
-"""Training jobs of SageMaker in the shapes of estimators, algorithms and hand-written requests, and what each would
-run.
-"""
+"""SageMaker training jobs of estimators, algorithms and hand-written requests, with their processes and GPUs."""
 
 import json
 import re
@@ -19,7 +17,7 @@ NO_OPTIONS: Final = Options()
 
 @dataclass(frozen=True)
 class Case:
-    """A training job, and the number of processes and GPUs with which SageMaker would have started it."""
+    """A training job, and the numbers of processes and GPUs with which SageMaker would start it."""
 
     request: Mapping[str, Any]
     processes: int
@@ -28,12 +26,12 @@ class Case:
 
 
 def hyperparameters(**values: Any) -> dict[str, str]:
-    """As the SDK writes them: each in JSON."""
+    """Hyperparameters as the SDK writes them: each value is JSON."""
     return {name: json.dumps(value) for name, value in values.items()}
 
 
 def channel(name: str, uri: str = "", **more: Any) -> dict[str, Any]:
-    """Objects below a prefix."""
+    """A channel with objects below a prefix in S3."""
     source = {
         "S3DataType": "S3Prefix",
         "S3Uri": uri or f"{_BUCKET}/{name}",
@@ -45,7 +43,7 @@ def channel(name: str, uri: str = "", **more: Any) -> dict[str, Any]:
 def request(
     name: str, instance: str | None, count: int | None, parameters: Mapping[str, str] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """The fields of every request, and more."""
+    """A request with the required fields and additional fields."""
     resources = {"InstanceType": instance, "InstanceCount": count, "VolumeSizeInGB": 30}
     return {
         "TrainingJobName": name,
@@ -75,7 +73,7 @@ def case(head: str, parameters: Mapping[str, str] | None = None, *, options: Opt
 
 
 def script(program: str = "train.py", **values: Any) -> dict[str, str]:
-    """The parameters of an estimator that runs a script."""
+    """The hyperparameters of an estimator that runs a script."""
     archive = f"{_BUCKET}/code/sourcedir.tar.gz"
     own = {"sagemaker_program": program, "sagemaker_submit_directory": archive, "sagemaker_region": "us-west-2"}
     own |= {"sagemaker_container_log_level": 20, "sagemaker_job_name": "some-job"}
@@ -83,14 +81,13 @@ def script(program: str = "train.py", **values: Any) -> dict[str, str]:
 
 
 def mpi(processes: int | None = None, options: str = "", **values: Any) -> dict[str, str]:
-    """The parameters of an estimator with `distribution={"mpi": ...}`."""
+    """The hyperparameters of an estimator with `distribution={"mpi": ...}`."""
     each = {"sagemaker_mpi_num_of_processes_per_host": processes} if processes else {}
     more = {"sagemaker_mpi_enabled": True, "sagemaker_mpi_custom_mpi_options": options}
     return script(**more, **each, **values)
 
 
 def image(name: str, **more: Any) -> dict[str, Any]:
-    """An AlgorithmSpecification."""
     return {"AlgorithmSpecification": {"TrainingImage": name, "TrainingInputMode": "File", **more}}
 
 
@@ -233,7 +230,7 @@ CASES: Final = {
 
 
 def filled_in(document: Any) -> Any:
-    """A job in which a user has filled in everything."""
+    """The converted job with all placeholders replaced, as by a user."""
     if isinstance(document, dict):
         return {
             key: f"a-{key.lower()}" if _is_to_be_filled_in(item) else filled_in(item) for key, item in document.items()

@@ -1,4 +1,4 @@
-"""Whether a client accepts a leaf, by an independent implementation of RFC 5280 that is at least as strict as Go's."""
+"""Checks whether a client accepts a leaf certificate, with an RFC 5280 implementation that is as strict as Go's."""
 
 from functools import lru_cache
 
@@ -12,7 +12,7 @@ def _certificates(pem):
 
 
 def accepts(bundle, leaf, *, host, now):
-    """Whether a client that trusts the caBundle `bundle` accepts the leaf, both in PEM."""
+    """Whether a client that trusts the caBundle `bundle` accepts the leaf certificate. Both are PEM."""
     if not bundle:
         return False
     policy = PolicyBuilder().store(Store(list(_certificates(bundle)))).time(now)

@@ -1,4 +1,4 @@
-"""Strategies for jobs of older versions and of v2beta1, in the fields that the conversion uses."""
+"""Strategies for jobs in older versions and in v2beta1, with the fields that the conversion uses."""
 
 from copy import deepcopy
 from typing import Any
@@ -14,7 +14,7 @@ OLDER = (V1, V1ALPHA2, V1ALPHA1)
 
 
 def optional(required: Json | None = None, /, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
-    """Mappings with all of `required` and any of `fields`."""
+    """Mappings with all fields of `required` and any of `fields`."""
     return st.fixed_dictionaries(required or {}, optional=fields)
 
 
@@ -84,7 +84,7 @@ RUN_POLICY = optional(
 
 
 def roles(*policies: str) -> st.SearchStrategy[Json]:
-    """Launcher and Worker, or one of them."""
+    """Mappings with Launcher, Worker or both."""
     role = optional({"template": TEMPLATES}, replicas=NUMBERS, restartPolicy=st.sampled_from(policies))
     return optional(Launcher=role, Worker=role)
 
@@ -121,7 +121,7 @@ NEW_SPECS = optional(
     launcherCreationPolicy=st.sampled_from(["AtStartup", "WaitForWorkersReady"]),
     mpiImplementation=st.sampled_from(["OpenMPI", "Intel", "MPICH"]),
 )
-# As the API server returns stored objects.
+# Metadata of objects that the API server returns.
 STORED_SPECS = NEW_SPECS.map(
     lambda spec: {
         **DEFAULTS,
@@ -132,7 +132,7 @@ STORED_SPECS = NEW_SPECS.map(
 
 
 def document(version: str, spec: Any) -> Json:
-    """A job of this version, as the API server sends it for conversion: with foreign fields too."""
+    """A job in this version, as the API server sends it for conversion, also with unknown fields."""
     return {
         "apiVersion": version,
         "kind": "MPIJob",
@@ -144,12 +144,12 @@ def document(version: str, spec: Any) -> Json:
 
 @st.composite
 def older_jobs(draw: st.DrawFn) -> Json:
-    """A job of any older version."""
+    """A job in any older version."""
     version = draw(st.sampled_from(OLDER))
     return document(version, draw(OLDER_SPECS[version]))
 
 
 @st.composite
 def new_jobs(draw: st.DrawFn) -> Json:
-    """A job of v2beta1, as a user writes it, as the API server stores it or as it was sent."""
+    """A job in v2beta1: as a user writes it, as the API server stores it, or after a conversion."""
     return document(API_VERSION, draw(st.one_of(NEW_SPECS, STORED_SPECS)))

@@ -1,4 +1,4 @@
-"""An event loop whose time jumps ahead when nothing is left to do: waiting costs nothing."""
+"""An event loop with virtual time: when all tasks wait, the clock jumps to the next timer."""
 
 import asyncio
 import selectors
@@ -12,7 +12,7 @@ class _Selector(selectors.SelectSelector):
     loop: "VirtualTimeLoop"
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        assert timeout is not None, "everybody waits, and nothing will ever happen"
+        assert timeout is not None, "all tasks wait, and there is no timer"
         self.loop.now += max(timeout, 0)
         return super().select(0)
 
@@ -31,6 +31,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """The result of `main`, in virtual time."""
+    """Run `main` in virtual time. Returns its result."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main)

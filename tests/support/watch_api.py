@@ -1,4 +1,4 @@
-"""An API server with scripted answers, and a clock that moves only by sleeping."""
+"""An API server with scripted responses, and a clock that moves only when a watch sleeps."""
 
 import asyncio
 import json
@@ -19,12 +19,12 @@ OVER = web.RequestKey("over", asyncio.Event)
 
 
 class Enough(BaseException):
-    """The fake time is over: ends a watch, which survives every Exception."""
+    """Ends a watch at the end of the fake time. It is a BaseException, because a watch survives every Exception."""
 
 
 @dataclass
 class Time:
-    """A clock that moves only by `sleep` or by a test; after `end`, `sleep` raises Enough."""
+    """A clock that only `sleep` and tests move. After `end`, `sleep` raises Enough."""
 
     now: float = 1000.0
     end: float = 10_000.0
@@ -42,7 +42,7 @@ class Time:
 
 
 class FakeApi:
-    """Answers lists with `lists` and watches with `watches`, in turn; the last answer is repeated."""
+    """Responds to lists with `lists` and to watches with `watches`, in order. The last response is repeated."""
 
     def __init__(self) -> None:
         self.lists: list[Handler] = [page()]
@@ -54,26 +54,26 @@ class FakeApi:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         self.requests.append(request)
         if len(self.requests) > STORM and self.task is not None:
-            self.task.cancel("a storm of requests")
+            self.task.cancel("too many requests")
         answers = self.watches if "watch" in request.query else self.lists
         request[OVER] = self.over
         return await (answers.pop(0) if len(answers) > 1 else answers[0])(request)
 
     def queries(self, *, watch: bool) -> list[dict[str, str]]:
-        """The query of each list, or of each watch."""
+        """The query parameters of each list request, or of each watch request."""
         return [dict(request.query) for request in self.requests if ("watch" in request.query) == watch]
 
 
 @asynccontextmanager
 async def serving(**options: Any) -> AsyncIterator[tuple[FakeApi, Connection]]:
-    """A fake API server, and a connection to it through the real client; `options` are those of the connection."""
+    """A fake API server, and a connection to it with the real client. `options` are parameters of the connection."""
     api = FakeApi()
     async with RawTestServer(api.handle) as server, client(str(server.make_url("")).rstrip("/")) as real:
         try:
             yield api, Connection(real, **options)
         finally:
             api.over.set()
-    await asyncio.sleep(0.01)  # a connection that was accepted last is closed in the next turns of the loop
+    await asyncio.sleep(0.01)  # the last accepted connection is closed in the next turns of the loop
 
 
 @asynccontextmanager
@@ -125,7 +125,7 @@ def stream(
     meanwhile: Callable[[], Awaitable[None]] | None = None,
     content_type: str = "application/json",
 ) -> Handler:
-    """Lines of a watch; after `meanwhile` it stays open ("hold"), ends cleanly or is aborted ("abort")."""
+    """Lines of a watch. After `meanwhile` it stays open ("hold"), ends cleanly, or is aborted ("abort")."""
 
     async def respond(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": content_type})
@@ -137,7 +137,7 @@ def stream(
         if then == "hold":
             await request[OVER].wait()
         elif then == "abort":
-            await asyncio.sleep(0.01)  # the written lines must arrive
+            await asyncio.sleep(0.01)  # the written lines must arrive first
             assert request.transport is not None
             request.transport.abort()
         return response
@@ -147,5 +147,5 @@ def stream(
 
 async def until(condition: Callable[[], object]) -> None:
     """Let other tasks run until `condition` holds."""
-    while not condition():  # noqa: ASYNC110 - nobody tells
+    while not condition():  # noqa: ASYNC110 - there is no event for the condition
         await asyncio.sleep(0.001)

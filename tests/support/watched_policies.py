@@ -17,12 +17,12 @@ from webhook.server.policy_watch import PolicyWatch, policies
 
 
 def copy(version: str = __version__, **texts: str) -> dict[str, str]:
-    """The copy that a version has stored."""
+    """The last-good copy that a version of the service has stored."""
     return {f"_{version}": json.dumps(texts, separators=(",", ":"))}
 
 
 class Api:
-    """Holds one ConfigMap and Events; `faults` are raised first, one for each request."""
+    """Stores a ConfigMap and Events. `faults` are raised first, one for each request."""
 
     def __init__(self, *faults: Exception, remembered: dict[str, str] | None = None) -> None:
         self.faults = list(faults)
@@ -72,7 +72,7 @@ class FakeWatch:
         pass
 
     def now(self, **texts: str | None) -> None:
-        """Make these ConfigMaps the only ones."""
+        """Replace all ConfigMaps by these."""
         records = {name: PolicySource(name, f"uid-{name}", str(hash(text)), text) for name, text in texts.items()}
         self.store.replace(Contents(records=records))
 

@@ -1,4 +1,4 @@
-"""A watch on a fake API server, with its connection, its log, and time."""
+"""A watch with a fake API server, a connection, a log and a fake clock."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -38,7 +38,7 @@ THINGS: Kind[str, Thing] = Kind("things", "/apis/example.com/v1/things", key=by_
 
 @dataclass
 class World:
-    """A watch and its surroundings."""
+    """A watch with its API server, connection, log and clock."""
 
     api: FakeApi
     connection: Connection
@@ -53,7 +53,7 @@ class World:
         return Watch(kind, link, log=self.log, clock=time.clock, sleep=time.sleep, uniform=self.uniform)
 
     async def spend(self, watch: Watch[Any, Any], seconds: float = 600) -> None:
-        """Run `watch` until its sleeps add up to `seconds`; a flood of requests is an error."""
+        """Run `watch` until its sleeps add up to `seconds`. Too many requests are an error."""
         self.time.end = self.time.now + seconds
         with pytest.raises(Enough):
             await self.start(watch)
@@ -64,7 +64,7 @@ class World:
         return self.api.task
 
     def passing(self, watch: Watch[Any, Any], seconds: float) -> Callable[[], Awaitable[None]]:
-        """For `stream`: this time passes while the watch is open."""
+        """An argument of `stream`: this time passes while the watch is open."""
 
         async def passing() -> None:
             await self.until(lambda: watch._opened < inf)
@@ -73,7 +73,7 @@ class World:
         return passing
 
     async def until(self, condition: Callable[[], object]) -> None:
-        """Let other tasks run until `condition` holds; raises the watch's error."""
+        """Let other tasks run until `condition` holds. Raises an error of the watch."""
         while not condition():
             await asyncio.sleep(0.001)
             for task in self.tasks:

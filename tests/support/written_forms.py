@@ -1,4 +1,4 @@
-"""The values that injections wrote into a job, and the forms by which an update recognises them."""
+"""Compares the values that injections wrote with the forms by which an update recognises injected values."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,22 +11,22 @@ Tokens = tuple[str, ...]
 
 
 def faults(decision: Decision) -> list[str]:
-    """Injected values without a form, and forms of values that no injection wrote."""
+    """Injected values that match no form, and foreign values that match a form."""
     found = []
     for author, path, value in _written(decision):
         if not holds(path, value):
-            found.append(f"no form holds what {author} wrote: {value} at {path}")
-        found += [f"a form holds {other} at {path}" for other in _with_foreign_keys(value) if holds(path, other)]
+            found.append(f"no form matches the value of {author}: {value} at {path}")
+        found += [f"a form matches {other} at {path}" for other in _with_foreign_keys(value) if holds(path, other)]
     return found
 
 
 def holds(path: Tokens, value: Any) -> bool:
-    """Whether some form of an injection holds the value."""
+    """Whether a form of an injection matches the value."""
     return any(form.holds(path[-1], value) for form in _forms_at(path))
 
 
 def _written(decision: Decision) -> Iterator[tuple[str, Tokens, Any]]:
-    """(injection, path, value) of each value that injections with forms wrote, split like the forms."""
+    """(injection, path, value) for each value that injections with forms wrote, divided like the forms."""
     for author, operation in zip(decision.authors, decision.patch, strict=False):
         if author in injections.REGISTRY and injections.REGISTRY[author].forms:
             pointer = str(operation["path"])
@@ -35,7 +35,7 @@ def _written(decision: Decision) -> Iterator[tuple[str, Tokens, Any]]:
 
 
 def _with_foreign_keys(value: Any) -> Iterator[Any]:
-    """The value with one additional key, in each of the mappings within it."""
+    """Variants of the value: each has an additional key in one of its mappings."""
     if isinstance(value, dict):
         yield {**value, "foreign": "x"}
         for key, part in value.items():

@@ -1,1 +1,1 @@
-"""Kubeflow Trainer and JobSet as they are, on a control plane of the tests."""
+"""The real Kubeflow Trainer and JobSet, on a test cluster."""

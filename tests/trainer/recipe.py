@@ -1,4 +1,4 @@
-"""Builds Kubeflow Trainer and JobSet, in addition to the control plane and only for the tests that need it."""
+"""Builds Kubeflow Trainer and JobSet, for the tests that need them."""
 
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,7 @@
-"""Kubeflow Trainer and JobSet with a test cluster, with their own webhooks.
+"""Runs Kubeflow Trainer and JobSet with their webhooks in a test cluster.
 
-Nothing of them is changed; what the kubelet and cert-manager would do, mounting certificates and filling caBundles, is
-done here.
+Both programs are unchanged. This module does the work of the kubelet and cert-manager: it provides the certificates and
+sets the caBundles.
 """
 
 import base64
@@ -24,7 +24,7 @@ CRDS: Final = tuple(
     [f"{plural}.trainer.kubeflow.org" for plural in ("clustertrainingruntimes", "trainingruntimes", "trainjobs")]
     + ["jobsets.jobset.x-k8s.io"]
 )
-# JobSet's hooks for pods are about exclusive placement, which these tests do not use.
+# JobSet's hooks for pods implement exclusive placement, which these tests do not use.
 _NOT_NEEDED: Final = ("mpod.kb.io", "vpod.kb.io")
 _CONFIGURATIONS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
@@ -36,12 +36,12 @@ class Stack:
     """The parts of the stack that tests use."""
 
     runtimes: dict[str, Manifest]
-    """Trainer's own runtimes, by their names."""
+    """The runtimes of Trainer's installation, by name."""
 
 
 @contextmanager
 def running(cluster: Cluster) -> Iterator[Stack]:
-    """Runs both controllers until the block ends. Their CRDs stay."""
+    """Runs both controllers until the block ends. The CRDs stay installed."""
     built = ensure_built(TRAINER)
     cluster.kubectl("apply", "--server-side", "-f", built / "crds")
     established = lambda: all(has_condition(cluster.get("crd", name), "Established") for name in CRDS)  # noqa: E731
@@ -59,7 +59,7 @@ def running(cluster: Cluster) -> Iterator[Stack]:
 
 def _start(cluster: Cluster, name: str, built: Path, authority: Authority) -> None:
     folder = cluster.dir / name
-    # Where controller-runtime looks for certificates: below the folder for temporary files.
+    # controller-runtime reads certificates from a folder in TMPDIR.
     certificates = folder / "k8s-webhook-server" / "serving-certs"
     certificates.mkdir(parents=True)
     certificate, key = authority.issue(name, loopback=True)
@@ -90,7 +90,7 @@ def _start(cluster: Cluster, name: str, built: Path, authority: Authority) -> No
 
 
 def _here(configuration: Manifest, name: str, url: str, bundle: str) -> Manifest:
-    """A configuration that calls this host."""
+    """The webhook configuration with URLs on this host instead of a Service."""
     hooks = [
         {**hook, "clientConfig": {"url": url + hook["clientConfig"]["service"]["path"], "caBundle": bundle}}
         for hook in configuration["webhooks"]

@@ -1,4 +1,4 @@
-"""No job makes a rule raise: every rule, on jobs of every shape, with and without knowledge of the cluster."""
+"""No rule raises an exception for any job, with and without a cluster."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from webhook.api.annotations import NETWORKS
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY
 
-# Their first namespace is that of `run`.
+# The first namespace of the clusters is renamed to the namespace that `run` uses.
 VIEWS: Final = [Snapshot(json.loads(json.dumps(each).replace("team-0000", "team-a"))) for each in clusters()]
 QUEUE: Final = {"kueue.x-k8s.io/queue-name": "team", "kueue.x-k8s.io/priority-class": "gone"}
 JOBS: Final = any_job(
@@ -32,7 +32,7 @@ JOBS: Final = any_job(
     runLauncherAsWorker=st.just(True),
     sshAuthMountPath=st.sampled_from(["/root/.ssh", "/root/.ssh/", "/home/mpiuser/.ssh", ""]),
 )
-# Settings that switch on what a rule does not do by default.
+# Settings that enable checks that are off by default.
 SETTINGS: Final[Mapping[str, list[dict[str, Any]]]] = {
     "compliance": [
         {
@@ -58,7 +58,7 @@ SETTINGS: Final[Mapping[str, list[dict[str, Any]]]] = {
 
 @settings(PROPERTY, max_examples=100)
 @given(JOBS)
-def test_no_rule_raises(job: Json) -> None:
+def test_no_rule_raises_for_any_job(job: Json) -> None:
     for rule in REGISTRY:
         for chosen in ({}, *SETTINGS.get(rule, ())):
             for view in VIEWS:

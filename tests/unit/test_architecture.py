@@ -1,4 +1,4 @@
-"""The packages match docs/architecture.md and the import contract, and each docstring describes its package."""
+"""The packages match docs/architecture.md and the import contract, and each package has a docstring."""
 
 import ast
 import re
@@ -13,49 +13,49 @@ PAGE = (DOCS / "architecture.md").read_text(encoding="utf-8")
 LIBRARY = "certs"
 
 
-def rooms() -> list[str]:
+def contract_packages() -> list[str]:
     """The packages of the import contract, from the top layer down."""
     config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     (layers,) = (contract["layers"] for contract in config["contracts"] if contract["type"] == "layers")
-    named = [room.strip().removeprefix("webhook.") for layer in layers for room in layer.split("|")]
-    return [room for room in named if room != "__main__"]
+    named = [name.strip().removeprefix("webhook.") for layer in layers for name in layer.split("|")]
+    return [name for name in named if name != "__main__"]
 
 
-ROOMS = rooms()
+CONTRACT_PACKAGES = contract_packages()
 PACKAGES = sorted(
     path.parent
     for top in ("webhook", LIBRARY)
     for path in (ROOT / top).rglob("__init__.py")
-    # The docstring of an injection, also of one that is a package, explains it to users.
+    # The docstring of an injection is for users, also if the injection is a package.
     if path.parent != ROOT / "webhook" and path.parent.parent != ROOT / "webhook" / "injections"
 )
 
 
 def test_webhook_has_only_the_packages_of_the_contract() -> None:
     found = {path.name for path in (ROOT / "webhook").iterdir() if path.name != "__pycache__"}
-    assert found == {*ROOMS, "__init__.py", "__main__.py", "limits.py", "work_limit.py"}
-    assert len(ROOMS) == len(set(ROOMS))
+    assert found == {*CONTRACT_PACKAGES, "__init__.py", "__main__.py", "limits.py", "work_limit.py"}
+    assert len(CONTRACT_PACKAGES) == len(set(CONTRACT_PACKAGES))
 
 
-def test_every_room_is_described() -> None:
+def test_page_describes_every_package() -> None:
     tree = PAGE.partition("```\n")[2].partition("```")[0]
     described = re.findall(r"^ *(\w+)/ +\S", tree, re.MULTILINE)
-    assert sorted(described) == sorted([*ROOMS, LIBRARY, "webhook"])
+    assert sorted(described) == sorted([*CONTRACT_PACKAGES, LIBRARY, "webhook"])
 
 
-def test_every_path_that_is_named_exists() -> None:
+def test_every_path_in_the_page_exists() -> None:
     named = re.findall(r"`((?:webhook|certs|tests|manifests)/[\w/.-]*)`", PAGE)
-    assert len(set(named)) > len(ROOMS)
+    assert len(set(named)) > len(CONTRACT_PACKAGES)
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("room", sorted({*ROOMS, LIBRARY} - {"kit", "cli"}))
-def test_every_room_has_a_part_in_what_the_page_tells(room: str) -> None:
-    top = room if room == LIBRARY else f"webhook/{room}"
+@pytest.mark.parametrize("name", sorted({*CONTRACT_PACKAGES, LIBRARY} - {"kit", "cli"}))
+def test_text_of_the_page_mentions_every_package(name: str) -> None:
+    top = name if name == LIBRARY else f"webhook/{name}"
     assert f"`{top}/" in PAGE
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_package_says_what_lives_there_in_three_to_eight_lines(package: Path) -> None:
+def test_package_has_a_docstring_of_three_to_eight_lines(package: Path) -> None:
     text = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or ""
     assert 3 <= len(text.splitlines()) <= 8

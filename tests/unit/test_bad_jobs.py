@@ -4,6 +4,6 @@ from tests.support.bad_jobs.cases import cases, causes
 from webhook.rules import REGISTRY
 
 
-def test_every_rule_rejects_one_of_them() -> None:
+def test_every_rule_rejects_a_bad_job() -> None:
     missing = REGISTRY.keys() - {cause.rule for case in cases() for cause in causes(case)}
-    assert not missing, f"write into tests/support/bad_jobs/breaks.py what these reject: {sorted(missing)}"
+    assert not missing, f"add a mistake to tests/support/bad_jobs/breaks.py for these rules: {sorted(missing)}"

@@ -25,7 +25,7 @@ BAD: Final = yaml.dump(changed({"Worker.replicas": 1}))
 INSTALL, CHECK = ACTION["runs"]["steps"]
 
 
-def test_the_hook_is_one_for_pre_commit(tmp_path: Path) -> None:
+def test_hook_definition_is_valid_for_pre_commit(tmp_path: Path) -> None:
     (hook,) = clientlib.load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
     program, *arguments = [*shlex.split(hook["entry"]), *hook["args"]]
     assert program == "mpijob-webhook"
@@ -34,8 +34,8 @@ def test_the_hook_is_one_for_pre_commit(tmp_path: Path) -> None:
     assert (result.exit_code, result.output) == (0, "")
 
 
-def test_a_file_that_is_called_like_an_option_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As pre-commit calls it: the entry, the arguments of the hook or those of the user, and files from the top."""
+def test_file_with_the_name_of_an_option_is_read_as_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pre-commit calls the entry with the arguments of the hook or of the user, and with files relative to the root."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "policy.yaml").write_text("apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n")
     for name in ("--x.yaml", "--policy=mine.yaml"):
@@ -51,28 +51,28 @@ def test_a_file_that_is_called_like_an_option_is_a_file(tmp_path: Path, monkeypa
 
 
 def shown(name: str) -> Any:
-    """The file of this name that the page shows."""
+    """The file with this name in the page."""
     text = (DOCS / "ci.md").read_text(encoding="utf-8")
     (block,) = re.findall(rf"```yaml\n# {re.escape(name)}\n(.*?)```", text, re.DOTALL)
     (document,) = yaml.load_all(block)
     return document
 
 
-def test_what_the_page_shows_of_pre_commit() -> None:
+def test_pre_commit_configuration_in_the_page_is_valid() -> None:
     config = shown(".pre-commit-config.yaml")
     (repo,) = config["repos"]
     (hook,) = clientlib.load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
     assert repo["hooks"][0]["id"] == hook["id"]
 
 
-def test_the_action_is_one_for_github() -> None:
+def test_action_is_valid_for_github() -> None:
     assert published_schemas.faults(published_schemas.GITHUB_ACTION, ACTION) == []
 
 
-def test_all_that_the_action_installs_is_locked() -> None:
-    """Without build isolation pip builds with what is installed, and otherwise with whatever the index has.
+def test_packages_of_the_action_are_locked() -> None:
+    """Without build isolation, pip uses the locked build tools. Otherwise it would download any version.
 
-    The locks have hashes of source distributions too: from one of these pip would build a dependency.
+    `--only-binary` is necessary because the lock files also have hashes of source distributions.
     """
     locks, package = INSTALL["run"].partition("install --quiet --no-deps")[::2]
     assert locks.count("--require-hashes --only-binary=:all:") == locks.count("--requirement") == 2
@@ -80,8 +80,8 @@ def test_all_that_the_action_installs_is_locked() -> None:
     assert "--no-build-isolation" in package
 
 
-def test_no_module_of_the_repository_is_run(tmp_path: Path) -> None:
-    """A runner works in the folder of the repository, and `python -m` looks for modules there."""
+def test_modules_of_the_users_repository_are_not_run(tmp_path: Path) -> None:
+    """The working directory of a runner is the user's repository, and `python -m` searches modules there."""
     (tmp_path / "venv.py").write_text("open('made', 'w')")
     (command,) = [line for line in INSTALL["run"].splitlines() if "-m venv" in line]
     env = {**os.environ, "RUNNER_TEMP": str(tmp_path / "temp")}
@@ -90,20 +90,20 @@ def test_no_module_of_the_repository_is_run(tmp_path: Path) -> None:
     assert (tmp_path / "temp" / "mpijob-webhook" / "bin" / "python3").exists()
 
 
-def test_no_input_is_in_a_script() -> None:
+def test_scripts_read_inputs_only_from_the_environment() -> None:
     assert "${{" not in INSTALL["run"] + CHECK["run"]
     used = re.findall(r"\$\{\{ inputs\.([a-z-]+) \}\}", json.dumps(CHECK["env"]))
     assert sorted(used) == sorted(ACTION["inputs"])
 
 
-def test_what_the_page_shows_of_the_action() -> None:
+def test_action_in_the_page_has_valid_inputs() -> None:
     steps = shown(".github/workflows/mpijobs.yaml")["jobs"]["mpijobs"]["steps"]
     (step,) = [step for step in steps if "mpijob-webhook" in step["uses"]]
     assert set(step["with"]) <= set(ACTION["inputs"])
 
 
 def run_action(folder: Path, inputs: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """The step that checks, as a runner would run it."""
+    """Run the step that checks files, like a runner."""
     program = folder / "temp" / "mpijob-webhook" / "bin" / "mpijob-webhook"
     program.parent.mkdir(parents=True)
     program.symlink_to(Path(sys.executable).with_name("mpijob-webhook"))
@@ -127,7 +127,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_action_shows_what_is_wrong_and_fails(folder: Path) -> None:
+def test_action_shows_violations_and_fails(folder: Path) -> None:
     done = run_action(folder, {"sarif": "out.sarif"})
     assert done.returncode == 1, done.stderr
     (line,) = done.stdout.splitlines()
@@ -136,18 +136,18 @@ def test_the_action_shows_what_is_wrong_and_fails(folder: Path) -> None:
     assert [result["ruleId"] for result in log["runs"][0]["results"]] == ["worker-count"]
 
 
-def test_the_action_takes_files_on_lines(folder: Path) -> None:
+def test_action_reads_one_file_per_line(folder: Path) -> None:
     done = run_action(folder, {"files": "jobs\n\npackage.json\n"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_an_input_is_never_run(folder: Path) -> None:
+def test_input_is_never_executed(folder: Path) -> None:
     done = run_action(folder, {"files": "$(touch made)\n'; touch made"})
     assert done.returncode == 2
     assert not (folder / "work" / "made").exists()
 
 
-def test_what_the_page_shows_of_gitlab(folder: Path) -> None:
+def test_gitlab_job_in_the_page_is_valid_and_reports_violations(folder: Path) -> None:
     config = shown(".gitlab-ci.yml")
     assert published_schemas.faults(published_schemas.GITLAB_CI, config) == []
     job = config["mpijobs"]

@@ -1,4 +1,4 @@
-"""Jobs in the shapes of real ones: the outcome of each is pinned, and together they cover every rule and injection."""
+"""Jobs like real jobs: the outcome of each is stored, and together they cover every rule and injection."""
 
 import re
 from difflib import unified_diff
@@ -17,36 +17,36 @@ EACH = pytest.mark.parametrize("job", JOBS, ids=lambda job: f"{job.subject}/{job
 def test_outcome_of_a_corpus_job_is_unchanged(job):
     expected, found = job.golden.read_text(encoding="utf-8").splitlines(), job.outcome().splitlines()
     difference = "\n".join(unified_diff(expected, found, "as it was", "as it is", n=1, lineterm=""))
-    assert not difference, f"if this is meant, run `{COMMAND}`:\n{difference}"
+    assert not difference, f"if this is intended, run `{COMMAND}`:\n{difference}"
 
 
-def test_no_outcome_is_left_of_a_job_that_has_gone():
+def test_every_outcome_has_a_job():
     assert set(CORPUS.glob("*/*.outcome")) == {job.golden for job in JOBS}
 
 
-def test_the_page_is_as_the_jobs_are():
+def test_page_matches_the_jobs():
     assert corpus.PAGE.read_text(encoding="utf-8") == corpus.page(), f"run `{COMMAND}`"
 
 
-def test_every_injection_does_something():
+def test_every_injection_changes_a_job():
     found = {author for job in JOBS for verdict in job.verdicts.values() for author in verdict.mutation.authors}
-    # The first does nothing in a queue, where the policy of the corpus is in force; the second needs a user.
-    others = {"worker-readiness", "created-by"}
-    missing = set(injections.REGISTRY) - found - others
-    assert not missing, f"tests/corpus: a job, or a setting in its policy.yaml, where these do something: {missing}"
-    assert found - {""} == set(injections.REGISTRY) - others
+    # worker-readiness changes no job in a queue, where the corpus' policy applies. created-by needs a user.
+    without_effect = {"worker-readiness", "created-by"}
+    missing = set(injections.REGISTRY) - found - without_effect
+    assert not missing, f"add a job to tests/corpus, or a setting to its policy.yaml, for these injections: {missing}"
+    assert found - {""} == set(injections.REGISTRY) - without_effect
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.title)
-def test_in_every_setting_some_job_is_admitted(setting):
+def test_a_job_is_admitted_in_every_setting(setting):
     assert any(job.verdicts[setting.title].allowed for job in JOBS)
 
 
 @EACH
-def test_a_job_begins_with_what_it_shows(job):
+def test_job_starts_with_a_comment(job):
     assert re.fullmatch(r".+\.", job.comment)
 
 
-def test_images_come_from_nowhere():
+def test_images_have_the_example_registry():
     images = {image for job in JOBS for image in re.findall(r"image: (\S+/\S+)", job.path.read_text())}
     assert {image.partition("/")[0] for image in images} == {"registry.example.com"}

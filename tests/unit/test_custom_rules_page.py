@@ -1,4 +1,4 @@
-"""The examples of docs/custom-rules.md are good policies."""
+"""The examples in docs/custom-rules.md are valid policies."""
 
 import re
 

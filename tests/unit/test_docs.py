@@ -30,7 +30,7 @@ PAGES = reference.pages()
 COMMANDS = dict(reference.commands())
 
 
-def test_every_page_is_in_the_index_and_in_the_navigation_of_the_site() -> None:
+def test_every_page_is_in_the_index_and_the_navigation() -> None:
     listed = {*contents.USERS, *contents.ADMINISTRATORS, *contents.CONTRIBUTORS}
     written = {name.removesuffix(".md") for name in (*WRITTEN, *EVIDENCE)}
     assert {*listed, "index"} == written | {"SECURITY", "CHANGELOG", "README"}
@@ -79,7 +79,7 @@ def test_cli_reference_has_every_command_and_option(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name.startswith("policy ")])
-def test_every_policy_command_is_shown_to_administrators(name: str) -> None:
+def test_administrator_pages_show_every_policy_command(name: str) -> None:
     assert f"mpijob-webhook {name}" in page("write-policies.md")
 
 
@@ -115,7 +115,7 @@ def _policies() -> Iterator[str]:
                 yield block
 
 
-def test_every_policy_that_is_shown_can_be_used(tmp_path: Path) -> None:
+def test_every_policy_in_the_docs_is_valid(tmp_path: Path) -> None:
     blocks = list(_policies())
     assert len(blocks) > len(explanations.entries())
     for block in blocks:
@@ -128,7 +128,7 @@ def test_every_policy_that_is_shown_can_be_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*WRITTEN, *PAGES, *EVIDENCE, "../README.md", "../SECURITY.md", "../CHANGELOG.md"])
-def test_links_lead_somewhere(name: str) -> None:
+def test_link_targets_exist(name: str) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", page(name)):
         if target.startswith("https://"):
             continue
@@ -138,7 +138,7 @@ def test_links_lead_somewhere(name: str) -> None:
         assert not anchor or anchor in _anchors(file), target
 
 
-def test_the_runbook_has_a_section_for_each_alert() -> None:
+def test_runbook_has_a_section_for_each_alert() -> None:
     (rule,) = yaml.load_all((MANIFESTS / "components/monitoring/alerts.yaml").read_text(encoding="utf-8"))
     for alert in (alert for group in rule["spec"]["groups"] for alert in group["rules"]):
         path, _, anchor = alert["annotations"]["runbook_url"].partition("#")
@@ -149,28 +149,28 @@ def test_the_runbook_has_a_section_for_each_alert() -> None:
 
 
 # Placeholders for names that the reader chooses.
-YOURS = re.compile(r"my_(rule|injection|kind|command)\b")
+PLACEHOLDER = re.compile(r"my_(rule|injection|kind|command)\b")
 
 
 @pytest.mark.parametrize("name", ["development.md", "architecture.md"])
-def test_every_file_that_is_named_exists(name: str) -> None:
+def test_every_file_in_the_docs_exists(name: str) -> None:
     named = re.findall(r"`((?:webhook|certs|tests|manifests|docs)/[^` ]*|[A-Z]+\.md|Makefile)`", page(name))
     assert named
     for path in named:
-        if YOURS.search(path):
+        if PLACEHOLDER.search(path):
             assert (ROOT / path).parent.is_dir(), path
         else:
             assert (ROOT / path).exists(), path
 
 
-def test_every_make_target_that_is_shown_exists() -> None:
+def test_every_make_target_in_the_docs_exists() -> None:
     targets = re.findall(r"^([a-z]+):", page("../Makefile"), re.MULTILINE)
     shown = re.findall(r"\bmake ((?:[a-z]+ ?)+)(?:`|  )", page("development.md"))
     assert shown
     assert {target for group in shown for target in group.split()} <= set(targets)
 
 
-def test_each_threat_names_the_tests_of_its_defence() -> None:
+def test_each_threat_names_existing_tests() -> None:
     (table,) = re.findall(r"^\| who \| could try \|.*\n\|---.*\n((?:\|.*\n)+)", page("../SECURITY.md"), re.MULTILINE)
     for row in table.splitlines():
         files = [ROOT / path for path in re.findall(r"\]\((tests/[^)#]+)\)", row)]
@@ -180,19 +180,18 @@ def test_each_threat_names_the_tests_of_its_defence() -> None:
 
 
 def _anchors(file: Path) -> set[str]:
-    """The anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_commands_that_are_shown_exist() -> None:
-    """Every `mpijob-webhook COMMAND --options` in the texts, the help included."""
+def test_commands_in_the_docs_exist() -> None:
+    """Every `mpijob-webhook COMMAND --options` in the pages and in the help."""
     texts = [page(name) for name in (*WRITTEN, *PAGES)] + [page("../README.md")]
     shown = re.findall(r"mpijob-webhook ((?:policy |certs |schema )?[a-z]+)((?: [^\n`|]*)?)", "\n".join(texts))
     assert shown
     for written, rest in shown:
         command = written
-        if written == "convert":  # FILE... goes without the name of its subcommand
+        if written == "convert":  # `convert FILE` is short for `convert mpijob FILE`
             named = f"convert {rest.split()[0] if rest.strip() else ''}"
             command = named if named in COMMANDS else "convert mpijob"
         assert command in COMMANDS or not command.startswith("policy "), command
@@ -208,18 +207,18 @@ def test_rejection_in_the_docs_matches_the_output() -> None:
     assert lines == causes
 
 
-def test_the_most_frequent_messages_are_those_of_the_corpus() -> None:
-    said: list[str] = []
+def test_table_of_frequent_messages_matches_the_corpus() -> None:
+    messages: list[str] = []
     jobs: Counter[str] = Counter()
     for job in corpus.jobs():
-        told = re.findall(r"^  (?:warning|rejected): (.*\])$", job.golden.read_text(encoding="utf-8"), re.MULTILINE)
-        jobs.update({line.rpartition("[")[2].removesuffix("]") for line in told})
-        said += told
+        reported = re.findall(r"^  (?:warning|rejected): (.*\])$", job.golden.read_text(encoding="utf-8"), re.MULTILINE)
+        jobs.update({line.rpartition("[")[2].removesuffix("]") for line in reported})
+        messages += reported
     rows = re.findall(r"^\| `(.+)` `\[([a-z-]+)\]` \| ([^|]+) \|$", page("rejections.md"), re.MULTILINE)
     for text, rule, _ in rows:
-        assert any(text in line and line.endswith(f"[{rule}]") for line in said), text
+        assert any(text in line and line.endswith(f"[{rule}]") for line in messages), text
     missing = {rule for rule, count in jobs.items() if count >= 3} - {rule for _, rule, _ in rows}
-    assert not missing, f"a row of the table of messages in docs/rejections.md for {missing}"
+    assert not missing, f"add a row to the table of messages in docs/rejections.md for {missing}"
 
 
 def test_check_output_in_the_docs_matches_the_output() -> None:
@@ -241,8 +240,8 @@ def test_injections_page_has_a_row_for_every_injection() -> None:
     )
     listed = [name for name, *_ in rows]
     missing = [name for name in injections.REGISTRY if name not in listed]
-    assert not missing, f"a row of the table in docs/injections.md for {missing}"
-    assert listed == list(injections.REGISTRY), "docs/injections.md: the order is that of `mpijob-webhook rules`"
+    assert not missing, f"add a row to the table in docs/injections.md for {missing}"
+    assert listed == list(injections.REGISTRY), "docs/injections.md: use the order of `mpijob-webhook rules`"
     assert all(name == anchor for name, anchor, *_ in rows)
 
 
@@ -258,6 +257,6 @@ def _checked(example: str) -> Verdict:
     return check(manifest, JobWorld())
 
 
-def test_writing(tmp_path: Path) -> None:
+def test_all_generated_pages_are_written(tmp_path: Path) -> None:
     assert sorted(reference.write(tmp_path)) == sorted(tmp_path / name for name in PAGES)
     assert {name: (tmp_path / name).read_text(encoding="utf-8") for name in PAGES} == PAGES

@@ -1,4 +1,4 @@
-"""The list of causes in docs/reference/failures.md names tests that exist."""
+"""The causes in docs/reference/failures.md name existing tests."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""Each rule and each injection has a file, and a file of tests."""
+"""Each rule and each injection has a module and a test file."""
 
 from collections.abc import Mapping
 from pkgutil import iter_modules
@@ -28,8 +28,9 @@ def test_every_injection_has_its_file_and_its_test_file(injection: injections.In
 
 
 @pytest.mark.parametrize(("package", "registry"), [(rules, rules.REGISTRY), (injections, injections.REGISTRY)])
-def test_every_file_is_a_rule_or_an_injection(package: ModuleType, registry: Mapping[str, object]) -> None:
-    """No test file is left over from a deleted rule or injection."""
+def test_every_module_and_test_file_is_for_a_rule_or_an_injection(
+    package: ModuleType, registry: Mapping[str, object]
+) -> None:
     names = {entry.replace("-", "_") for entry in registry}
     assert {module.name for module in iter_modules(package.__path__)} == names | {"limits"}
     tests = TESTS / "unit" / package.__name__.rpartition(".")[2]

@@ -19,13 +19,13 @@ def test_every_licence_is_allowed(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", page_packages.packages(), ids=lambda package: package.name)
-def test_every_licence_of_what_is_in_the_page_is_allowed(package: page_packages.Package) -> None:
+def test_licence_of_every_package_in_the_page_is_allowed(package: page_packages.Package) -> None:
     found = licences.names(package.licence)
     assert found
     assert found <= licences.ALLOWED
 
 
-def test_the_page_is_made_of_what_is_in_it_and_not_of_what_builds_it() -> None:
+def test_packages_of_the_page_exclude_build_tools() -> None:
     found = {package.name: package.component() for package in page_packages.packages()}
     assert "esbuild" not in found
     view = found["@codemirror/view"]
@@ -33,9 +33,9 @@ def test_the_page_is_made_of_what_is_in_it_and_not_of_what_builds_it() -> None:
     assert [(each["alg"], len(each["content"])) for each in view["hashes"]] == [("SHA-512", 128)]
 
 
-def test_a_licence_that_is_not_allowed_is_seen() -> None:
+def test_forbidden_licence_is_found() -> None:
     assert licences.names("MIT AND (GPL-3.0-only OR BSD-3-Clause)") - licences.ALLOWED == {"GPL-3.0-only"}
 
 
-def test_the_page_is_as_the_code_makes_it() -> None:
+def test_licence_page_matches_the_generated_table() -> None:
     assert set(licences.table()) <= {*(DOCS / "reference" / "licences.md").read_text().splitlines(), ""}

@@ -1,4 +1,4 @@
-"""Mistakes that data scientists make: the job is rejected, the user does what the message says, the job is admitted."""
+"""Frequent mistakes of data scientists: the job is rejected, and admitted after the user applies the message's fix."""
 
 import json
 import re
@@ -40,13 +40,13 @@ TIMEOUT: Final = "metadata.annotations.training\\.openshift\\.io/timeout"
 @dataclass(frozen=True)
 class Mistake:
     made: Mapping[str, Any]
-    """What is wrong in a job that is right otherwise."""
+    """The change that makes a valid job wrong."""
     said: str
-    """A part of the message."""
+    """A part of the expected message."""
     done: Mapping[str, Any]
-    """What the message says to do."""
+    """The change that the message suggests."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """The settings of the rule that rejects the job."""
+    """The settings of the rule that reports the mistake."""
     namespace: str = "team-a"
 
 
@@ -54,7 +54,7 @@ WRONG_RIGHT: Final = re.compile("«(.*?)→(.*?)»")
 
 
 def mistake(text: str, said: str, **about: Any) -> Mistake:
-    """A mistake in one place, a `change` with «wrong→right»."""
+    """A mistake in one field: a `change` with «wrong→right»."""
     (path, wrong), (_, right) = (change(WRONG_RIGHT.sub(group, text)) for group in (r"\1", r"\2"))
     return Mistake({path: wrong}, said, {path: right}, **about)
 
@@ -79,12 +79,12 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         f"spec.mpiReplicaSpecs[Worker].replica: {NO_FIELD} Rename it to replicas.",
         {"Worker.replica": REMOVE, "Worker.replicas": 4},
     ),
-    "a field where v1 had it": Mistake(
+    "a field of v1": Mistake(
         {"spec.runPolicy": {}, "spec.cleanPodPolicy": "Running"},
         f"spec.cleanPodPolicy: {NO_FIELD} Move it to spec.runPolicy.cleanPodPolicy.",
         {"spec.cleanPodPolicy": REMOVE, "spec.runPolicy.cleanPodPolicy": "Running"},
     ),
-    "a secret in envFrom as in env": mistake(
+    "a secret in envFrom with the key of env": mistake(
         "first.envFrom: [{«secretKeyRef→secretRef»: {name: s}}]",
         f"envFrom[0].secretKeyRef: {NO_FIELD} Rename it to secretRef.",
     ),
@@ -97,7 +97,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "an option and its value as one word": mistake(
         "run: [mpirun, «-np 8→-np, '8'», train]",
-        'containers[0].command: "-np 8" is one word, and no option. Split it: "-np", "8".',
+        'containers[0].command: "-np 8" is one word, not an option. Split it: "-np", "8".',
     ),
     "a number in env": Mistake(
         {f"{FIRST}.env": [{"name": "N", "value": 1}]},
@@ -109,7 +109,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         'volumeMounts[1].mountPath: there is another mount at "/d". Mount it elsewhere, or remove it.',
         {f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}]},
     ),
-    "two containers of one name": Mistake(
+    "two containers with the same name": Mistake(
         {f"{POD}.containers": [{"name": "a", "image": "a:1", "resources": limits()}, {"name": "a", "image": "a:1"}]},
         'containers[1].name: there is another container "a". Write a-2.',
         {f"{POD}.containers.1.name": "b"},
@@ -148,11 +148,11 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         "first.env: [{name: «A=B→A», value: '1'}]",
         'env[0].name: "A=B" may have printable ASCII characters only, and no "=". Use letters, digits, -, _ and .',
     ),
-    "a volume of two kinds": mistake(
+    "a volume with two sources": mistake(
         "pod.volumes: [{name: d, emptyDir: {}«, hostPath: {path: /d}→»}]",
         "volumes[0]: has both emptyDir and hostPath, but a volume has only one source.",
     ),
-    "a probe that asks nothing": mistake(
+    "a probe without a check": mistake(
         "first.livenessProbe: {«periodSeconds: 5→tcpSocket: {port: 22}»}",
         "livenessProbe: does nothing. Set one of exec, httpGet, tcpSocket or grpc.",
     ),
@@ -194,7 +194,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     "half a GPU": mistake(
         "first.resources: {limits: {nvidia.com/gpu: «500m→1»}}", "500m is not whole, and GPUs are not divided."
     ),
-    "GPUs in the request alone": mistake(
+    "GPUs only in requests": mistake(
         "first.resources: {requests: {nvidia.com/gpu: 2}«→, limits: {nvidia.com/gpu: 2}»}",
         "is missing, but the request is 2. Set it to 2.",
     ),
@@ -220,7 +220,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "a priority as a number": mistake(
         "pod.priority: «1000→»",
-        "spec.priority: is 1000, but only 0 is taken (no PriorityClass: the pods are rejected).",
+        "spec.priority: is 1000, but only 0 is valid (no PriorityClass: the pods are rejected).",
     ),
     "a label with a space": mistake(
         "metadata.labels: {project: «llm training→llm-training»}",
@@ -280,7 +280,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         "first.env: «{A: x}→[{name: A, value: x}]»",
         'containers[0].env: must be a list, not a mapping. Write [{"name": "A", "value": "x"}].',
     ),
-    "a toleration that is no list": mistake(
+    "tolerations that are not a list": mistake(
         "pod.tolerations: «{key: a, operator: Exists}→[{key: a, operator: Exists}]»",
         'tolerations: must be a list, not a mapping. Write [{"key": "a", "operator": "Exists"}].',
     ),
@@ -378,11 +378,11 @@ RULES: Final[Mapping[str, Mistake]] = {
         "Worker.replicas: «150→100»", "150 workers, at most 100 allowed. Set replicas to 100 or fewer."
     ),
 }
-"""One for each rule, in a policy in which that rule alone counts."""
+"""A mistake for each rule, with a policy in which all other rules are off."""
 NO_SINGLE_FIX: Final = {
     "child-names": "the user chooses another name",
     "job-size": "the user decides what to leave out",
-    "update-safety": "it takes two updates: one suspends the job, the other changes it",
+    "update-safety": "it needs two updates: suspend the job, then change it",
 }
 
 
@@ -392,12 +392,12 @@ def test_each_rule_has_a_mistake_that_its_message_fixes() -> None:
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_one_round_is_enough(name: str, cluster: Snapshot) -> None:
+def test_job_is_admitted_after_one_fix(name: str, cluster: Snapshot) -> None:
     check(MISTAKES[name], JobWorld(cluster, schema=crd_schema.packaged(), instead=load_policies(None)))
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_one_round_is_enough_for_each_rule(rule: str, cluster: Snapshot) -> None:
+def test_job_is_admitted_after_one_fix_for_each_rule(rule: str, cluster: Snapshot) -> None:
     actions: dict[str, dict[str, Any]] = {each: {"action": "off"} for each in REGISTRY}
     actions[rule] = {"action": "deny", **RULES[rule].settings}
     policy = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "rules": actions}

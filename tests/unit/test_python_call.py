@@ -25,19 +25,19 @@ CYCLE["spec"] = CYCLE
 FEW = f"{HEADER}rules: {{worker-count: {{max: 3}}}}\n"
 
 
-def test_a_good_job() -> None:
+def test_valid_job_is_admitted() -> None:
     verdict = mpijob_webhook.check(GOOD)
     assert verdict
     assert (verdict.allowed, verdict.message, verdict.causes, verdict.warnings) == (True, "", [], [])
     assert "istio" in verdict.injected
     assert verdict.job["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false"
-    assert "sidecar.istio.io/inject" not in GOOD["metadata"].get("annotations", {}), "what was given is as it was"
+    assert "sidecar.istio.io/inject" not in GOOD["metadata"].get("annotations", {}), "the argument is not changed"
     assert verdict.not_judged[0].startswith("not judged: what depends on ")
     assert verdict.not_judged[0].endswith("(no cluster was given)")
     assert repr(verdict).startswith("team-a/train: admitted\n  injected:")
 
 
-def test_a_refused_job() -> None:
+def test_invalid_job_is_rejected() -> None:
     verdict = mpijob_webhook.check(ONE_WORKER)
     assert not verdict
     (cause,) = verdict.causes
@@ -69,16 +69,16 @@ class Text(HTMLParser):
         self.text += data
 
 
-def test_jupyter_shows_html() -> None:
+def test_jupyter_representation_is_html() -> None:
     text = Text(mpijob_webhook.check(BAD)._repr_html_()).text
-    assert "team-a/<b>: rejected" in text, "what a user wrote is no HTML"
+    assert "team-a/<b>: rejected" in text, "values of users are escaped"
     assert "spec.mpiReplicaSpecs[Worker].replicas1 worker, at least 2 required." in text
     text = Text(mpijob_webhook.check(changed({"spec.runPolicy.ttlSecondsAfterFinished": 1}))._repr_html_()).text
     assert re.search(r"Warnings\s+spec.runPolicy.ttlSecondsAfterFinished", text)
     assert re.search(r"\d+ injections: .*istio", text)
 
 
-def test_a_job_may_come_in_many_ways(tmp_path: Path) -> None:
+def test_job_can_be_a_mapping_path_text_bytes_or_model(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(f"kind: ConfigMap\n---\n{yaml.dump(ONE_WORKER)}")
     expected = mpijob_webhook.check(ONE_WORKER).message
@@ -90,7 +90,7 @@ def test_a_job_may_come_in_many_ways(tmp_path: Path) -> None:
     assert "mpijob-webhook convert" in mpijob_webhook.check(model).message
 
 
-def test_policy_and_cluster(tmp_path: Path) -> None:
+def test_policy_and_cluster_are_used(tmp_path: Path) -> None:
     path = tmp_path / "few.yaml"
     path.write_text(FEW)
     for policy in (FEW, path, yaml.load_all(FEW)[0]):
@@ -106,7 +106,7 @@ def test_policy_and_cluster(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "policy", "said"),
+    ("job", "policy", "message"),
     [
         ("]", None, "line 1, column 1"),
         ("kind: ConfigMap", None, "it has no MPIJobs; check takes exactly one"),
@@ -121,24 +121,24 @@ def test_policy_and_cluster(tmp_path: Path) -> None:
         (GOOD, Path("/no/such/file"), "no such file"),
     ],
 )
-def test_what_cannot_be_used(job: object, policy: str | None, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_unusable_argument_raises_a_value_error(job: object, policy: str | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         mpijob_webhook.check(job, policy)
 
 
 @pytest.mark.parametrize("cluster", ["cluster.yaml", {"kind": "Node"}])
-def test_a_cluster_is_a_path_or_objects(cluster: Any) -> None:
+def test_cluster_must_be_a_path_or_objects(cluster: Any) -> None:
     with pytest.raises(ValueError, match="must be the Path of a snapshot, or a list of objects"):
         mpijob_webhook.check(GOOD, cluster=cluster)
 
 
-def test_what_is_in_a_cluster_are_mappings() -> None:
+def test_objects_of_a_cluster_must_be_mappings() -> None:
     with pytest.raises(ValueError, match="cluster: 1 is not a mapping"):
         mpijob_webhook.check(GOOD, cluster=[1])  # type: ignore[list-item]
 
 
-def test_a_job_is_judged_as_clients_send_it() -> None:
-    """As JSON: keys become text, tuples become lists, and timestamps become text."""
+def test_job_is_converted_to_json_as_by_clients() -> None:
+    """Keys and timestamps become strings."""
     job = changed({"metadata.labels": {1: "a"}, "metadata.creationTimestamp": datetime(2026, 1, 2)})
     job["spec"]["mpiReplicaSpecs"] = MappingProxyType(job["spec"]["mpiReplicaSpecs"])
     verdict = mpijob_webhook.check(job)
@@ -146,5 +146,5 @@ def test_a_job_is_judged_as_clients_send_it() -> None:
     assert verdict.job["metadata"]["labels"]["1"] == "a"
 
 
-def test_the_version() -> None:
+def test_package_has_the_version_of_the_service() -> None:
     assert mpijob_webhook.__version__ == __version__

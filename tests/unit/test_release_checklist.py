@@ -1,4 +1,4 @@
-"""Each line of the release checklist, on a checkout that satisfies it and on a checkout that does not."""
+"""Each check of the release checklist, with a checkout that passes and a checkout that fails."""
 
 import subprocess
 from pathlib import Path
@@ -32,16 +32,16 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 @pytest.mark.parametrize("check", [checklist.committed, checklist.untagged, checklist.described, checklist.deployed])
-def test_nothing_to_do(check: checklist.Check, checkout: Path) -> None:
+def test_clean_checkout_passes_the_check(check: checklist.Check, checkout: Path) -> None:
     assert check(checkout, VERSION) == ""
 
 
-def test_what_is_not_committed(checkout: Path) -> None:
+def test_uncommitted_file_is_reported(checkout: Path) -> None:
     (checkout / "new").touch()
     assert checklist.committed(checkout, VERSION) == "commit or remove what `git status` lists, 1 in all: ?? new"
 
 
-def test_a_version_that_was_released(checkout: Path) -> None:
+def test_released_version_is_reported(checkout: Path) -> None:
     git(checkout, "tag", f"v{VERSION}")
     assert checklist.untagged(checkout, VERSION) == "v1.2.3 is a tag already: raise the version"
 
@@ -49,19 +49,19 @@ def test_a_version_that_was_released(checkout: Path) -> None:
 @pytest.mark.parametrize(
     "title", ["Unreleased", f"Unreleased ({VERSION})", "1.2.30 - 2026-01-31", VERSION, "1x2x3 - 2026-01-31"]
 )
-def test_a_changelog_of_something_else(title: str, checkout: Path) -> None:
+def test_changelog_of_a_different_version_is_reported(title: str, checkout: Path) -> None:
     (checkout / "CHANGELOG.md").write_text(f"## {title}\n")
-    wanted = f"it begins with '{title}': name that '1.2.3 - YEAR-MONTH-DAY'"
-    assert checklist.described(checkout, VERSION) == wanted
+    expected = f"it begins with '{title}': name that '1.2.3 - YEAR-MONTH-DAY'"
+    assert checklist.described(checkout, VERSION) == expected
 
 
 @pytest.mark.parametrize(("tag", "label"), [("1.2.2", VERSION), (VERSION, "1.2.2")])
-def test_manifests_of_another_version(tag: str, label: str, checkout: Path) -> None:
+def test_manifests_of_a_different_version_are_reported(tag: str, label: str, checkout: Path) -> None:
     (checkout / "manifests/base/kustomization.yaml").write_text(BASE.format(tag=tag, label=label))
     assert checklist.deployed(checkout, VERSION).endswith("is 1.2.2: write 1.2.3")
 
 
-def test_a_page_that_is_not_built(checkout: Path) -> None:
+def test_missing_page_is_reported(checkout: Path) -> None:
     assert checklist.paged(checkout, VERSION).endswith("run `make page`")
     page = checkout / "webhook/parts/playground/page/index.html"
     page.parent.mkdir(parents=True)
@@ -69,12 +69,12 @@ def test_a_page_that_is_not_built(checkout: Path) -> None:
     assert checklist.paged(checkout, VERSION) == ""
 
 
-def test_what_is_generated_is_fresh_here_and_nowhere_else(checkout: Path) -> None:
+def test_stale_generated_files_are_reported(checkout: Path) -> None:
     assert checklist.generated(ROOT, VERSION) == ""
     assert checklist.generated(checkout, VERSION).endswith("is not what the code says: run `make docs`")
 
 
-def test_a_line_for_each_and_the_exit_code(
+def test_output_has_a_line_for_each_check(
     checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = {"tag": checklist.untagged, "CHANGELOG.md": checklist.described}

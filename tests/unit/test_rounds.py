@@ -1,6 +1,6 @@
-"""Jobs with two or three mistakes are admitted after one round: each message says what to write.
+"""Jobs with two or three mistakes are admitted after about one round of fixes, because each message names the fix.
 
-Every file in `rounds/` is such a job. A file is all that another one needs.
+Every file in `rounds/` is such a job. To add a job, add a file.
 """
 
 import re
@@ -48,12 +48,12 @@ def wrong(manifest: Manifest, world: JobWorld) -> list[Finding]:
 
 
 def rounds(path: Path) -> int:
-    """The number of rejections and warnings that it cannot run; twice those with a fix that lacks the user's value."""
+    """The number of submissions that are rejected or warned; two for a submission with a fix that lacks the value."""
     return sum(1 + any(WITHOUT_VALUE.search(each.violation.fix) for each in found) for found in rejections(path))
 
 
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: path.stem)
-def test_a_bad_job_is_rejected_and_its_fixes_lead_to_a_good_one(path: Path) -> None:
+def test_bad_job_is_admitted_after_its_fixes(path: Path) -> None:
     assert crd_schema.packaged()
     assert rounds(path) >= 1
 

@@ -1,19 +1,19 @@
-"""Functions with which rules write the messages of violations."""
+"""Functions that rules use for the messages of violations."""
 
 import pytest
 
 from webhook.rules import CauseReason, Violation, not_allowed, shortened
 
 
-def test_a_choice_that_the_policy_does_not_allow() -> None:
+def test_value_that_the_policy_does_not_allow() -> None:
     assert not_allowed("spec.colour", "red", ("green", "blue"), default="green") == Violation(
         "spec.colour",
-        '"red" is not allowed here (a job that does not say gets "green")',
+        '"red" is not allowed here (the default is "green")',
         fix="Use one of green, blue.",
         reason=CauseReason.NOT_SUPPORTED,
     )
 
 
 @pytest.mark.parametrize(("text", "shown"), [("", ""), ("a" * 8, "a" * 8), ("a" * 9, "aaaaa...")])
-def test_a_long_text_is_shortened_to_the_limit(text: str, shown: str) -> None:
+def test_long_text_is_shortened(text: str, shown: str) -> None:
     assert shortened(text, 8) == shown

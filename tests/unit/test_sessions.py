@@ -12,7 +12,7 @@ from webhook import __version__
 
 
 @pytest.mark.parametrize("name", texts.SESSIONS)
-def test_the_recordings_are_those_of_the_texts(name: str) -> None:
+def test_recordings_match_the_texts(name: str) -> None:
     text = (texts.FOLDER / f"{name}.txt").read_text(encoding="utf-8")
     cast = (texts.FOLDER / f"{name}.cast").read_text(encoding="utf-8")
     assert cast == as_cast(texts.SESSIONS[name].title, text), "run `make sessions`"
@@ -20,8 +20,8 @@ def test_the_recordings_are_those_of_the_texts(name: str) -> None:
         assert f"sessions/{name}.txt" in (DOCS / page).read_text(encoding="utf-8")
 
 
-def test_the_readme_shows_what_the_pages_show() -> None:
-    """A test run checks the outputs in the pages."""
+def test_readme_shows_outputs_of_the_pages() -> None:
+    """The outputs in the pages are compared with a real run."""
     run = {
         (part.line, part.shown)
         for page in texts.PAGES
@@ -35,7 +35,7 @@ def test_the_readme_shows_what_the_pages_show() -> None:
     ] == []
 
 
-# Steps that need something that test machines lack. The list can only shrink.
+# Steps that cannot run on test machines. Do not add steps.
 NOT_RUN = {
     "docker build --build-arg BASE=debian:trixie-slim@sha256:... --build-arg VERSION=0.1.0 "
     "--tag registry.example.com/ml/mpijob-webhook:0.1.0 .",
@@ -46,7 +46,7 @@ NOT_RUN = {
 }
 
 
-def test_what_is_not_run_says_why_and_grows_no_more() -> None:
+def test_untested_steps_have_a_reason() -> None:
     pages = (*texts.PAGES, DOCS / "command.md", ROOT / "README.md")
     steps = [part for page in pages for part in parts(page.read_text(encoding="utf-8")) if isinstance(part, Step)]
     found = {step.line.partition("   # not tested: ")[0] for step in steps if step.reason}
@@ -55,16 +55,16 @@ def test_what_is_not_run_says_why_and_grows_no_more() -> None:
 
 
 @pytest.mark.parametrize("name", ["install.md", "command.md", "../README.md", "../Dockerfile"])
-def test_an_image_has_one_name_from_build_to_overlay(name: str) -> None:
+def test_image_has_the_same_name_everywhere(name: str) -> None:
     text = (DOCS / name).read_text(encoding="utf-8")
     named = set(re.findall(r"\bregistry\.example\.com/\S*mpijob-webhook:\S+", text))
     assert named == {f"registry.example.com/ml/mpijob-webhook:{__version__}"}
     assert set(re.findall(r"--build-arg VERSION=(\S+)", text)) <= {__version__}
 
 
-def test_the_overlay_names_the_image_that_is_pushed() -> None:
+def test_overlay_names_the_pushed_image() -> None:
     text = (DOCS / "install.md").read_text(encoding="utf-8")
     (overlay,) = (part for part in parts(text) if isinstance(part, File) and part.name.endswith("kustomization.yaml"))
     assert f"    newName: registry.example.com/ml/mpijob-webhook\n    newTag: {__version__}\n" in overlay.content
     base = (ROOT / "manifests" / "base" / "kustomization.yaml").read_text(encoding="utf-8")
-    assert f"  - name: mpijob-webhook\n    newTag: {__version__}\n" in base, "what the overlay's `name` finds"
+    assert f"  - name: mpijob-webhook\n    newTag: {__version__}\n" in base, "the overlay replaces this name"

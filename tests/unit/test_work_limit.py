@@ -1,4 +1,4 @@
-"""The limit on processor time: real signals, in a process of its own."""
+"""The limit on processor time, with real signals in a separate process."""
 
 import re
 import subprocess
@@ -49,12 +49,12 @@ def program(text: str) -> subprocess.CompletedProcess[str]:
 
 
 def run(text: str) -> list[tuple[str, int]]:
-    """The outcome of each `took` in the program, and its duration in milliseconds."""
+    """The outcome of each call of `took` in the program, and its processor time in milliseconds."""
     lines = (line.rpartition(" ") for line in program(text).stdout.splitlines())
     return [(ended, int(milliseconds)) for ended, _, milliseconds in lines]
 
 
-def test_a_process_that_is_not_armed_has_no_limit() -> None:
+def test_process_without_arm_has_no_limit() -> None:
     until = time.thread_time() + limits.MAX_DECISION_SECONDS + 0.1
 
     def work() -> str:
@@ -72,21 +72,21 @@ def test_a_process_that_is_not_armed_has_no_limit() -> None:
         pytest.param("lambda: re.match('(a+)+$', 'a' * 60 + 'b')", id="regular expression"),
         pytest.param("lambda: 7 ** (10 ** 9)", id="large integers"),
         pytest.param("lambda: sorted(range(10 ** 6), key=lambda n: sum(range(20)))", id="callbacks from C"),
-        pytest.param("caught(Exception, again=True)", id="caught as an Exception, again and again"),
+        pytest.param("caught(Exception, again=True)", id="repeatedly caught as an Exception"),
         pytest.param("caught(BaseException, again=False)", id="swallowed"),
     ],
 )
-def test_work_beyond_the_limit_is_interrupted(work: str) -> None:
+def test_work_above_the_limit_is_interrupted(work: str) -> None:
     ((ended, milliseconds),) = run(f"import re; took({work})")
     assert ended == "too expensive"
     assert 240 <= milliseconds < 400
 
 
-def test_work_within_the_limit_is_done() -> None:
+def test_work_below_the_limit_is_done() -> None:
     assert [ended for ended, _ in run("for _ in range(3): took(lambda: busy(0.1))")] == ["done"] * 3
 
 
-def test_nothing_is_raised_after_a_decision() -> None:
+def test_no_exception_is_raised_after_a_decision() -> None:
     outcomes = run(
         """
         for n in range(100):
@@ -100,7 +100,7 @@ def test_nothing_is_raised_after_a_decision() -> None:
     assert [ended for ended, _ in outcomes] == ["done"] * 100 + ["too expensive", "done"]
 
 
-def test_the_time_of_other_threads_does_not_count() -> None:
+def test_time_of_other_threads_is_not_counted() -> None:
     ((ended, _),) = run(
         """
         import hashlib
@@ -114,7 +114,7 @@ def test_the_time_of_other_threads_does_not_count() -> None:
     assert ended == "done"
 
 
-def test_an_exception_lost_in_a_finalizer_is_raised_again() -> None:
+def test_exception_lost_in_a_finalizer_is_raised_again() -> None:
     text = """
         class Slow:
             def __del__(self):
@@ -131,7 +131,7 @@ def test_an_exception_lost_in_a_finalizer_is_raised_again() -> None:
     assert re.fullmatch(r"too expensive [23]\d\d\n", done.stdout)
 
 
-def test_work_for_all_jobs_does_not_count() -> None:
+def test_uncounted_work_is_not_limited() -> None:
     outcomes = run(
         """
         from webhook.cluster.contents import Group

@@ -1,1 +1,1 @@
-"""The Helm chart, generated out of the manifests for kustomize: one source of truth, and neither can drift."""
+"""Generates the Helm chart from the manifests for kustomize, so that both are always the same."""

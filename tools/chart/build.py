@@ -1,4 +1,4 @@
-"""What the chart is made of: every manifest, with the conditions under which its overlay or component is chosen."""
+"""The files of the chart: every manifest, with the condition under which its overlay or component is installed."""
 
 import copy
 import json
@@ -15,7 +15,7 @@ from webhook import PROGRAM, __version__
 from webhook.api.yaml import load_all
 
 HELM: Final = Recipe(
-    what="Helm, by which the chart is rendered",
+    what="Helm, which renders the chart",
     takes="2 to 6 minutes",
     targets=(Target(name="helm", package="helm.sh/helm/v3/cmd/helm"),),
     root=Path(__file__).parent,
@@ -31,7 +31,7 @@ Json = Any
 
 
 def files() -> dict[str, str]:
-    """The text of every file of the chart by its path."""
+    """The text of every file of the chart by path."""
     return {
         "Chart.yaml": _chart(),
         "values.yaml": values.text(),
@@ -42,7 +42,6 @@ def files() -> dict[str, str]:
 
 
 def write() -> None:
-    """Write the chart."""
     (CHART / "templates").mkdir(parents=True, exist_ok=True)
     wanted = {CHART / name for name in files()}
     for path in CHART.rglob("*.*"):
@@ -91,7 +90,7 @@ def _templates() -> dict[str, str]:
 
 
 def _parts() -> Iterator[tuple[str, str]]:
-    """(condition, folder) of every overlay with its components, then of the components that may be chosen."""
+    """(condition, folder) for every overlay and its components, then for the optional components."""
     conditions: dict[str, list[str]] = {}
     for value, overlay in CERTIFICATES.items():
         condition = f'eq .Values.certificates "{value}"'
@@ -121,7 +120,7 @@ def _objects(path: str, *, own: bool = False) -> list[Json]:
 
 
 def _released(value: Json, within: str = "") -> Json:
-    """With the namespace of the release in place of that of kustomize."""
+    """The object with the namespace of the release instead of kustomize's namespace."""
     if isinstance(value, dict):
         return {
             key: NAMESPACE if key == "namespace" and inner == PROGRAM else _released(inner, within or _selecting(key))
@@ -144,7 +143,7 @@ def _selecting(key: str) -> str:
 
 
 def _labelled(found: Json, *, whole: bool) -> Json:
-    """With the labels that kustomize puts in: of the base, with all of them."""
+    """The object with the labels that kustomize adds. Objects of the base (`whole`) get all labels."""
     added = {_NAME: PROGRAM, **_VERSION} if whole else {}
     metadata = found["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), **added, **_PART_OF}
@@ -154,7 +153,7 @@ def _labelled(found: Json, *, whole: bool) -> Json:
 
 
 def _operations(folder: str, patch: Json) -> Json:
-    """The operations of a patch, which may be in its own file."""
+    """The operations of a patch, which may be in a separate file."""
     path = patch.get("path")
     (found,) = load_all((MANIFESTS / folder / path).read_text(encoding="utf-8") if path else patch["patch"])
     return found
@@ -187,11 +186,11 @@ def _apply(found: Json, operation: Json, condition: str) -> None:
             if target[last] != operation["value"]:
                 raise ValueError(f"{operation['path']} is {target[last]!r}")
         case _:
-            raise ValueError(f"{operation} is not understood")
+            raise ValueError(f"{operation} is not supported")
 
 
 def _with_values(found: list[Json]) -> None:
-    """Inserts the values that users of the chart set: image, replicas, resources, options and scheduling."""
+    """Insert the values that users of the chart can set: image, replicas, resources, options and scheduling."""
     (deployment,) = (each for each in found if each["kind"] == "Deployment")
     spec = deployment["spec"]
     (replicas,) = (key for key in spec if isinstance(key, Key) and key.name == "replicas")

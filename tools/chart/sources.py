@@ -1,4 +1,4 @@
-"""The manifests for kustomize: what an installation may choose."""
+"""The manifests for kustomize: the overlays and components of an installation."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -6,29 +6,27 @@ from typing import Any, Final
 from tests.support.paths import MANIFESTS
 from webhook.api.yaml import load_all
 
-# What the value `certificates` may be, with the overlay that it is.
+# The overlay for each value of `certificates`.
 CERTIFICATES: Final = {"selfManaged": "default", "certManager": "cert-manager", "openshift": "openshift"}
 
 
 def kustomization(folder: str) -> Any:
-    """The kustomization of a folder of the manifests."""
     (found,) = load_all((MANIFESTS / folder / "kustomization.yaml").read_text(encoding="utf-8"))
     return found
 
 
 def components_of(overlay: str) -> list[str]:
-    """The components of an overlay, and the component of its hooks."""
+    """The components of an overlay, and the component with its hooks."""
     found = [Path(path).name for path in kustomization(f"overlays/{overlay}").get("components", ())]
     return found + [name for name in [f"hooks-{overlay}"] if (MANIFESTS / "components" / name).is_dir()]
 
 
 def components() -> list[str]:
-    """The optional components."""
     taken = {name for overlay in CERTIFICATES.values() for name in components_of(overlay)}
     return sorted(path.name for path in (MANIFESTS / "components").iterdir() if path.name not in taken)
 
 
 def camel(name: str) -> str:
-    """`audit-reports` as a value: auditReports."""
+    """The name of a component as a value: auditReports for `audit-reports`."""
     first, *rest = name.split("-")
     return first + "".join(part.capitalize() for part in rest)

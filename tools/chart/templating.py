@@ -1,4 +1,4 @@
-"""YAML with conditions of Helm's in it, out of objects as JSON values."""
+"""Writes objects (JSON values) as YAML with conditions of Helm."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a mapping that is there under a condition."""
+    """A key of a mapping that exists only under a condition."""
 
     name: str
     condition: str
@@ -16,7 +16,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Item:
-    """An item of a list that is there under a condition."""
+    """An item of a list that exists only under a condition."""
 
     value: Any
     condition: str
@@ -24,18 +24,17 @@ class Item:
 
 @dataclass(frozen=True)
 class Expression:
-    """What Helm puts in place of it."""
+    """An expression that Helm replaces by its value."""
 
     text: str
 
 
 def template(value: Any) -> str:
-    """The text of a template."""
     return "\n".join(_lines(value, "")) + "\n"
 
 
 def guarded(text: str, condition: str) -> str:
-    """A text that is there under a condition."""
+    """A text that exists only under a condition."""
     return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
 
 
@@ -73,7 +72,7 @@ def _item(value: Any, indent: str) -> Iterator[str]:
     if isinstance(value, dict | list) and value:
         first, *rest = _lines(value, indent + "  ")
         if first.startswith("{{"):
-            raise ValueError("the first entry of an item stands under no condition")
+            raise ValueError("the first entry of an item has no condition")
         yield f"{indent}- {first.removeprefix(indent + '  ')}"
         yield from rest
     else:
@@ -92,5 +91,5 @@ def _scalar(value: Any) -> str:
 
 
 def escaped(text: str) -> str:
-    """What is Helm's own in a text stays as it is."""
+    """The text with escaped braces, so that Helm does not change it."""
     return text.replace("{{", '{{ "{{" }}')

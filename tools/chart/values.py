@@ -1,4 +1,4 @@
-"""The values of the chart, with description, default and schema."""
+"""The values of the chart: descriptions, defaults and schema."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ IMAGE: Final = (
     "{{ with .Values.image.digest }}@{{ . }}{{ else }}:"
     '{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}"'
 )
-# Only a cluster that is seen has the namespace. Where the hooks are there already, an upgrade may repair the service.
+# Without a cluster, `lookup` finds no namespace. If the hooks exist, an upgrade may repair the service.
 NO_REPLICA_YET: Final = """\
 {{- if and .Values.components.hooks (lookup "v1" "Namespace" "" "kube-system") }}
 {{- $hooks := lookup "admissionregistration.k8s.io/v1" "ValidatingWebhookConfiguration" "" "NAME" }}
@@ -57,15 +57,13 @@ Its certificate is made by cert-manager: kubectl get certificate -n {{ .Release.
 
 @dataclass(frozen=True)
 class Value:
-    """A value of the chart."""
-
     default: Json
     description: str
     schema: Mapping[str, Json]
 
 
 _TEXT: Final = {"type": "string"}
-# They stand between quotes in the template.
+# These values are in quotes in the template.
 _IMAGE: Final = "^([A-Za-z0-9][A-Za-z0-9._:/-]*)?$"
 _TAG: Final = "^[A-Za-z0-9._-]*$"
 _SWITCH: Final = {"type": "boolean"}
@@ -74,17 +72,16 @@ _FORM: Final = {"type": "object", "additionalProperties": False}
 
 
 def text() -> str:
-    """The text of values.yaml."""
     return NOTICE + "".join(_lines(_values()))
 
 
 def schema() -> Json:
-    """The schema of the values. helm rejects values that are not in it."""
-    known = {name: _schema(value) for name, value in _values().items()}
-    # Helm hands a chart `global`, whether it asks for it or not. By `enabled` a chart that this one is part of
-    # leaves it out or takes it (`condition: mpijob-webhook.enabled`).
-    known |= {"enabled": _SWITCH, "global": {}}
-    return {"$schema": "http://json-schema.org/draft-07/schema#", **_FORM, "properties": known}
+    """The schema of the values. helm rejects unknown values."""
+    properties = {name: _schema(value) for name, value in _values().items()}
+    # Helm always passes `global`. A parent chart can disable this chart by `enabled`
+    # (`condition: mpijob-webhook.enabled`).
+    properties |= {"enabled": _SWITCH, "global": {}}
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **_FORM, "properties": properties}
 
 
 def _values() -> dict[str, Value | dict[str, Value]]:

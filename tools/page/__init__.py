@@ -1,1 +1,1 @@
-"""The page of `mpijob-webhook playground`: how it is built."""
+"""Builds the page of `mpijob-webhook playground`."""

@@ -1,4 +1,4 @@
-"""Build the page with Node: `python -m tools.page.build FOLDER`. What is built is kept in the user's cache."""
+"""Builds the page with Node: `python -m tools.page.build FOLDER`. The result is stored in the user's cache."""
 
 import argparse
 import fcntl
@@ -22,11 +22,11 @@ DEPENDENCIES = "node_modules"
 
 
 class NotBuilt(Exception):
-    """The page cannot be built on this machine. The message has the reason."""
+    """The page cannot be built on this machine, for the reason in the message."""
 
 
 def built() -> Path:
-    """The folder with the page, built if no build of these sources is there."""
+    """The folder with the page, which is built unless these sources are in the cache."""
     kept = cache_root().with_name("page")
     kept.mkdir(parents=True, exist_ok=True)
     folder = kept / _key()
@@ -34,10 +34,10 @@ def built() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
             partial = folder.with_suffix(".partial")
-            shutil.rmtree(partial, ignore_errors=True)  # of a build that was ended
+            shutil.rmtree(partial, ignore_errors=True)  # remains of an interrupted build
             shutil.copytree(SOURCES, partial / "work", ignore=shutil.ignore_patterns(DEPENDENCIES))
             node, npm = _node()
-            # No package may run a script of its own: npm's settings next to the lock file say so.
+            # npm's settings next to the lock file forbid scripts of packages.
             _run([*npm, "ci"], partial / "work", node)
             _run([str(node), "build.mjs", str(partial / "page")], partial / "work", node)
             shutil.move(partial / "work" / DEPENDENCIES, partial / DEPENDENCIES)
@@ -47,12 +47,11 @@ def built() -> Path:
 
 
 def dependency(name: str) -> Path:
-    """The folder of a package that the page is built or tested with."""
+    """The folder of a package for builds or tests of the page."""
     return built().parent / DEPENDENCIES / name
 
 
 def node() -> Path:
-    """The program that runs JavaScript."""
     return _node()[0]
 
 
@@ -71,7 +70,7 @@ def _key() -> str:
 
 @cache
 def _node() -> tuple[Path, Sequence[str]]:
-    """Node, and how to call npm: those of the machine if new enough, else those of a package, installed if missing."""
+    """Node and the command of npm: from this machine if new enough, otherwise from a package, installed if missing."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm and _major(node) >= NODE_MINIMUM:
         return Path(node), [npm]
@@ -81,7 +80,7 @@ def _node() -> tuple[Path, Sequence[str]]:
         _run([*pip, "-r", str(requirements)], ROOT, None)
         found = _packaged()
     if not found:
-        raise NotBuilt(f"there is no Node {NODE_MINIMUM} or newer on this machine, and no package of it for it")
+        raise NotBuilt(f"there is no Node {NODE_MINIMUM} or newer on this machine, and no package of Node for it")
     return found, [str(found), str(found.parents[1] / "lib" / DEPENDENCIES / "npm" / "bin" / "npm-cli.js")]
 
 
@@ -112,7 +111,6 @@ def _run(command: Sequence[str], folder: Path, node: Path | None) -> None:
 
 
 def main() -> None:
-    """Put the built page into a folder."""
     parser = argparse.ArgumentParser(prog="python -m tools.page.build", description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder

@@ -1,4 +1,4 @@
-"""What a browser needs to run our own modules with Pyodide: its core, the locked wheels for it, and these modules."""
+"""The files with which a browser runs this project's modules: Pyodide, its locked wheels, and the modules."""
 
 import hashlib
 import importlib.metadata
@@ -20,25 +20,25 @@ from tools.page.build import dependency
 
 LOCK: Final = ROOT / "requirements" / "run.txt"
 CORE: Final = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-# What verdicts import of the packages in the lock file.
+# The packages of the lock file that verdicts import.
 PACKAGES: Final = (
     "annotated-types", "click", "msgspec", "pydantic", "pydantic-core", "typing-extensions", "typing-inspection",
 )  # fmt: skip
-# The Python of that Pyodide, as wheels name it: https://peps.python.org/pep-0783/
+# The platform tags of this Pyodide's Python: https://peps.python.org/pep-0783/
 TARGET: Final = (
     "--platform", "pyemscripten_2026_0_wasm32", "--python-version", "314", "--implementation", "cp", "--abi", "cp314",
 )  # fmt: skip
 OURS: Final = "ours.zip"
-# The same each time.
+# A fixed time, so that the archives are reproducible.
 _DAY: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def write(folder: Path) -> list[str]:
-    """Put all of it into a folder; the names of the archives to unpack."""
+    """Write all files into a folder. Returns the names of the archives to unpack."""
     for name in CORE:
         path = dependency("pyodide") / name
         if path.suffix == ".mjs":
-            # Not every web server knows that this is JavaScript, and a browser runs nothing else.
+            # Some web servers have no JavaScript type for .mjs, and browsers run only JavaScript types.
             renamed = path.read_text(encoding="utf-8").replace("pyodide.asm.mjs", "pyodide.asm.js")
             (folder / name).with_suffix(".js").write_text(renamed, encoding="utf-8")
         else:
@@ -51,7 +51,7 @@ def write(folder: Path) -> list[str]:
 
 
 def _wheels() -> Path:
-    """The folder of the locked wheels, by their hashes, fetched once."""
+    """The folder of the locked wheels, which are downloaded once and verified by hash."""
     entries = re.findall(r"^(?:\S+==\S.*\n)(?: .*\n)*", LOCK.read_text(), re.MULTILINE)
     wanted = "".join(entry for entry in entries if entry.partition("==")[0] in PACKAGES)
     folder = cache_root().with_name("wheels") / hashlib.sha256((wanted + str(TARGET)).encode()).hexdigest()[:16]
@@ -78,7 +78,7 @@ def _wheels() -> Path:
 
 
 def _ours() -> bytes:
-    """Our modules, and the YAML parser without libyaml, which has no such wheel."""
+    """This project's modules, and the YAML parser without libyaml, which has no wheel for Pyodide."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         parser = Path(yaml.__file__).parent

@@ -1,4 +1,4 @@
-"""The page for any web server, its verdicts made in the browser: `python -m tools.page.static FOLDER`."""
+"""The page for any web server, with verdicts computed in the browser: `python -m tools.page.static FOLDER`."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from webhook.parts.playground.page_data import page_data
 
 
 def write(folder: Path) -> None:
-    """Write all of it into a folder, which is emptied first."""
+    """Write all files into a folder, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(build.built(), folder)
     (folder / "loopback.js").unlink()
@@ -21,11 +21,11 @@ def write(folder: Path) -> None:
     about = json.loads((build.dependency("pyodide") / "package.json").read_text())
     licences = folder / "licences.txt"
     named = f"pyodide {about['version']}, under {about['license']}, with Python, under the PSF's licence."
-    licences.write_text(f"{named} Each wheel has its own.\n\n----\n\n{licences.read_text()}")
+    licences.write_text(f"{named} The licence of a wheel is in the wheel.\n\n----\n\n{licences.read_text()}")
 
 
 def main() -> None:
-    """Write it where the command line says."""
+    """Write the page into the folder of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.page.static", description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
@@ -33,7 +33,7 @@ def main() -> None:
         write(folder)
     except build.NotBuilt as error:
         sys.exit(str(error))
-    sys.stdout.write(f"The page is in {folder}: any web server may serve it.\n")
+    sys.stdout.write(f"The page is in {folder}: any web server can serve it.\n")
 
 
 if __name__ == "__main__":

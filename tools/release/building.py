@@ -1,4 +1,4 @@
-"""What the bundle is built with."""
+"""Steps that build the bundle."""
 
 import hashlib
 import subprocess
@@ -10,7 +10,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 LOCK: Final = ROOT / "requirements" / "run.txt"
 PAGE: Final = ROOT / "webhook" / "parts" / "playground" / "page"
-"""In the wheel, where `make page` has built it."""
+"""The page in the wheel, if `make page` has built it."""
 PIP: Final = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
 
@@ -21,24 +21,22 @@ def locked_wheels(folder: Path) -> None:
 
 
 def own_wheel(folder: Path) -> None:
-    """The wheel of this revision."""
     run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)])
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def emptied(folder: Path) -> None:
-    """Create a folder. SystemExit if it exists and is not empty."""
+    """Create a folder. Raises SystemExit if it exists and is not empty."""
     if folder.exists() and any(folder.iterdir()):
         sys.exit(f"{folder} is not empty: name another folder, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def run(command: Iterable[str]) -> None:
-    """Run a command. SystemExit with its output if it fails."""
+    """Run a command. Raises SystemExit with its output if it fails."""
     words = [*command]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:

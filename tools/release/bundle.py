@@ -1,7 +1,7 @@
-"""Everything for a cluster without a network in one folder: `make bundle IMAGE=registry.example.com/ml/mpijob-webhook`.
+"""Writes the bundle for disconnected clusters: `make bundle IMAGE=registry.example.com/ml/mpijob-webhook`.
 
-It fits the Python and the machine that build it, so build it with the Python of the image. docs/disconnected.md
-explains each file.
+The bundle works only with the Python version and platform that build it, so build it with the Python of the image.
+docs/disconnected.md explains each file.
 """
 # ruff: noqa: T201 - a command prints
 
@@ -25,9 +25,10 @@ from webhook.api.images import ImageError, ImageReference, parse
 LOCKS = ("requirements/run.txt", "requirements/build.txt", "requirements/bundle.txt")
 PAGE_LOCK = "page/package-lock.json"
 SUMS = "SHA256SUMS"
-# As in the Dockerfile, except steps that need a network: the base brings Python and pip.
+# Like the Dockerfile without steps that need a network. The base image has Python and pip.
 RECIPE = """\
-# The image, out of the wheels beside this file. BASE has python3 {python} with venv and pip; name it by its digest:
+# Builds the image from the wheels next to this file.
+# BASE has python3 {python} with venv and pip; name it by its digest:
 #   podman build --build-arg BASE=registry.example.com/base/python@sha256:... --tag {image} .
 ARG BASE
 FROM ${{BASE}} AS build
@@ -53,15 +54,15 @@ CMD ["serve"]
 
 
 def make(folder: Path, image: ImageReference) -> None:
-    """Fill the folder, which must be new or empty; SystemExit with what went wrong in words."""
+    """Write the bundle into the folder, which must be new or empty. Raises SystemExit with an error message."""
     building.emptied(folder)
     print("Fetching and building wheels ...", flush=True)
     building.locked_wheels(folder / "wheels")
     building.own_wheel(folder / "wheels")
     (folder / "requirements.txt").write_text("".join(_pinned(folder / "wheels")), encoding="utf-8")
-    print("Installing them without an index, and listing what there is ...", flush=True)
+    print("Installing them without an index, and listing the packages ...", flush=True)
     _bill_of_materials(folder)
-    print("Writing manifests, recipe and sums ...", flush=True)
+    print("Writing manifests, Dockerfile and checksums ...", flush=True)
     python = sysconfig.get_python_version()
     (folder / "Containerfile").write_text(RECIPE.format(python=python, image=image), encoding="utf-8")
     _manifests(folder, image)
@@ -76,14 +77,14 @@ def make(folder: Path, image: ImageReference) -> None:
 
 
 def _pinned(wheels: Path) -> Iterator[str]:
-    """A line of requirements for each wheel, its version and its hash."""
+    """A line of requirements.txt for each wheel, with version and hash."""
     for wheel in sorted(wheels.glob("*.whl")):
         name, version, *_ = wheel.name.split("-")
         yield f"{name.replace('_', '-').lower()}=={version} --hash=sha256:{building.digest(wheel)}\n"
 
 
 def _bill_of_materials(folder: Path) -> None:
-    """CycloneDX, of what is installed from the wheels alone, and of what the page in ours is made of."""
+    """A CycloneDX document of the packages that the wheels install, and of the page's npm packages."""
     with tempfile.TemporaryDirectory() as scratch:
         building.run([sys.executable, "-m", "venv", scratch])
         python = str(Path(scratch, "bin", "python"))
@@ -91,11 +92,15 @@ def _bill_of_materials(folder: Path) -> None:
         pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
         building.run([*pip, "install", *offline, "--requirement", str(folder / "requirements.txt")])
         building.run([*pip, "uninstall", "--yes", "pip", "setuptools"])
-        written = ["--output-reproducible", "--output-format", "JSON", "--output-file", str(folder / "sbom.cdx.json")]
+        flags = [
+            "--output-reproducible",
+            "--output-format",
+            "JSON",
+            "--output-file",
+            str(folder / "sbom.cdx.json"),
+        ]
         about = ["--pyproject", str(ROOT / "pyproject.toml")]
-        building.run(
-            [str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment", *about, *written, python]
-        )
+        building.run([str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment", *about, *flags, python])
     if building.PAGE.is_dir():
         path = folder / "sbom.cdx.json"
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -104,7 +109,7 @@ def _bill_of_materials(folder: Path) -> None:
 
 
 def _manifests(folder: Path, image: ImageReference) -> None:
-    """All manifests, and an overlay that names the image."""
+    """Copy all manifests, and write an overlay that names the image."""
     shutil.copytree(ROOT / "manifests", folder / "manifests")
     named: dict[str, Any] = {"name": "mpijob-webhook", "newName": f"{image.registry}/{image.repository}"}
     named |= {"digest": image.digest} if image.digest else {"newTag": image.tag or __version__}
@@ -118,14 +123,13 @@ def _manifests(folder: Path, image: ImageReference) -> None:
 
 
 def _sums(folder: Path) -> Iterator[tuple[str, str]]:
-    """Each file by its path in the folder, with its SHA-256."""
+    """The SHA-256 of each file by path in the folder."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != SUMS:
             yield path.relative_to(folder).as_posix(), building.digest(path)
 
 
 def main() -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.release.bundle", description=__doc__)
     parser.add_argument("folder", type=Path, help="a new folder")
     parser.add_argument(
@@ -137,7 +141,7 @@ def main() -> None:
     except ImageError as error:
         parser.error(f"--image: {error}")
     make(arguments.folder, image)
-    print(f"Made: {arguments.folder}. docs/disconnected.md says what comes next.")
+    print(f"Made: {arguments.folder}. docs/disconnected.md describes the next steps.")
     if not image.digest:
         print("The image has no digest yet: build it, then run this again with --image NAME@sha256:...")
 

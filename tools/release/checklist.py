@@ -1,5 +1,5 @@
-"""Whether this checkout can be released as the version in webhook/__init__.py: `make release-check`."""
-# ruff: noqa: T201 - the commands are this file's own, and a command prints
+"""Checks whether this checkout can be released as the version in webhook/__init__.py: `make release-check`."""
+# ruff: noqa: T201 - a command prints
 
 import re
 import subprocess
@@ -15,23 +15,23 @@ from webhook.api import yaml
 
 ROOT: Final = Path(__file__).parents[2]
 Check = Callable[[Path, str], str]
-"""For a checkout and a version: the open task, or "" for none."""
+"""A function of a checkout and a version that returns the open task; empty if there is none."""
 
 
 def committed(root: Path, version: str) -> str:
-    """There are no uncommitted changes."""
+    """Checks that there are no uncommitted changes."""
     del version
     left = _run(root, "git", "status", "--porcelain").splitlines()
     return f"commit or remove what `git status` lists, {len(left)} in all: {left[0].strip()}" if left else ""
 
 
 def untagged(root: Path, version: str) -> str:
-    """No release has this version yet."""
+    """Checks that no release has this version."""
     return f"v{version} is a tag already: raise the version" if _run(root, "git", "tag", "-l", f"v{version}") else ""
 
 
 def described(root: Path, version: str) -> str:
-    """The newest section of the changelog is about this version."""
+    """Checks that the newest section of the changelog is for this version."""
     titles = re.findall(r"^## (.*)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     newest = titles[0] if titles else "nothing"
     wanted = rf"\[?{re.escape(version)}\]? - \d{{4}}-\d\d-\d\d"
@@ -39,7 +39,7 @@ def described(root: Path, version: str) -> str:
 
 
 def deployed(root: Path, version: str) -> str:
-    """The manifests have the image and the label of this version."""
+    """Checks that the manifests have the image and label of this version."""
     (base,) = yaml.load_all((root / "manifests/base/kustomization.yaml").read_text(encoding="utf-8"))
     found = {
         "images[0].newTag": str(base["images"][0]["newTag"]),
@@ -50,7 +50,7 @@ def deployed(root: Path, version: str) -> str:
 
 
 def generated(root: Path, version: str) -> str:
-    """Generated files match the code."""
+    """Checks that generated files match the code."""
     del version
     for maker, folder, files in (
         ("make docs", root / "docs", reference.pages()),
@@ -63,14 +63,14 @@ def generated(root: Path, version: str) -> str:
 
 
 def paged(root: Path, version: str) -> str:
-    """The packages contain the page of `playground`."""
+    """Checks that the packages contain the page of `playground`."""
     del version
     page = root / "webhook/parts/playground/page/index.html"
     return "" if page.is_file() else "`mpijob-webhook playground` would have nothing to show: run `make page`"
 
 
 def built(root: Path, version: str) -> str:
-    """The wheel builds and has this version in its name."""
+    """Checks that the wheel can be built, with this version in its name."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
@@ -101,7 +101,7 @@ def _run(root: Path, *command: str) -> str:
 
 
 def main(root: Path = ROOT, version: str = __version__) -> int:
-    """A line for each check; 1 if anything is to be done."""
+    """Print a line for each check. Returns 1 if there are open tasks."""
     faults = 0
     for name, check in CHECKS.items():
         fault = check(root, version)

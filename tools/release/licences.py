@@ -1,4 +1,4 @@
-"""The licences of what is installed with the service: `python -m tools.release.licences docs/reference/licences.md`."""
+"""Writes the licences of the service's packages: `python -m tools.release.licences docs/reference/licences.md`."""
 
 import re
 import sys
@@ -11,8 +11,8 @@ from tools.release import page_packages
 
 LOCK: Final = Path(__file__).parents[2] / "requirements" / "run.txt"
 ALLOWED: Final = frozenset({"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0"})
-"""Licences that may be distributed with the image, which is Apache-2.0; packages under MPL-2.0 are unchanged."""
-# What packages write that name no SPDX expression: https://spdx.org/licenses.
+"""Licences that may be distributed with the image, which is Apache-2.0. Packages under MPL-2.0 are unchanged."""
+# SPDX expressions (https://spdx.org/licenses) for other texts that packages use.
 _SAID: Final = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache 2.0": "Apache-2.0",
@@ -21,23 +21,21 @@ _SAID: Final = {
 
 
 def locked() -> list[str]:
-    """The names in the lock file of what the service runs with."""
+    """The names of the packages in the lock file for the service."""
     return re.findall(r"^([\w.-]+)==", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def licence(found: PackageMetadata) -> str:
-    """The SPDX expression of a package, or its other licence text; "" if it has none."""
+    """The SPDX expression of a package, or its licence text; empty if there is none."""
     said = next((found[field] for field in ("License-Expression", "License") if field in found), "")
     return _SAID.get(said, said)
 
 
 def names(expression: str) -> set[str]:
-    """The licences in an SPDX expression, whether joined by AND or by OR."""
     return set(re.split(r" AND | OR |[()]", expression)) - {""}
 
 
 def table() -> Iterator[str]:
-    """The lines of the page."""
     yield "<!-- Written by `make docs` out of what is installed: changes here are lost. -->"
     yield "# Licences"
     yield ""
@@ -48,7 +46,7 @@ def table() -> Iterator[str]:
     for name in locked():
         try:
             yield f"| {name} | {licence(metadata(name))} |"
-        except PackageNotFoundError:  # for another Python or system
+        except PackageNotFoundError:  # a package for a different Python version or platform
             continue
     yield ""
     yield "The page of `mpijob-webhook playground`, where it is built, has these packages of npm in it:"

@@ -1,6 +1,6 @@
-"""Files for OpenShift's oc-mirror and for mirror sets, with the only image.
+"""Files for OpenShift's oc-mirror and for mirror sets, with the project's only image.
 
-The kinds: https://docs.redhat.com/en/documentation/openshift_container_platform/4.20/html/disconnected_environments
+Reference: https://docs.redhat.com/en/documentation/openshift_container_platform/4.20/html/disconnected_environments
 """
 
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from typing import Any, Final
 from webhook.api.images import ImageReference
 
 MIRROR: Final = "mirror.example.com/ml/mpijob-webhook"
-"""To be replaced by a name in the registry of the disconnected network."""
+"""A placeholder for a name in the registry of the disconnected network."""
 
 
 def examples(image: ImageReference) -> Mapping[str, Mapping[str, Any]]:
-    """Documents by the names of their files. A digest set serves no tag, and a tag set no digest."""
+    """Documents by file name. There are two sets: a digest set does not apply to tags, nor a tag set to digests."""
     source = f"{image.registry}/{image.repository}"
     by_digest = image.digest is not None
     kind, field = (

@@ -1,4 +1,4 @@
-"""The packages of npm that the page of `playground` is made of, as its lock file has them."""
+"""The npm packages in the page of `playground`, from its lock file."""
 
 import json
 from base64 import b64decode
@@ -23,11 +23,11 @@ class Package:
 
     @property
     def purl(self) -> str:
-        """Its name for scanners: https://github.com/package-url/purl-spec."""
+        """The name for vulnerability scanners: https://github.com/package-url/purl-spec."""
         return f"pkg:npm/{quote(self.name)}@{self.version}"
 
     def component(self) -> dict[str, Any]:
-        """It in a bill of materials: https://cyclonedx.org/docs/1.6/json/."""
+        """The entry in a bill of materials: https://cyclonedx.org/docs/1.6/json/."""
         algorithm, _, digest = self.integrity.partition("-")
         found = b64decode(digest).hex()
         return {
@@ -42,7 +42,7 @@ class Package:
 
 
 def packages() -> list[Package]:
-    """The packages in the page, without those that only build or test it."""
+    """The packages in the page, without packages that only build or test the page."""
     locked = json.loads(LOCK.read_text(encoding="utf-8"))["packages"]
     return [
         Package(path.rpartition(_FOLDER)[2], told["version"], told["license"], told["integrity"])

@@ -1,6 +1,6 @@
-"""How a bundle was made, as an in-toto statement: https://slsa.dev/spec/v1.1/provenance.
+"""An in-toto statement about the build of a bundle: https://slsa.dev/spec/v1.1/provenance.
 
-It is not signed: sign the file SHA256SUMS with what your organisation trusts.
+It is not signed. Sign the file SHA256SUMS with a key that your organisation trusts.
 """
 
 import platform
@@ -13,7 +13,7 @@ BUILD_TYPE = "https://training.openshift.io/mpijob-webhook/bundle/v1"
 
 
 def statement(subjects: Mapping[str, str], commit: str, locks: Mapping[str, str]) -> dict[str, Any]:
-    """`subjects` and `locks` are SHA-256 sums by the names of files; `commit` is that of this repository."""
+    """The statement. `subjects` and `locks` are SHA-256 sums by file name. `commit` is of this repository."""
     materials = [{"name": name, "digest": {"sha256": found}} for name, found in locks.items()]
     source = {"name": "mpijob-webhook", "digest": {"gitCommit": commit.removesuffix("-dirty")}}
     return {

@@ -1,1 +1,1 @@
-"""The documentation, played: `python -m tools.sessions` types every command of its pages on a real cluster."""
+"""`python -m tools.sessions` runs every command in the documentation's pages on a real cluster."""

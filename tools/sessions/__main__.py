@@ -1,4 +1,4 @@
-"""Regenerates the outputs in the pages, and the recorded sessions: `make sessions`."""
+"""Updates the outputs in the pages and the recorded sessions: `make sessions`."""
 
 import tempfile
 from pathlib import Path
@@ -10,4 +10,4 @@ with tempfile.TemporaryDirectory() as folder, staged(Path(folder)) as stage:
     for path, text in played(stage).items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
-            print(path)  # noqa: T201 - what it is for
+            print(path)  # noqa: T201 - a command prints

@@ -1,4 +1,4 @@
-"""Whether two outputs are the same except for what differs from run to run: times, random names, addresses."""
+"""Compares outputs without the parts that differ in each run: times, random names, addresses."""
 
 import re
 from typing import Final
@@ -13,23 +13,23 @@ _VOLATILE: Final = (
     (r"(ssh-rsa|ecdsa-sha2-nistp521) \S+", r"\1 KEY"),
     (r"\b(mpijob-webhook)-[0-9a-f]{8,10}(-[0-9a-z]{5})?\b", r"\1-POD"),
     (r"Waiting for deployment \"[\w-]+\" rollout to finish: .*\n", ""),
-    (r"(?m)^([a-z-]+: )\d+$", r"\1COUNT"),  # of a snapshot: some objects come and go
-    (r"(?m)^status:\n(?: .*\n)*", ""),  # of a job that has just been made
-    (r"\(line \d+\)", "(line N)"),  # in what kubectl writes
+    (r"(?m)^([a-z-]+: )\d+$", r"\1COUNT"),  # the number of objects in a snapshot varies
+    (r"(?m)^status:\n(?: .*\n)*", ""),  # the age of a new job
+    (r"\(line \d+\)", "(line N)"),  # in output of kubectl
     (r" +(?=\n|$)", ""),
 )
-# A line of its own that stands for any number of lines.
+# This line stands for any number of lines.
 _LEFT_OUT: Final = re.compile(r"^ *\.\.\.\n", re.MULTILINE)
 
 
 def normal(text: str) -> str:
-    """The text without what differs from run to run."""
+    """The text without the parts that differ in each run."""
     for pattern, instead in _VOLATILE:
         text = re.sub(pattern, instead, text)
     return text
 
 
 def same(shown: str, real: str) -> bool:
-    """Whether the page shows what came; `...` stands for whatever lines it leaves out."""
+    """Whether the page shows the output. `...` in the page stands for any omitted lines."""
     pieces = [re.escape(normal(piece)) for piece in _LEFT_OUT.split(shown)]
     return re.fullmatch(r"(?:.*\n)*?".join(pieces), normal(real)) is not None

@@ -1,8 +1,8 @@
-"""A page of the documentation as a script: its files, and its commands with what they print.
+"""A page of the documentation as a script: its files, and its commands with their outputs.
 
-A block of YAML whose first line is a comment with the name of a file is that file. In a block `console` a line with `$`
-is a command, and the lines below are its output, where it is shown; a line `...` stands for any lines. A command whose
-line ends with `&&` goes on in the next line. One that ends with the comment `# not tested: REASON` is not run.
+A YAML block with a file name in a comment in its first line is a file. In a block `console`, a line with `$` is a
+command. The lines below it, if any, are its output, in which a line `...` stands for any lines. A command that ends
+with `&&` continues in the next line. A command that ends with the comment `# not tested: REASON` is not run.
 """
 
 import re
@@ -17,14 +17,12 @@ _NOT_TESTED: Final = re.compile(r"\s+# not tested: (.+)$")
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The title of a section."""
-
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file for the reader to write."""
+    """A file that the reader writes."""
 
     name: str
     content: str
@@ -35,13 +33,13 @@ class Step:
     """A command to type."""
 
     line: str
-    """All of it, as it is shown."""
+    """The whole command as shown in the page."""
     shown: str = ""
-    """What it prints, as far as the page shows it."""
+    """The output that the page shows."""
 
     @property
     def reason(self) -> str:
-        """Why it is not run; empty if it is."""
+        """The reason why the command is not run; empty if it is run."""
         found = _NOT_TESTED.search(self.line)
         return found[1] if found else ""
 
@@ -65,7 +63,7 @@ def _steps(block: str) -> Iterator[Step]:
 
 
 def rewritten(text: str, shown: Sequence[str]) -> str:
-    """The page with these outputs below its commands, one for each command."""
+    """The page with these outputs, one for each command."""
     outputs = iter(shown)
 
     def block(match: re.Match[str]) -> str:

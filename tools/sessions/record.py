@@ -1,7 +1,7 @@
 """A session as text, and as an asciicast that a terminal or a browser can play.
 
-The format: https://docs.asciinema.org/manual/asciicast/v2/. Its times are those of a person who types and reads, not
-those of the run, so that the same session is the same file.
+The format is https://docs.asciinema.org/manual/asciicast/v2/. The times imitate a user who types and reads, so that the
+same session always gives the same file.
 """
 
 import json
@@ -18,7 +18,7 @@ Event = tuple[float, str, str]
 
 
 def as_cast(title: str, text: str) -> str:
-    """The recording of the session whose text this is."""
+    """The recording of a session with this text."""
     header = {"version": 2, "width": WIDTH, "height": HEIGHT, "title": title}
     lines = [json.dumps(header), *(json.dumps(event, ensure_ascii=False) for event in _events(text))]
     return "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
-"""Where the pages are played: a real API server, operator and simulated GPU nodes, with jobs from before.
+"""The cluster for the pages: a real API server, operator and simulated GPU nodes, with existing jobs.
 
-What the pages install are the manifests of this checkout. The pods of the service are simulated; what answers the API
-server is a process behind the Service's name, which is started when an overlay has been applied.
+The pages install the manifests of this checkout. The pods of the service are simulated: the API server calls a process
+behind the Service's name, which starts after a page has applied an overlay.
 """
 
 import os
@@ -29,7 +29,7 @@ from webhook.api import yaml
 from webhook.installation.registration import RESOURCES
 
 TEAM, USER = "team-a", "alice"
-# The output of a command that has not been run yet.
+# The output of a command that has not been run.
 UNKNOWN: Final = "?\n"
 JOBS: Final = DOCS / "sessions"
 KINDS: Final = tuple(kind.lower() for kind in RESOURCES)
@@ -43,7 +43,7 @@ QUOTA: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A part of a page and its outcome."""
+    """A part of a page, with the output and exit code of a command."""
 
     part: Heading | File | Step
     output: str = ""
@@ -51,11 +51,11 @@ class Played:
 
     @property
     def shown(self) -> str:
-        """The text that the page should show below this command."""
+        """The output that the page should show for this command."""
         step = self.part
         assert isinstance(step, Step)
         if not step.shown and not self.code:
-            return ""  # it succeeds, and what it prints does not matter
+            return ""  # the command succeeds, and the page shows no output
         return step.shown if step.reason or same(step.shown, self.output) else self.output
 
 
@@ -68,7 +68,7 @@ class Stage(Deployment):
     alice: Path = Path()
 
     def play(self, text: str, *, as_user: bool = False) -> list[Played]:
-        """Follow a page from top to bottom."""
+        """Write the files and run the commands of a page, from top to bottom."""
         folder = self.home if as_user else self.checkout
         config = self.alice if as_user else self.cluster.kubeconfig
         played = []
@@ -81,18 +81,17 @@ class Stage(Deployment):
 
     @property
     def deployed_image(self) -> str:
-        """The image in the Deployment."""
         found = self.cluster.get("deployment", SPACE, "-n", SPACE)["spec"]["template"]["spec"]["containers"]
         image: str = found[0]["image"]
         return image
 
-    def start_anew(self) -> None:
-        """Without any policy, and without what a page has labelled: the next page begins as if it were the first."""
+    def reset(self) -> None:
+        """Delete all policies and labels of the last page."""
         self.cluster.kubectl("delete", "configmaps", "-A", "-l", "training.openshift.io/mpijob-policy=true")
         self.cluster.kubectl("label", "namespace", "--all", "training.openshift.io/mpijob-enforce-")
 
     def _type(self, step: Step, folder: Path, config: Path) -> Played:
-        """Run one command; if it says something else than is shown, again, for a change takes a second or two."""
+        """Run a command. If its output differs from the page, run it again, because changes take a second or two."""
         if step.reason:
             return Played(step)
         for _ in range(1 if step.shown == UNKNOWN else 3):
@@ -112,9 +111,9 @@ class Stage(Deployment):
 
 
 def run(line: str, folder: Path, config: Path, tools: Path) -> subprocess.CompletedProcess[str]:
-    """A line of a page, in the shell of its reader; both streams as a terminal shows them."""
+    """Run a line of a page in a shell, with both streams together as in a terminal."""
     env = {**os.environ, "PATH": f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    # Without bytecode each command would compile all its modules.
+    # Without stored bytecode, each command would compile all its modules.
     env |= {"KUBECONFIG": str(config), "KUBERC": "off", "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": ""}
     return subprocess.run(
         ["bash", "-c", line],
@@ -130,7 +129,7 @@ def run(line: str, folder: Path, config: Path, tools: Path) -> subprocess.Comple
 
 
 def _can_be_repeated(line: str) -> bool:
-    """Whether it changes nothing."""
+    """Whether the command changes nothing."""
     return "mpijob-webhook " in line or "--dry-run" in line or " get " in line
 
 
@@ -140,7 +139,7 @@ def _changes_policies(line: str) -> bool:
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Stage]:
-    """The stage before the first page, until the block ends."""
+    """The prepared cluster for the first page, until the block ends."""
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(log_dir=folder))
         cluster.start_scheduler()
@@ -152,7 +151,7 @@ def staged(folder: Path) -> Iterator[Stage]:
 
 
 def _prepare(stage: Stage) -> None:
-    """The state before the session: a checkout, jobs from before, and a user who may edit in one namespace."""
+    """Create the initial state: a checkout, existing jobs, and a user with the role edit in one namespace."""
     cluster = stage.cluster
     shutil.copytree(ROOT / "manifests", stage.checkout / "manifests")
     served_here(stage.checkout, stage.balancer.port)
@@ -179,7 +178,7 @@ def _namespace(name: str) -> dict[str, Any]:
 
 
 def _running() -> Iterator[Mapping[str, Any]]:
-    """Three jobs that take 24 of the team's 32 GPUs, and go on."""
+    """Three jobs that use 24 of the team's 32 GPUs and do not end."""
     (job,) = yaml.load_all((JOBS / "train.yaml").read_text())
     for number in range(1, 4):
         changes = {"metadata.name": f"resnet-{number}", "metadata.namespace": TEAM}

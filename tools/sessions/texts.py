@@ -1,4 +1,4 @@
-"""The pages that are played, and the texts in them and in the recorded sessions."""
+"""The pages whose commands are run, and the texts of the pages and recorded sessions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ FOLDER: Final = DOCS / "sessions"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A user who follows some pages."""
+    """A session in which a user follows some pages."""
 
     title: str
     pages: tuple[Path, ...]
     as_user: bool = False
-    """Without the rights of an administrator."""
+    """Whether the user is not an administrator."""
 
 
 def _pages(*names: str) -> tuple[Path, ...]:
     return tuple(DOCS / f"{name}.md" for name in names)
 
 
-# In the order in which they are played, on one cluster: who submits jobs comes when the service is installed.
+# In this order, on one cluster: users submit jobs after the administrator has installed the service.
 SESSIONS: Final = {
     "administrator": Session(
         "The first two hours of an administrator",
@@ -42,7 +42,7 @@ PAGES: Final = tuple(page for session in SESSIONS.values() for page in session.p
 
 
 def played(stage: Stage) -> Mapping[Path, str]:
-    """Every file with its new content."""
+    """Every changed file with its new content."""
     found = {}
     for name, session in SESSIONS.items():
         screen = []
@@ -51,7 +51,7 @@ def played(stage: Stage) -> Mapping[Path, str]:
             parts = stage.play(text, as_user=session.as_user)
             found[page] = rewritten(text, [each.shown for each in parts if isinstance(each.part, Step)])
             screen += parts
-            stage.start_anew()
+            stage.reset()
         path = FOLDER / f"{name}.txt"
         found[path] = _kept(path, "".join(_typed(screen)))
         found[path.with_suffix(".cast")] = as_cast(session.title, found[path])
@@ -59,7 +59,7 @@ def played(stage: Stage) -> Mapping[Path, str]:
 
 
 def _typed(session: list[Played]) -> Iterator[str]:
-    """What the screen shows. A section without commands is left out."""
+    """The text on the screen, without sections that have no commands."""
     heading = ""
     for each in session:
         match each.part:
@@ -74,6 +74,6 @@ def _typed(session: list[Played]) -> Iterator[str]:
 
 
 def _kept(path: Path, text: str) -> str:
-    """The session as it was recorded before, where nothing but times and random names has changed."""
+    """The session. Parts in which only times and random names differ are kept from the old recording."""
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     return before if normal(before) == normal(text) else text

@@ -1,1 +1,1 @@
-"""The documentation as a site: `docs/` and what it links to, with pages written out of the code."""
+"""The documentation as a site: `docs/`, linked files, and pages that are generated from the code."""

@@ -1,4 +1,4 @@
-"""Builds it: `python -m tools.site_docs build/site`."""
+"""Builds the site: `python -m tools.site_docs build/site`."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ ACCESSIBLE = {
 }
 _TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
 _HEAD = re.compile(r'<t[hd] class="head[^>]*>(.*?)</t[hd]>', re.DOTALL)
-# Where Sphinx writes a page of this name comes the real one, so that navigation and search lead to it.
+# Sphinx writes a page with this name, so that navigation and search contain it. The real page then replaces it.
 PLAYGROUND = "playground/index"
 LEADS_TO_IT = (
     f"\nOr try it: the [playground]({PLAYGROUND}.md) shows the verdict on a job while you type, in your browser.\n"
@@ -36,11 +36,13 @@ PLAY = "# Playground\n\nType a job, and see its verdict while you do, in your br
 
 
 def main() -> int:
-    """Sphinx's exit status: a link that leads nowhere is an error."""
+    """Build the site. Returns Sphinx's exit code: a broken link is an error."""
     parser = argparse.ArgumentParser(prog="python -m tools.site_docs", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument(
-        "--playground", type=Path, help="The page that `make page-static` writes; without it there is none."
+        "--playground",
+        type=Path,
+        help="The page that `make page-static` writes. Without it, the site has no playground.",
     )
     arguments = parser.parse_args()
     folder, playground = arguments.folder, arguments.playground
@@ -66,31 +68,31 @@ def main() -> int:
         failed: int = sphinx([*options, "-D", f"html_search_scorer={scorer}", str(sources.folder), str(folder)])
     shutil.rmtree(folder / ".doctrees", ignore_errors=True)
     for page in folder.rglob("*.html"):
-        page.write_text(_for_everybody(page.read_text(encoding="utf-8")), encoding="utf-8")
-    # Sphinx marks the words of a search on the next page that is opened, whichever it is, and has no option for that.
+        page.write_text(_with_accessibility(page.read_text(encoding="utf-8")), encoding="utf-8")
+    # Sphinx highlights the words of a search in any page that is opened next, and has no option to disable this.
     script = folder / "_static" / "sphinx_highlight.js"
     script.write_text(script.read_text("utf-8").replace("ENABLED = true", "ENABLED = false"), "utf-8")
     if playground:
-        _put_in_place(playground, (folder / PLAYGROUND).parent)
+        _replace_playground(playground, (folder / PLAYGROUND).parent)
     return failed
 
 
-def _put_in_place(playground: Path, folder: Path) -> None:
-    """The page with a way back, in place of Sphinx's."""
+def _replace_playground(playground: Path, folder: Path) -> None:
+    """Replace Sphinx's page by the real playground, with a link back to the documentation."""
     shutil.copytree(playground, folder, dirs_exist_ok=True)
     data = json.loads((folder / "data.json").read_text(encoding="utf-8")) | {"documentation": "../index.html"}
     (folder / "data.json").write_text(json.dumps(data), encoding="utf-8")
 
 
-def _for_everybody(html: str) -> str:
-    """What the theme leaves out, for those who have a keyboard or hear the page."""
+def _with_accessibility(html: str) -> str:
+    """Add attributes for keyboards and screen readers that the theme does not write."""
     for old, new in ACCESSIBLE.items():
         html = html.replace(old, new)
     return _TABLE.sub(_labelled, html)
 
 
 def _labelled(table: re.Match[str]) -> str:
-    """Each cell with the name of its column, which a narrow screen shows."""
+    """Add the name of its column to each cell, for narrow screens."""
     names = cycle([re.sub("<.*?>", "", name) for name in _HEAD.findall(table[0])] or [""])
     return re.sub(r'<td(?! class="head)', lambda cell: f'{cell[0]} data-label="{next(names)}"', table[0])
 

@@ -1,5 +1,5 @@
-"""Sphinx's settings. The browser asks no other host for anything."""
-# ruff: noqa: A001 - Sphinx gives the names
+"""Sphinx's settings. Pages load nothing from other hosts."""
+# ruff: noqa: A001 - Sphinx defines the names
 
 from webhook import PROGRAM, __version__
 
@@ -14,12 +14,12 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_permalinks = True
-# What is quoted is to be copied.
+# No typographic quotes, because readers copy commands.
 smartquotes = False
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 myst_heading_anchors = 6
-# Math would be loaded from elsewhere, and dollars are shells'.
+# No math, which would load a script from a different host and change dollar signs of shells.
 myst_enable_extensions: list[str] = []
-# Pygments cannot read recorded sessions and our own formats to the end.
+# Pygments has errors in recorded sessions and in this project's formats.
 suppress_warnings = ["misc.highlighting_failure"]

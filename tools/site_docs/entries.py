@@ -1,4 +1,4 @@
-"""A page for each rule and each injection: its part of the reference, and examples."""
+"""A page for each rule and injection, with its part of the reference and examples."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ EACH: Final = "Each is in a job that is right otherwise; Launcher and Worker are
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """(path as if in `docs/`, text)."""
+    """(path relative to the repository as if in `docs/`, text) of each page."""
     for kind, path in REFERENCE.items():
         whole = (ROOT / path).read_text(encoding="utf-8")
         for entry in explanations.entries():
@@ -25,7 +25,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def names(kind: str) -> list[str]:
-    """Those of all rules, or of all injections."""
+    """The pages of all rules, or of all injections."""
     return [f"{kind}s/{entry.id}" for entry in explanations.entries() if entry.kind == kind]
 
 
@@ -38,7 +38,7 @@ def _examples(kind: str, name: str) -> str:
 
 
 def _linked(section: str) -> str:
-    """In the reference others are on the same page."""
+    """The text with links to other entries, which in the reference are on the same page."""
     section = re.sub(r"\]\(#([\w-]+)\)", r"](\1.md)", section)
     section = re.sub(r"\]\((rule|injection)s\.md#([\w-]+)\)", r"](../\1s/\2.md)", section)
     return re.sub(r"\]\((\w[\w-]*\.md#)", r"](../reference/\1", section)

@@ -1,4 +1,4 @@
-"""Real examples of each injection: its changes to the first job of the corpus that gets it."""
+"""Real examples of each injection: the changes to the first job of the corpus that it changes."""
 
 import re
 from functools import cache
@@ -12,12 +12,12 @@ _PUT_IN = re.compile(r"^  ([\w-]+):\n((?:    .*\n)+)", re.MULTILINE)
 
 @cache
 def examples() -> dict[str, str]:
-    """By injection, in Markdown."""
+    """The Markdown text of the example, by injection."""
     found: dict[str, str] = {}
     for path in sorted(CORPUS.glob("*/*.outcome")):
         job = path.with_suffix(".yaml").relative_to(ROOT).as_posix()
         for injection, patch in _PUT_IN.findall(path.read_text(encoding="utf-8")):
-            # Each line is an operation, and several may add to one list.
+            # Each line is an operation. Several operations may add to the same list.
             fields = "".join(yaml.dump(yaml.load_all(line)[0]) for line in patch.splitlines())
             shown = f"Into [{path.stem}](../../{job}) it puts:\n\n```yaml\n{fields}```\n"
             found.setdefault(injection, shown)

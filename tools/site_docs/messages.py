@@ -10,7 +10,7 @@ from tests.support.bad_jobs.cases import Cause, cases, causes
 from tests.support.jobs import REMOVE
 from webhook.api import yaml
 
-# A message that more mistakes cause does not belong to one of them: it was there before.
+# A message that more mistakes cause is not shown with a mistake: the unchanged job already causes it.
 FEW = 3
 MAX_SHOWN_CHARACTERS = 2_000
 SHOWN_CHARACTERS = 40
@@ -18,21 +18,18 @@ SHOWN_CHARACTERS = 40
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a rule."""
-
     said: Cause
     mistake: str
-    """In words; empty if no single one causes it."""
+    """The description of the mistake; empty if many mistakes cause the message."""
 
     def as_markdown(self) -> str:
-        """The message and the fix."""
         told = f"```text\n{self.said.path}: {self.said.message}\n```\n\n"
         return f"{told}**What to do:** {self.said.fix or 'nothing can be said in general.'}\n"
 
 
 @cache
 def messages() -> dict[str, list[Message]]:
-    """By rule, one of each kind."""
+    """The messages by rule, one of each kind."""
     found: dict[tuple[str, str, str], dict[str, Cause]] = {}
     for case in cases():
         for cause in causes(case):
@@ -45,36 +42,36 @@ def messages() -> dict[str, list[Message]]:
 
 
 def examples(rule: str) -> Iterator[str]:
-    """Each mistake with all that the rule says of it: in one job and another that may differ."""
+    """Each mistake with all messages of the rule, which may differ between jobs."""
     by_mistake: dict[str, list[Message]] = {}
     for each in messages().get(rule, []):
         by_mistake.setdefault(each.mistake, []).append(each)
-    for mistake, told in by_mistake.items():
+    for mistake, shown in by_mistake.items():
         changes = BREAKS.get(mistake, {})
-        written = {path: "(removed)" if value is REMOVE else _cut(value) for path, value in changes.items()}
+        yaml_changes = {path: "(removed)" if value is REMOVE else _cut(value) for path, value in changes.items()}
         yield f"### {mistake[:1].upper()}{mistake[1:]}\n" if mistake else "### Besides\n"
-        if written:
-            yield f"```yaml\n{yaml.dump(written)}```\n"
-        yield "\nOr, with another policy, cluster or job:\n\n".join(each.as_markdown() for each in told)
+        if yaml_changes:
+            yield f"```yaml\n{yaml.dump(yaml_changes)}```\n"
+        yield "\nOr, with another policy, cluster or job:\n\n".join(each.as_markdown() for each in shown)
 
 
 def _cut(value: object) -> object:
-    """A text of a megabyte is not shown whole."""
+    """The value; a long text is cut."""
     text = str(value)
     return f"{text[:SHOWN_CHARACTERS]} ... ({len(text):,} characters)" if len(text) > MAX_SHOWN_CHARACTERS else value
 
 
 def catalogue() -> Iterator[str]:
-    """The page of all of them, in lines."""
+    """The lines of the page with all messages."""
     yield "# What the rules say\n"
-    yield "One message of each kind, as bad jobs are told it. The mistakes are on the page of each rule.\n"
+    yield "One message of each kind from real rejections and warnings. The page of each rule shows the mistakes.\n"
     for rule, told in sorted(messages().items()):
         yield f"\n## {rule}\n\nThe rule [{rule}](rules/{rule}.md).\n\n| Message | What to do |\n| --- | --- |"
         yield from (f"| {_path(each)}: {_cell(each.said.message)} | {_cell(each.said.fix)} |" for each in told)
 
 
 def _path(message: Message) -> str:
-    """It may go on in the next line, where a narrow screen has no room for it."""
+    """The field's path with optional line breaks for narrow screens."""
     return re.sub(r"(?=\.|\\\[)", "<wbr>", _cell(message.said.path))
 
 

@@ -1,4 +1,4 @@
-"""A page for each ready-made policy: what docs/policies.md says of it, what it really tells jobs, and the file."""
+"""A page for each ready-made policy: its section of docs/policies.md, real messages to jobs, and the file."""
 
 import re
 from collections.abc import Iterator
@@ -20,27 +20,27 @@ _PROSE: Final = ROOT / "docs" / "policies.md"
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """(path as if in `docs/`, text)."""
+    """(path relative to the repository as if in `docs/`, text) of each page."""
     yield from ((f"docs/policies/{name}.md", _page(name)) for name in NAMES)
 
 
 def _page(name: str) -> str:
-    title, said = _prose(name)
+    title, prose = _prose(name)
     suites = _suites(name)
     tests = " and ".join(f"[{each}](../../{each})" for each in map(_file, suites))
-    about = f"Each is a test of {tests}: what it changes in a job, and what comes of it."
+    about = f"Each case is a test of {tests}: its changes to a job, and the result."
     met = "\n".join(part for suite in suites for test in suite.tests for part in _case(suite, test))
     file = (ROOT / FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
-    return f"# {title}\n\n{said}\n\n## What jobs meet\n\n{about}\n\n{met}\n## The file\n\n```yaml\n{file}```\n"
+    return f"# {title}\n\n{prose}\n\n## What jobs meet\n\n{about}\n\n{met}\n## The file\n\n```yaml\n{file}```\n"
 
 
 def _prose(name: str) -> tuple[str, str]:
-    """The title and the text of the section that is about it, with links as they are one folder further down."""
+    """The title and text of the policy's section in docs/policies.md. Links are relative to a subfolder."""
     for section in _PROSE.read_text(encoding="utf-8").split("\n### ")[1:]:
-        title, _, said = section.partition("\n\n")
-        said = said.partition("\n## ")[0].strip()
-        if f"(../{FOLDER}/{name}.yaml)" in said.partition("\n\n")[0]:
-            return title, re.sub(r"\]\((?!https?:|#)", "](../", said)
+        title, _, text = section.partition("\n\n")
+        text = text.partition("\n## ")[0].strip()
+        if f"(../{FOLDER}/{name}.yaml)" in text.partition("\n\n")[0]:
+            return title, re.sub(r"\]\((?!https?:|#)", "](../", text)
     raise ValueError(f"no section of {_PROSE.name} is about {name}.yaml")
 
 
@@ -50,7 +50,7 @@ def _file(suite: Suite) -> str:
 
 @cache
 def _suites(name: str) -> list[Suite]:
-    """The tests that are about it: those that are called after another policy only take it along."""
+    """The test suites for the policy, without suites of other policies that also use it."""
     loaded = load([str(ROOT / FOLDER / "tests")])
     tested = [(suite, Path(suite.file).stem) for suite in loaded.suites]
     return [
@@ -65,28 +65,27 @@ def _case(suite: Suite, test: PolicyTest) -> Iterator[str]:
     verdict = suite_run.judged(suite.document, test, PolicySet(suite.policies))
     decided = verdict.validation
     counted = suite.document.rules
-    told: dict[str, list[Violation]] = {}
+    messages: dict[str, list[Violation]] = {}
     for how, findings in (("Refused", decided.denied), ("Warned", decided.warned), ("Audited", decided.audited)):
         for finding in findings:
             if counted is None or finding.rule in counted:
-                told.setdefault(how, []).append(finding.violation)
+                messages.setdefault(how, []).append(finding.violation)
     yield f"### {case.name[:1].upper()}{case.name[1:]}\n"
     yield _written(suite, case)
-    for how, violations in told.items():
+    for how, violations in messages.items():
         yield f"{how}:\n"
         for each in violations:
             yield f"```text\n{each.path}: {each.message}\n```\n"
             yield f"**What to do:** {each.fix or 'nothing can be said in general.'}\n"
     for caution in verdict.mutation.cautions:
         yield f"Warned:\n\n```text\n{caution}\n```\n"
-    if not told and not verdict.mutation.cautions:
+    if not messages and not verdict.mutation.cautions:
         yield "Admitted.\n"
     if case.stored:
         yield f"Stored as:\n\n{_block(case.stored, absent='(not there)')}"
 
 
 def _written(suite: Suite, case: Case) -> str:
-    """What the test changes in the job, and the namespace that it is in."""
     where = case.namespace or suite.document.namespace
     marks = {**where.labels, **where.annotations} if where else {}
     place = (

@@ -1,5 +1,5 @@
-// Which results come first. READERS, the pages for users and administrators, is written before this.
-// The fields are those of Sphinx (searchtools.js), which stem and match words but do not know who reads a page.
+// The order of search results. The build writes READERS, the pages for users and administrators, before this text.
+// Sphinx (searchtools.js) defines the fields. Its own scores do not depend on the readers of a page.
 var Scorer = {
   score: ([page, title, , , score]) => {
     const words = (new URLSearchParams(location.search).get("q") || "").toLowerCase().match(/\w{4,}/g) || [];

@@ -1,4 +1,4 @@
-"""What Sphinx reads: the pages of `docs/`, and a page for every other file of the repository that one links to."""
+"""The sources for Sphinx: the pages of `docs/`, and a page for every other file to which they link."""
 
 import posixpath
 import re
@@ -23,22 +23,20 @@ _LANGUAGES: Final = {
 
 @dataclass
 class Sources:
-    """Pages by the files of the repository that they are of."""
+    """Writes pages, and maps files of the repository to pages."""
 
     folder: Path
     instead: Mapping[str, str] = field(default_factory=dict)
-    """Places of files that have a page of their own, which is written out of the code."""
+    """The generated pages of some files, by file."""
     linked: set[str] = field(default_factory=set)
-    """Other files and folders that a page links to."""
+    """Other files and folders to which pages link."""
 
     @cached_property
     def tracked(self) -> frozenset[str]:
-        """Every file of the repository."""
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
         return frozenset(listed.stdout.split("\0")) - {""}
 
     def write(self) -> None:
-        """Write all pages except those generated from the code."""
         shutil.copytree(ROOT / DOCS, self.folder, dirs_exist_ok=True)
         for path in sorted(self.tracked):
             if path in BESIDE or (path.startswith(DOCS) and path.endswith(".md")):
@@ -50,19 +48,19 @@ class Sources:
             done.update(missing)
 
     def page(self, path: str, text: str) -> None:
-        """A page of Markdown whose links are those of a file at this path of the repository."""
+        """Write a Markdown page. Its links are relative to this path in the repository."""
         parts = _FENCED.split(text)
         parts[::2] = [_LINK.sub(lambda link: self._linked(path, **link.groupdict()), part) for part in parts[::2]]
         self.put(self.place(path), "".join(parts))
 
     def put(self, place: str, text: str) -> None:
-        """A page at a place of the site."""
+        """Write a page at this path of the site."""
         file = self.folder / place
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
 
     def place(self, path: str) -> str:
-        """Where a file of the repository, or a folder, is on the site."""
+        """The path on the site of a file or folder in the repository."""
         if path in self.instead:
             return self.instead[path]
         if (ROOT / path).is_dir():
@@ -70,7 +68,7 @@ class Sources:
         return path.removeprefix(DOCS) if path.startswith(DOCS) or path in BESIDE else f"{FILES}/{path}.md"
 
     def _linked(self, path: str, text: str, to: str) -> str:
-        # Who reads a site knows no files: the page has a title, which Sphinx puts in.
+        # Instead of a file name, Sphinx inserts the title of the page.
         named = text.endswith(".md") and to.partition("#")[0].endswith(text)
         return f"[{'' if named else text}]({self._target(path, to)})"
 
@@ -83,7 +81,7 @@ class Sources:
         return f"{link}#{anchor}" if anchor else link
 
     def _link(self, place: str, target: str) -> str:
-        """From a place of the site to a file of the repository or a folder, which gets its page if it has none."""
+        """The link from a page to a file or folder in the repository. It gets a page if it has none."""
         found = self.place(target)
         if found.startswith(f"{FILES}/") and (ROOT / target).exists():
             self.linked.add(target)

@@ -1,4 +1,4 @@
-"""The decision about one job, and the reply made of it."""
+"""The decision about one job, and the reply made from it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,28 +21,28 @@ QUOTA_RULE = "resource-quota"
 
 
 class Decision(msgspec.Struct):
-    """A decision, for the reply, the log, the metrics and the command line."""
+    """A decision. The reply, the log, the metrics and the command line use it."""
 
     denied: list[Finding] = msgspec.field(default_factory=list)
     """Findings that reject the job."""
     warned: list[Finding] = msgspec.field(default_factory=list)
-    """Findings that the user reads as warnings, the worst first."""
+    """Findings that are warnings for the user, the worst first."""
     audited: list[Finding] = msgspec.field(default_factory=list)
-    """Findings for the audit log alone."""
+    """Findings only for the audit log."""
     rule_faults: dict[str, str] = msgspec.field(default_factory=dict)
-    """Why custom rules could not be evaluated, by rule id: a fault of the policy, not of the job."""
+    """Errors of custom rules by rule id. They are faults of the policy, not of the job."""
     exempted: list[tuple[Finding, str]] = msgspec.field(default_factory=list)
-    """Excused findings, each with the reason."""
+    """Exempted findings with their reasons."""
     requested: list[str] = msgspec.field(default_factory=list)
-    """Rules that deny unless the requester may exempt jobs from them."""
+    """Rules from which the job requests an exemption. They deny unless the requester may exempt jobs from them."""
     told: dict[str, list[str]] = msgspec.field(default_factory=dict)
     """The notes of each injection, in the order of their ids."""
     news: list[str] = msgspec.field(default_factory=list)
-    """Injections that added something the user has not read about yet."""
+    """Injections that the user is not yet informed of."""
     injection_warnings: InjectionWarnings = "each"
-    """The form of warnings about injected fields."""
+    """How warnings list injected fields."""
     skipped: str = ""
-    """Why the job was not checked; empty if it was."""
+    """The reason why the job was not checked; empty if it was checked."""
     name: str = ""
     """The object's name, for messages."""
     group: str = mpijob.GROUP
@@ -50,17 +50,17 @@ class Decision(msgspec.Struct):
     patch: list[dict[str, object]] = msgspec.field(default_factory=list)
     """JSON Patch operations."""
     authors: list[str] = msgspec.field(default_factory=list)
-    """The injection behind each operation of `patch`. Only the last one, which writes the record, may have none."""
+    """The injection of each operation in `patch`. The last operation, which writes the record, may have none."""
     document: dict[str, Any] | None = None
-    """The object with the patch applied, without its managedFields."""
+    """The patched object without its managedFields."""
     reservation: Reservation | None = None
     """The job's use of the namespace's quotas; None if no quota applies to it."""
     refused_gpus: dict[str, int] = msgspec.field(default_factory=dict)
-    """Accelerators that a rejected new job requests."""
+    """The accelerators that a rejected new job requests."""
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     """Annotations for the audit log."""
     policy: str = ""
-    """The policies and versions that decided; empty for the built-in defaults alone."""
+    """The names and versions of the applied policies; empty if there are only the built-in defaults."""
 
     def add(self, finding: Finding, action: Action) -> None:
         """Record a finding under the action it triggers."""
@@ -68,26 +68,26 @@ class Decision(msgspec.Struct):
 
     @property
     def findings(self) -> Iterator[tuple[Action, Finding]]:
-        """The findings with the action that each triggers, the worst action first."""
+        """The findings with their actions, the worst action first."""
         by_action = ((Action.DENY, self.denied), (Action.WARN, self.warned), (Action.AUDIT, self.audited))
         return ((action, finding) for action, found in by_action for finding in found if not finding.cause)
 
     def put_worst_first(self) -> None:
-        """Sort the findings, once all are recorded, and cut them to what a reply can hold.
+        """Sort the findings after all are recorded, and cut them to the size of a reply.
 
-        A finding follows only from one that triggers the same action or a stronger one, and comes after it. One that
-        may follow itself is no cause.
+        A finding can follow only from a finding with the same or a stronger action, and is listed after it. A finding
+        that itself has `follows` is not a cause.
         """
         self.warned.sort(key=lambda finding: finding.importance)
         for listed in (self.denied, self.warned, self.audited, self.exempted):
             del listed[MAX_FINDINGS_PER_DECISION:]
         causes: dict[str, str] = {}
-        for found in (self.denied, self.warned, self.audited):
-            for each in reversed(found):
-                if not each.violation.follows:
-                    causes[each.violation.path] = each.rule
-            caused = [replace(each, cause=causes.get(each.violation.follows, "")) for each in found]
-            found[:] = sorted(caused, key=lambda each: bool(each.cause))
+        for findings in (self.denied, self.warned, self.audited):
+            for finding in reversed(findings):
+                if not finding.violation.follows:
+                    causes[finding.violation.path] = finding.rule
+            caused = [replace(finding, cause=causes.get(finding.violation.follows, "")) for finding in findings]
+            findings[:] = sorted(caused, key=lambda finding: bool(finding.cause))
 
     @property
     def allowed(self) -> bool:
@@ -95,7 +95,7 @@ class Decision(msgspec.Struct):
 
     @property
     def depends_on_quota(self) -> bool:
-        """Whether a quota applies to the job and no other rule rejects it: then the current quota decides."""
+        """Whether only the current quota decides: a quota applies to the job, and no other rule rejects it."""
         return self.reservation is not None and all(finding.rule == QUOTA_RULE for finding in self.denied)
 
     @property
@@ -116,13 +116,15 @@ class Decision(msgspec.Struct):
     def cautions(self) -> list[str]:
         """Failed injections, the worst first, regardless of `injection_warnings`."""
         injected = {*self.authors}
-        found = [
+        cautions = [
             (author, note)
             for author, notes in self.told.items()
             for note in notes
             if isinstance(note, Caution) or (author not in injected and not isinstance(note, Hint))
         ]
-        return [visible(f"{author}: {note}") for author, note in sorted(found, key=lambda each: _importance(each[0]))]
+        return [
+            visible(f"{author}: {note}") for author, note in sorted(cautions, key=lambda each: _importance(each[0]))
+        ]
 
     @property
     def notes(self) -> list[str]:
@@ -131,11 +133,11 @@ class Decision(msgspec.Struct):
 
     @property
     def hints(self) -> list[str]:
-        """The reports of injections about fields that they leave unchanged."""
+        """The notes of injections about fields that they did not change."""
         return [note for notes in self.told.values() for note in notes if isinstance(note, Hint)]
 
     def _injected(self) -> list[str]:
-        """The injections, as far as `injection_warnings` lets users see them."""
+        """The warnings about injections that `injection_warnings` allows."""
         if self.injection_warnings == "one-line":
             briefs = {author: self._brief(author) for author in self.news if not is_quiet(author)}
             return [messages.injected(briefs, self.hints)] if briefs else []

@@ -1,4 +1,4 @@
-"""Limits of replies, of annotations that are read, and of a metric."""
+"""Limits on replies, on annotations, and on a metric."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ MAX_NAMED_JOBS: Final = 3
 MAX_NAMED_INJECTIONS: Final = 6
 """Injections named in the impact of a policy."""
 MAX_WARNINGS: Final = 10
-"""Warnings of a reply: the API server drops those beyond 4,096 characters."""
+"""Warnings of a reply: the API server drops warnings beyond 4,096 characters in total."""
 MAX_WARNING_CHARACTERS: Final = 120
 """Characters of a warning; Kubernetes recommends this limit."""
 MAX_IDS_CHARACTERS: Final = 256
@@ -15,11 +15,11 @@ MAX_IDS_CHARACTERS: Final = 256
 MAX_LISTED_FINDINGS: Final = 50
 """Findings listed in a rejection."""
 MAX_COUNTED_GPUS: Final = 10_000
-"""GPUs that one rejected job adds to a metric: a typing error in `replicas` may add zeros."""
+"""GPUs that a rejected job adds to a metric: `replicas` may have a typing error."""
 MAX_FAULT_CHARACTERS: Final = 500
-"""Characters of one fault of a policy: a key or value may have any length."""
+"""Characters of a violation in a policy: a key or value may have any length."""
 MAX_SKIP_CHARACTERS: Final = 1024
-"""Characters that are read of the annotation with injections to skip: all ids fit."""
+"""Characters read from the annotation with injections to skip. All ids fit."""
 MAX_UNKNOWN_SHOWN: Final = 3
 """Unknown injections named in a warning."""
 MAX_SHOWN_VALUE_CHARACTERS: Final = 30
@@ -29,4 +29,4 @@ MAX_SHOWN_PATH_CHARACTERS: Final = 60
 MAX_UNKNOWN_ANNOTATIONS: Final = 5
 """Unknown annotations of a job that are compared with those of the service."""
 MAX_FINDINGS_PER_DECISION: Final = 1_000
-"""Findings of each kind in a reply. Building their texts is not under the limit on processor time."""
+"""Findings of each kind in a reply. The limit on processor time does not cover the time to write their texts."""

@@ -1,15 +1,14 @@
-"""The words that users see around the violations and injections.
+"""The texts around violations and injections: rejections and warnings.
 
 The API server drops warnings beyond 4,096 characters in total and cuts long ones, so they stay short and few (apiserver
 `pkg/endpoints/filters/warning.go`).
 
-One cause gives one message: if the fix of one rule also fixes another finding, that finding is left out. A finding
-that the fix of another rule's violation fixes too (`Violation.follows`) is reported after that violation and is not
-included in the number of problems.
+Each cause is reported once. A finding with `Violation.follows` has the same fix as another rule's violation: it is
+listed after this violation and not included in the number of problems. These findings are left out:
 
-- Amounts outside of a LimitRange that also contradict each other: the fix for the range names both amounts.
-- A field that both the Pod Security level and the API server's check of a pod forbid.
-- What the init container of `launcher-wait` copies from the launcher's first container.
+- amounts that contradict each other, if they also violate a LimitRange, whose fix names both amounts;
+- a violation of the API server's pod validation, if the Pod Security level forbids the same field;
+- a finding about the init container of `launcher-wait` that repeats a finding about the launcher's first container.
 """
 
 import re
@@ -29,9 +28,9 @@ from webhook.kit.settings import Action
 from webhook.rules import REGISTRY, CauseReason, Violation
 
 SCHEMA = "schema"
-"""Stands for the rule in findings about the schema."""
+"""The rule id in findings about the schema."""
 
-# Where to read what was injected and why, the longest text that fits.
+# How to see the injected fields and their reasons. The longest text that fits is used.
 _WHERE = (f" (kubectl get mpijob NAME -o yaml; {PROGRAM} explain NAME)", f" ({PROGRAM} explain NAME)")
 
 _PATH_PART = re.compile(r"\[[^\]]*\]?|[^\[][^.\[]*")
@@ -41,32 +40,30 @@ ROLE_DEPTH = 3  # spec, mpiReplicaSpecs, [Worker]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A violation and the rule that found it. Control characters in users' values are made visible here, for every
-    rule.
-    """
+    """A violation and its rule. Control characters in users' values are replaced by visible escapes."""
 
     rule: str
     violation: Violation
     cause: str = field(default="", compare=False)
-    """The rule from whose violation this one follows; not included in the number of problems."""
+    """The rule of the violation that causes this finding. Findings with a cause are not counted as problems."""
 
     def __post_init__(self) -> None:
-        """Every message is built from a finding, so this is the one place for it."""
-        found = self.violation
-        worded = visible_lines if found.of_lines else visible
-        path, message, fix = visible(found.path), worded(found.message), worded(found.fix)
-        if (path, message, fix) != (found.path, found.message, found.fix):
-            object.__setattr__(self, "violation", replace(found, path=path, message=message, fix=fix))
+        """Replace control characters here because every message is made from findings."""
+        violation = self.violation
+        escaped = visible_lines if violation.of_lines else visible
+        path, message, fix = visible(violation.path), escaped(violation.message), escaped(violation.fix)
+        if (path, message, fix) != (violation.path, violation.message, violation.fix):
+            object.__setattr__(self, "violation", replace(violation, path=path, message=message, fix=fix))
 
     @property
     def importance(self) -> tuple[Importance, bool]:
-        """For sorting, the worst first: the rule's importance, then certain before likely."""
+        """The key for sorting, worst first: the rule's importance, then certain findings before likely findings."""
         rule = REGISTRY.get(self.rule)
         return rule.importance if rule is not None else Importance.HARMS, self.violation.advisory
 
     @property
     def label(self) -> str:
-        """The rule's id, as messages show it."""
+        """The rule's id in messages."""
         return f"[{self.rule}, follows from {self.cause}]" if self.cause else f"[{self.rule}]"
 
     @property
@@ -81,8 +78,8 @@ class Finding:
         """Field, fault and fix on one line.
 
         If the line is too long, these parts are left out in turn: the middle of the field's path, the parts of the
-        fault in parentheses, the fix, the middle of the fault. The rule stays, and so does the date from which it
-        rejects. The first line of a long fault is a heading, so its second line represents the fault.
+        fault in parentheses, the fix, the middle of the fault. The rule's id and the date from which it rejects always
+        stay. The first line of a long fault is a heading, so the second line is shown.
         """
         path, fault = self.violation.path, self.violation.message
         heading, *lines = fault.split("\n")
@@ -105,7 +102,7 @@ class Finding:
 def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
     """The text of a rejection: every violation, numbered, with field, fault, fix and rule.
 
-    A fault of several lines is kept as it is; it is indented only if there are other violations.
+    A fault of several lines is shown unchanged. It is indented only if there are other violations.
     """
     problems = "1 problem" if len(findings) == 1 else f"{len(findings)} problems"
     lines = [f'{kind} "{visible(name)}" was rejected: {problems}']
@@ -123,24 +120,24 @@ def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
 
 
 def first_of(text: str, number: int) -> str:
-    """The first of several causes: the OpenShift console shows only that one."""
+    """The text of the first cause, and the number of further causes: the OpenShift console shows only the first."""
     return text if number < 2 else f"{text} (and {number - 1} more)"
 
 
 def warnings(texts: Sequence[str]) -> list[str]:
     """At most ten warnings, in their order."""
     unique = list(dict.fromkeys(map(visible, texts)))
-    kept = unique[:MAX_WARNINGS]
+    shown = unique[:MAX_WARNINGS]
     if len(unique) > MAX_WARNINGS:
-        kept[-1] = f"... and {len(unique) - MAX_WARNINGS + 1} more warnings"
-    return kept
+        shown[-1] = f"... and {len(unique) - MAX_WARNINGS + 1} more warnings"
+    return shown
 
 
 def injected(briefs: Mapping[str, str], hints: Iterable[str] = ()) -> str:
-    """One line for all injections: their ids, each with its brief if it has one, where to read more, and hints.
+    """One line for all injections: their ids with their briefs, the command to read more, and hints.
 
-    Injections with a brief come first. If the line is too long, the pointer to more is left out, then one brief after
-    the other. A long list of ids is cut only where the API server would cut it. Hints stay.
+    Injections with a brief are first. If the line is too long, the command is left out, then one brief after the other.
+    A long list of ids is cut only at the API server's limit. Hints always stay.
     """
     return _injected(tuple(briefs.items()), "".join(f"; {hint}" for hint in hints))
 
@@ -174,12 +171,12 @@ def shorten(text: str) -> str:
 
 
 def _length(text: str) -> int:
-    """In bytes of UTF-8, as the API server counts."""
+    """The length in bytes of UTF-8, like the API server measures it."""
     return len(text.encode(errors="replace"))
 
 
 def _cut(text: str, room: int) -> str:
-    """`text` without its middle: the end of a fault says what is wrong, after names of any length."""
+    """`text` without its middle, because the end of a fault is its most important part."""
     data = text.encode(errors="replace")
     if len(data) <= room:
         return text
@@ -189,7 +186,7 @@ def _cut(text: str, room: int) -> str:
 
 
 def _elided(path: str, room: int) -> str:
-    """`path` with the role of the job and as much of its end as fits."""
+    """`path` with the job's role and as many of its last characters as fit."""
     if _length(path) <= room:
         return path
     parts = _PATH_PART.findall(path)
@@ -206,44 +203,46 @@ _BOUNDS: Final = "limit-range"
 _LEVEL: Final = "pod-security"
 _PODS: Final = "pod-template"
 _OF_AMOUNTS: Final = frozenset({"pod-template", "gpus"})
-# The atomic group stops backtracking: the name of a resource may contain many such parts.
+# The atomic group stops backtracking, because a resource name may contain many similar parts.
 _PAIR: Final = re.compile(r"(?>(.+?\.resources)\.(?:limits|requests)\[)(.+)\]", re.DOTALL)
 
 
 def told_once(denied: Iterable[Finding]) -> list[Finding]:
-    """The findings that reject a job, without those that the fix of another one fixes."""
-    found = list(denied)
-    bounded = {_pair(each) for each in found if each.rule == _BOUNDS} - {None}
-    of_level = {each.violation.path for each in found if each.rule == _LEVEL}
-    left = [each for each in found if each.rule != _PODS or each.violation.path not in of_level]
-    return [each for each in left if not _of_amount(each) or _pair(each) not in bounded]
+    """The findings that reject a job, without findings that are fixed together with another finding."""
+    findings = list(denied)
+    bounded = {_pair(finding) for finding in findings if finding.rule == _BOUNDS} - {None}
+    of_level = {finding.violation.path for finding in findings if finding.rule == _LEVEL}
+    return [
+        finding
+        for finding in findings
+        if not (finding.rule == _PODS and finding.violation.path in of_level)
+        and not (_of_amount(finding) and _pair(finding) in bounded)
+    ]
 
 
-def without_copies(found: list[tuple[Finding, Action]], job: MPIJob) -> list[tuple[Finding, Action]]:
-    """The findings without those repeated in the waiting init container, which copies the launcher's first
-    container.
-    """
-    init = job.launcher.template.init_containers if found and job.launcher else ()
-    index = next((index for index, each in enumerate(init) if each.name == WAIT_CONTAINER), None)
+def without_copies(findings: list[tuple[Finding, Action]], job: MPIJob) -> list[tuple[Finding, Action]]:
+    """The findings without repetitions: the init container of `launcher-wait` is a copy of the launcher's first."""
+    init = job.launcher.template.init_containers if findings and job.launcher else ()
+    index = next((index for index, container in enumerate(init) if container.name == WAIT_CONTAINER), None)
     if index is None:
-        return found
+        return findings
     spec = f"{replica_path(LAUNCHER)}.template.spec"
     copy, original = f"{spec}.initContainers[{index}]", f"{spec}.containers[0]"
-    told = {(each.rule, each.violation.path, each.violation.message) for each, _ in found}
+    reported = {(finding.rule, finding.violation.path, finding.violation.message) for finding, _ in findings}
     return [
-        (each, action)
-        for each, action in found
-        if not each.violation.path.startswith(copy)
-        or (each.rule, original + each.violation.path.removeprefix(copy), each.violation.message) not in told
+        (finding, action)
+        for finding, action in findings
+        if not (path := finding.violation.path).startswith(copy)
+        or (finding.rule, original + path.removeprefix(copy), finding.violation.message) not in reported
     ]
 
 
 def _of_amount(finding: Finding) -> bool:
-    """Whether it is about an amount, not about which resource is requested."""
+    """Whether the finding is about an amount, not about the choice of a resource."""
     return finding.rule in _OF_AMOUNTS and finding.violation.reason is not CauseReason.NOT_SUPPORTED
 
 
 def _pair(finding: Finding) -> tuple[str, ...] | None:
-    """The path of the resources and the resource, if the finding is about a request or limit."""
+    """(path of `resources`, resource name) of a finding about a request or limit; else None."""
     match = _PAIR.fullmatch(finding.violation.path)
     return match.groups() if match else None

@@ -1,6 +1,6 @@
-"""decide(hook, request): the choice of the pipeline for a review. Pure: given request, policy and cluster view.
+"""decide(hook, request) chooses the pipeline for a review. Pure: it depends only on request, policies and cluster view.
 
-ReviewError for an object that is not JSON.
+It raises ReviewError if the object is not JSON.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ def decide(
     time_left: Callable[[], float],
     granted: Mapping[str, bool] | None = None,
 ) -> Decision:
-    """The decision of the pipeline behind `hook`, for every kind of review that a configuration could send here."""
+    """The decision for any review that a webhook configuration may send to `hook`."""
     kind = request.kind
     if request.operation not in {"CREATE", "UPDATE"}:
         return Decision(skipped="not a CREATE or UPDATE", name=request.name)

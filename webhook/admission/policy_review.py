@@ -1,4 +1,4 @@
-"""The review of a policy ConfigMap: rejects a broken one, and reports what a valid one would change. Pure.
+"""The review of a policy ConfigMap: rejects an invalid policy, and reports what a valid policy would change. Pure.
 
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 """
@@ -53,10 +53,10 @@ class PolicyVerdict:
     document: PolicyDocument | None = None
     """The parsed ConfigMap, if it is valid."""
     text: str = ""
-    """The text that `document` was read from."""
+    """The source text of `document`."""
 
     def add_trial(self, outcomes: Sequence[Outcome]) -> None:
-        """Reject the document if one of its custom rules cannot be evaluated, or takes too long."""
+        """Reject the document if a custom rule in it could not be evaluated or took too long."""
         assert self.document is not None, "its rules were tried"  # noqa: S101 - for the type checker
         checked = custom_rules_check.check(self.document, self.text, outcomes)
         if checked.faults:
@@ -91,7 +91,7 @@ class PolicyVerdict:
 
 
 def too_expensive(request: AdmissionRequest) -> PolicyVerdict:
-    """The verdict on a ConfigMap that took more processor time than one policy may."""
+    """The verdict on a ConfigMap that exceeded the limit on processor time."""
     return PolicyVerdict(request.uid, request.name, PolicyError(PolicyFault("", TOO_EXPENSIVE)))
 
 
@@ -102,13 +102,13 @@ def verdict_on(
     namespaces: Sequence[Namespace] | None,
     now: datetime,
 ) -> PolicyVerdict:
-    """The verdict on a created, changed or deleted ConfigMap; `namespaces` are all that exist, None for unknown."""
+    """The verdict on a created, changed or deleted ConfigMap. `namespaces` are all namespaces; None if unknown."""
     verdict = PolicyVerdict(request.uid, request.name)
     try:
         new, old = (msgspec.json.decode(raw, type=ConfigMap | None) for raw in (request.object, request.old_object))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise review.ReviewError(f"not a ConfigMap: {error}", uid=request.uid) from None
-    verdict.name = next((found.metadata.name for found in (new, old) if found and found.metadata.name), request.name)
+    verdict.name = next((each.metadata.name for each in (new, old) if each and each.metadata.name), request.name)
     others = [layer for layer in policies.layers if layer.name != verdict.name]
     if new is None or not new.is_policy:
         if old is not None and old.is_policy:
@@ -119,13 +119,13 @@ def verdict_on(
         return verdict
     try:
         data = new.data or {}
-        found = store.read_from(data, policy_model(), MAX_LISTED_FINDINGS)
+        document = store.read_from(data, policy_model(), MAX_LISTED_FINDINGS)
     except PolicyError as error:
-        # A copy without the traceback, which refers to the verdict: the cycle would keep all that was read in memory.
+        # A copy without the traceback, which refers to the verdict: the cycle would keep the objects in memory.
         verdict.error = PolicyError(*error.faults, more=error.more)
         return verdict
-    layer = Layer(verdict.name, found, new.metadata.resource_version, layers.digest_of(data[store.KEY]))
-    verdict.document, verdict.text = found, data[store.KEY]
+    layer = Layer(verdict.name, document, new.metadata.resource_version, layers.digest_of(data[store.KEY]))
+    verdict.document, verdict.text = document, data[store.KEY]
     verdict.after = PolicySet([*others, layer], policies.cluster_version)
     verdict.notes += _notes(layer, others, namespaces, now)
     return verdict
@@ -151,7 +151,7 @@ def _notes(
 
 
 def _selected(layer: Layer, namespaces: Sequence[Namespace] | None) -> Iterator[str]:
-    """Notes on a selector that names missing namespaces, or selects none at all."""
+    """Notes on a selector that names missing namespaces or selects no namespace."""
     selector = layer.document.selector
     if selector is None or namespaces is None:
         return

@@ -1,4 +1,4 @@
-"""Reasons to inject nothing into an object, or to admit it without a check."""
+"""Reasons to inject nothing into an object or to admit it without a check."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
@@ -20,7 +20,7 @@ BY_CONTROLLER = "an update by a controller"
 BEING_DELETED = "being deleted"
 OWNED = "owned by a controller"
 COPY = "a copy made by Kueue"
-# Claims that a job makes about itself.
+# Reasons that any user can write into a job.
 CLAIMED = frozenset({OWNED, COPY})
 UNCHANGED = "no checked field changed"
 _RULES_READ: Final = frozenset(("labels", "annotations"))
@@ -31,7 +31,7 @@ _METADATA: Final = _RULES_READ | {"finalizers", "ownerReferences"}
 def reason_to_inject_nothing(
     request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy, view: ClusterView
 ) -> str:
-    """Why the object gets no injections; empty if it gets them."""
+    """The reason why the object gets no injections; empty if it gets them."""
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
     if request.operation == "UPDATE" and is_by_controller(request, policy, view):
@@ -48,30 +48,30 @@ def reason_to_inject_nothing(
 def is_being_deleted(old: MPIJob | None) -> bool:
     """Whether the stored job is being deleted.
 
-    The submitted object does not count: server-side apply keeps `deletionTimestamp` as the user wrote it.
+    The submitted object does not show this: with server-side apply, `deletionTimestamp` may be the user's value.
     """
     return old is not None and old.metadata.deletion_timestamp is not None
 
 
 def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy, view: ClusterView) -> bool:
-    """Whether the `reason` is only a claim of the job. Any user may write that, so it is not trusted."""
+    """Whether the `reason` is in the job itself, where any user can write it. Then it is not trusted."""
     return reason in CLAIMED and not is_by_controller(request, policy, view)
 
 
 def is_by_controller(request: review.AdmissionRequest, policy: Policy, view: ClusterView) -> bool:
     """Whether the requester is one of the policy's controllers, in a cluster with Kueue.
 
-    In other clusters a user who may create the namespace `kueue-system` can have Kueue's account.
+    In a cluster without Kueue, a user who may create the namespace `kueue-system` can create Kueue's account.
     """
     return request.user_info.username in policy.document.controllers and is_there(view)
 
 
 def reason_to_check_nothing(request: review.AdmissionRequest, policy: Policy, view: ClusterView) -> str:
-    """Why this object is admitted without a check; empty if it is checked.
+    """The reason why this object is admitted without a check; empty if it is checked.
 
-    A controller's update passes only if it changes what such controllers change. Anything else is checked, since the
-    account may be taken over. Values are compared byte by byte, which takes a few milliseconds for any job; the API
-    server writes both objects alike.
+    A controller's update passes only if it changes no more than this controller should. Other updates are checked,
+    because its account may be stolen. Values are compared byte by byte, which takes a few milliseconds for any job. The
+    API server encodes both objects in the same way.
     """
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
@@ -95,8 +95,8 @@ def passes_unjudged(
 ) -> bool:
     """Whether an update of an object that cannot be judged passes.
 
-    An update passes if it leaves labels, annotations and spec as they are. A controller may also change the
-    `controllers_change`, by default what Kueue changes in a spec. A user may not, because rules read these fields.
+    An update passes if it does not change labels, annotations and spec. A controller may also make the changes that
+    `controllers_change` accepts, by default Kueue's changes of a spec. Users may not, because rules read these fields.
     """
     pair = _pair(request)
     if pair is None:
@@ -127,7 +127,7 @@ class _Parts(msgspec.Struct):
 
 
 def _pair(request: review.AdmissionRequest) -> tuple[_Parts, _Parts] | None:
-    """The new and the stored object of an update; None unless both can be read."""
+    """The new and the stored object of an update; None if one cannot be read."""
     if request.operation != "UPDATE":
         return None
     try:
@@ -146,7 +146,7 @@ def _is_same(new: _Parts, old: _Parts, fields: Collection[str]) -> bool:
 
 
 def only_kueues_change(request: review.AdmissionRequest) -> bool:
-    """Whether an update leaves the spec as it is, except what Kueue changes to start and stop a job."""
+    """Whether an update changes only the fields that Kueue changes to start and stop a job."""
     try:
         return all(
             new == old
@@ -157,7 +157,7 @@ def only_kueues_change(request: review.AdmissionRequest) -> bool:
 
 
 def _but_for_kueue(document: msgspec.Raw) -> Iterator[object]:
-    """The parts of a spec that Kueue does not change, the cheapest ones to read first."""
+    """The parts of a spec that Kueue does not change. Parts that are cheap to read are first."""
     spec = msgspec.json.decode(document, type=_Spec).spec
     run_policy = spec.pop("runPolicy", msgspec.Raw(b"{}"))
     replicas = spec.pop("mpiReplicaSpecs", msgspec.Raw(b"{}"))
@@ -181,7 +181,7 @@ def _bytes(value: Any) -> Any:
 
 
 def finding(api_version: str) -> Finding:
-    """The rejection of another API version; an older job can be converted."""
+    """The rejection of an API version that is not served. An older job can be converted."""
     fix = f"Write {mpijob.API_VERSION}."
     if api_version in mpijob.OLDER_VERSIONS:
         converts = f"un `{PROGRAM} convert FILE`, which also says what the image needs."

@@ -16,7 +16,7 @@ from webhook.rules import CauseReason, Violation
 from webhook.rules.job_size import RULE
 
 TOO_EXPENSIVE = "too expensive to judge"
-AS_STORED = f"{TOO_EXPENSIVE}, and stored before as it is"
+AS_STORED = f"{TOO_EXPENSIVE}, and unchanged since it was stored"
 NOTHING_INJECTED = f"{TOO_EXPENSIVE}, so nothing was injected"
 _FIX = "Make it smaller: fewer containers, variables, volumes or words of a command."
 
@@ -31,7 +31,7 @@ class _Named(msgspec.Struct):
 
 
 def injection(request: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
-    """Inject only what no user can skip, and warn the user."""
+    """Make only the injections that cannot be skipped, and warn the user."""
     decision = inject_unskippable(request, policy=policy, view=view)
     if decision.patch:
         caution = f"{TOO_EXPENSIVE}, so nothing was injected but {', '.join(decision.news)}"
@@ -55,7 +55,7 @@ def verdict(
     *,
     controllers_change: Callable[[AdmissionRequest], bool] | None = None,
 ) -> Decision:
-    """Reject the object, if the policy's mode rejects anything; see `passes_unjudged` for updates."""
+    """Reject the object unless the policy's mode rejects nothing; see `passes_unjudged` for updates."""
     if passes_unjudged(request, policy, view, controllers_change=controllers_change):
         return _decision(request, policy, skipped=AS_STORED)
     decision = _decision(request, policy)
@@ -72,7 +72,7 @@ def _decision(request: AdmissionRequest, policy: Policy, *, skipped: str = "") -
 
 def _name(request: AdmissionRequest) -> str:
     try:
-        found = msgspec.json.decode(request.object, type=_Named).metadata
+        metadata = msgspec.json.decode(request.object, type=_Named).metadata
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return request.name
-    return found.name or request.name or f"{found.generate_name}*"
+    return metadata.name or request.name or f"{metadata.generate_name}*"

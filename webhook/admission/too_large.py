@@ -1,4 +1,4 @@
-"""Objects that are too large to decode. Decoding takes memory, and it cannot be interrupted."""
+"""Rejects objects that are too large to decode. Decoding takes memory and cannot be interrupted."""
 
 import msgspec
 
@@ -8,15 +8,15 @@ from webhook.rules import CauseReason, Violation
 from webhook.rules.job_size import RULE
 
 TOO_LARGE = "too large to judge"
-AS_STORED = f"{TOO_LARGE}, and stored before as it is"
+AS_STORED = f"{TOO_LARGE}, and unchanged since it was stored"
 
 
 def finding(document: msgspec.Raw) -> Finding | None:
-    """The reason not to decode the object, regardless of the policy; None to decode it."""
+    """The finding about an object that is too large, regardless of the policy; None if the object can be decoded."""
     data = bytes(document)
     if len(data) > limits.MAX_OBJECT_BYTES:
         return _finding(len(data), "bytes", limits.MAX_OBJECT_BYTES)
-    # Brackets in texts count too; leaving them out would require parsing the object.
+    # Brackets in texts are included; excluding them would require parsing the object.
     if len(data) > limits.MAX_NESTED_VALUES:
         nested = data.count(b"{") + data.count(b"[")
         if nested > limits.MAX_NESTED_VALUES:

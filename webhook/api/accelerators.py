@@ -1,4 +1,4 @@
-"""The requests of a template's pod, added up as Kubernetes does, and which resources are accelerators.
+"""Accelerators: their resource names, and the number that a pod requests, added up like Kubernetes does.
 
 https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`)
 """
@@ -19,7 +19,7 @@ DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 """Prefix of the extended resource that each DeviceClass has."""
 
 DEVICES_OF_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
-"""Suffix of the quotas' resource for devices by claims."""
+"""Suffix of the resource under which a quota counts devices from claims."""
 
 DEFAULT_ACCELERATORS: Final = (
     "nvidia.com/gpu",
@@ -28,7 +28,7 @@ DEFAULT_ACCELERATORS: Final = (
     "amd.com/gpu",
     "gpu.intel.com/i915",
     "gpu.intel.com/xe",
-    "gpu.intel.com/i915_monitoring",  # every GPU of the node
+    "gpu.intel.com/i915_monitoring",  # all GPUs of the node
     "gpu.intel.com/xe_monitoring",
     "habana.ai/gaudi",
     "aws.amazon.com/neuron",
@@ -36,7 +36,7 @@ DEFAULT_ACCELERATORS: Final = (
     "aws.amazon.com/neurondevice",  # until Neuron 2.19
     # https://github.com/GoogleCloudPlatform/ai-on-gke (ray-on-gke/tpu/kuberay-tpu-webhook/main.go, `tpuResourceName`)
     "google.com/tpu",
-    # The classes of the drivers for dynamic resource allocation.
+    # DeviceClasses for dynamic resource allocation.
     f"{DEVICE_CLASS}gpu.nvidia.com",
     f"{DEVICE_CLASS}mig.nvidia.com",
     f"{DEVICE_CLASS}gpu.amd.com",
@@ -51,15 +51,15 @@ _NEAR_DOMAIN: Final = 0.9
 
 
 def misspelt_accelerator(name: str) -> str | None:
-    """The accelerator that another spelling means, such as `nvidia.com/GPUs` or `nvidia/gpu`."""
+    """The accelerator meant by a wrong spelling such as `nvidia.com/GPUs`; None if no name is similar."""
     if "/" not in name or len(name) > _NAME_MAX_LENGTH or name in DEFAULT_ACCELERATORS:
         return None
     domain, device = name.lower().rstrip("s").split("/", 1)
-    for known in DEFAULT_ACCELERATORS:
-        right, _, kind = known.partition("/")
+    for accelerator in DEFAULT_ACCELERATORS:
+        right, _, kind = accelerator.partition("/")
         inside = f".{domain}".endswith(f".{right}") or right.startswith(f"{domain}.")
         if kind.rstrip("s") == device and (inside or SequenceMatcher(None, domain, right).ratio() >= _NEAR_DOMAIN):
-            return known
+            return accelerator
     return None
 
 
@@ -70,11 +70,11 @@ RDMA_DEVICES: Final = (
 """Resource names and patterns of adapters whose traffic does not go through the kernel."""
 
 CORES: Final = ("aws.amazon.com/neuroncore",)
-"""Accelerators with several per device (https://awsdocs-neuron.readthedocs-hosted.com)."""
+"""Accelerators of which one device has several (https://awsdocs-neuron.readthedocs-hosted.com)."""
 MAX_CORES_PER_DEVICE: Final = {"aws.amazon.com/neuron": 8, "aws.amazon.com/neurondevice": 8}
 """Trainium2 has 8, earlier devices 2."""
 
-# A qualified name: a DNS subdomain of 253, "/", a name of 63. Longer keys name nothing that a node could offer.
+# A qualified name: a DNS subdomain of 253 characters, "/", a name of 63. No node has a resource with a longer name.
 _NAME_MAX_LENGTH: Final = 253 + 1 + 63
 _WILDCARD: Final = re.compile(r"[*?[]")
 
@@ -89,7 +89,7 @@ def is_accelerator(name: str, patterns: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=256)  # the patterns come from policies, never from jobs
 def _sorted_out(patterns: tuple[str, ...]) -> tuple[frozenset[str], re.Pattern[str] | None]:
-    """The patterns without a wildcard, and one expression for all others."""
+    """The patterns without a wildcard, and one regular expression for all patterns with wildcards."""
     wildcards = [pattern for pattern in patterns if _WILDCARD.search(pattern)]
     expression = re.compile("|".join(map(translate, wildcards))) if wildcards else None
     return frozenset(patterns).difference(wildcards), expression
@@ -112,7 +112,7 @@ def name_in_metrics(resource: str) -> str:
 
 
 def read(value: object) -> Quantity:
-    """The quantity, 0 for one that cannot be read: the rule `upstream-contract` rejects those."""
+    """The quantity, or 0 if the text is invalid: the rule `upstream-contract` rejects an invalid quantity."""
     try:
         return quantity.parse(value)
     except QuantityError:
@@ -133,7 +133,7 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
 
 
 def asking_for_devices(template: PodTemplate) -> list[tuple[str, Container]]:
-    """(path in the template, container) of those that request resources with a domain, as devices have."""
+    """(path in the template, container) of each container that requests a resource with a domain, like devices have."""
     requesting: list[tuple[str, Container]] = []
     if (spec := template.spec) is None:
         return requesting
@@ -148,7 +148,7 @@ def asking_for_devices(template: PodTemplate) -> list[tuple[str, Container]]:
 
 
 def extended_resources(containers: Iterable[Container]) -> set[str]:
-    """The names with a domain in the containers' requests, as devices have."""
+    """The requested resources whose names have a domain, like those of devices."""
     return {
         name
         for container in containers
@@ -160,13 +160,14 @@ def extended_resources(containers: Iterable[Container]) -> set[str]:
 
 
 def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
-    """The maximum in use at once in a pod, if a container uses `amount(container)` (not negative)."""
-    counts = [amount(each) for each in template.containers]
-    if not template.init_containers:
-        return sum(counts)
-    of_init = [(each, count) for each in template.init_containers if (count := amount(each))]
-    if not of_init:
-        return sum(counts)
-    uses = [Use({"": Quantity(count)}) for count in counts if count]
-    uses += [Use({"": Quantity(count)}, True, is_sidecar(each)) for each, count in of_init]
+    """The maximum in use at the same time in a pod whose containers each use `amount(container)` (not negative)."""
+    amounts = [amount(container) for container in template.containers]
+    init_uses = [
+        Use({"": Quantity(used)}, True, is_sidecar(container))
+        for container in template.init_containers
+        if (used := amount(container))
+    ]
+    if not init_uses:
+        return sum(amounts)
+    uses = [Use({"": Quantity(used)}) for used in amounts if used] + init_uses
     return at_once(uses)[""]

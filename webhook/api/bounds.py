@@ -14,14 +14,14 @@ from webhook.api import quantity
 from webhook.api.quantity import Quantity
 
 _MILLI: Final = quantity.NANO // 1000
-# Above it the API server compares whole units (apimachinery `quantity.go`, `MaxMilliValue`).
+# The API server compares larger quantities in whole units (apimachinery `quantity.go`, `MaxMilliValue`).
 _MAX_MILLI: Final = (2**63 - 1) // 1000
-# Below this, a step of one changes the float.
+# Every whole number below this is an exact float.
 _PRECISE: Final = 2**48
 
 
 class Bound(Enum):
-    """The kinds of bounds."""
+    """The kinds of limits in a LimitRange."""
 
     MIN = "min"
     MAX = "max"
@@ -29,25 +29,25 @@ class Bound(Enum):
 
 
 class Fit(NamedTuple):
-    """A request and a limit that go together."""
+    """A request and a limit of the same container."""
 
     request: Quantity
     limit: Quantity
 
 
 ANY: Final = Fit(Quantity(0), Quantity(0))
-"""Any request and limit within the bounds are fine, because no amount was requested."""
+"""Any request and limit within the bounds will do."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """Bounds for a request and its limit; None means unbounded. A ratio counts billionths, like a quantity."""
+    """Bounds for a request and its limit; None means unbounded. A ratio is in billionths, like a quantity."""
 
     min: Quantity | None = None
     max: Quantity | None = None
     ratio: Quantity | None = None
 
     def broken(self, request: Quantity | None, limit: Quantity | None) -> Iterator[Bound]:
-        """The bounds that this request and limit violate; None is an unset request or limit."""
+        """The bounds that this request and limit violate. None means that it is not set."""
         if self.min is not None and (request is None or request < self.min or (limit is not None and limit < self.min)):
             yield Bound.MIN
         if self.max is not None and (limit is None or limit > self.max or (request is not None and request > self.max)):
@@ -63,16 +63,16 @@ class Bounds(msgspec.Struct, frozen=True):
         )
 
     def fitting(self, request: Quantity | None, limit: Quantity | None, *, equal: bool = False) -> Fit | None:
-        """The request and limit within all bounds that are nearest to the given ones; None if there are none.
+        """The request and limit within all bounds that are nearest to the given amounts; None if no amounts fit.
 
-        With `equal` the two are the same, which resources that cannot be overcommitted require.
+        With `equal`, request and limit are the same: some resources cannot be overcommitted.
         """
         if self.min is not None and self.max is not None and self.min > self.max:
             return None
-        wanted = next((amount for amount in (limit, request, self.max, self.min) if amount is not None), Quantity(0))
+        target = next((amount for amount in (limit, request, self.max, self.min) if amount is not None), Quantity(0))
         if request is not None:
-            wanted = max(wanted, request)
-        most = self._within(wanted)
+            target = max(target, request)
+        most = self._within(target)
         if self.ratio is not None and not most:
             return ANY if self.max != 0 else None
         if equal or request is None:
@@ -88,7 +88,7 @@ class Bounds(msgspec.Struct, frozen=True):
         return amount if self.min is None else max(amount, self.min)
 
     def _near(self, request: Quantity | None, limit: Quantity | None) -> bool:
-        """Whether the limit is within the ratio, in the floating point numbers of the API server."""
+        """Whether the limit is within the ratio. The API server computes this with floating point numbers."""
         if not request or not limit or self.ratio is None:
             return self.ratio is None
         scale = _MILLI
@@ -104,7 +104,7 @@ class Bounds(msgspec.Struct, frozen=True):
         unit = quantity.NANO if limit > 1000 * quantity.NANO else _MILLI
         request = -(-limit * quantity.NANO // (ratio * unit)) * unit
         while request < limit and not self._near(Quantity(request), limit):
-            # One unit is lost in rounding.
+            # Rounding can leave the request one unit too low.
             request += max(unit, -(-request // (_PRECISE * unit)) * unit)
         return Quantity(min(request, limit))
 

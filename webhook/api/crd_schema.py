@@ -1,4 +1,4 @@
-"""The schema of MPIJobs in a short form: names, types and required fields, read from their CRD.
+"""The schema of MPIJobs in a short form: the names, types and required fields in their CRD.
 
 `mpijob_schema.json` next to this file belongs to the pinned release of mpi-operator; `make schema` writes it.
 """
@@ -35,7 +35,7 @@ EXAMPLES: Final = {
     "volumes": "[{name: data, persistentVolumeClaim: {claimName: data}}]", "args": "[train.py]",
     "topologyKey": "kubernetes.io/hostname", "weight": "1", "whenUnsatisfiable": "DoNotSchedule",
 }  # fmt: skip
-"""Examples of fields that may be missing, or have another type."""
+"""Examples for fields that may be missing or have the wrong type."""
 
 
 def such_as(field: str) -> str:
@@ -44,7 +44,7 @@ def such_as(field: str) -> str:
     return f"Add it, such as {name}: {EXAMPLES[name]}." if name in EXAMPLES else "Add it."
 
 
-# A CRD does not describe the object's own metadata, which the API server knows
+# A CRD does not describe the object's metadata: the API server defines it
 # (https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/types.go, ObjectMeta).
 _TEXTS: Final = (
     "creationTimestamp", "deletionTimestamp", "generateName", "name", "namespace", "resourceVersion", "selfLink", "uid",
@@ -78,7 +78,7 @@ class Shape:
     """The allowed shape of a value."""
 
     type: str
-    """A type of OpenAPI, `quantity` for text or a whole number, `any`."""
+    """A type of OpenAPI; `quantity` for text or a whole number; or `any`."""
     fields: Mapping[str, "Shape"] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     values: "Shape | None" = None
@@ -107,7 +107,7 @@ def packaged() -> CrdSchema:
 
 
 def short_form(openapi: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Every shape once, the whole object last. A shape refers to others by their index, to scalars by type."""
+    """Every shape once, the whole object last. A shape refers to other shapes by index and to scalars by type."""
     shapes: dict[str, int] = {}
 
     def refer(node: Mapping[str, Any]) -> str | int:
@@ -126,7 +126,7 @@ def short_form(openapi: Mapping[str, Any], definitions: Mapping[str, Any] | None
 def of_short_form(entries: Iterable[Mapping[str, Any]]) -> Shape:
     """The shape of the whole object."""
     shapes: list[Shape] = []
-    for entry in entries:  # each refers to earlier ones only
+    for entry in entries:  # an entry refers to earlier entries only
         shapes.append(_shape(entry, shapes))
     return shapes[-1]
 
@@ -147,7 +147,7 @@ def _short(node: Mapping[str, Any], refer: Callable[[Mapping[str, Any]], str | i
 
 
 def _resolved(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The node itself, or what it refers to: published schemas name some parts."""
+    """The node, or the definition that it refers to: published schemas contain references."""
     parts = node.get("allOf")
     reference = node.get("$ref") or (parts[0].get("$ref") if parts and len(parts) == 1 else None)
     return definitions.get(reference.rpartition("/")[2], {}) if reference else node

@@ -1,4 +1,4 @@
-"""An MPIJob as a writable JSON object, together with the typed job, both decoded from the same text."""
+"""Decodes an MPIJob twice from the same text: as a writable JSON object and as the typed job."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from webhook.api.mpijob import MPIJob
 
 
 class _Metadata(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=False):
-    """The metadata of a stored object. `managedFields` are half of the text and never read."""
+    """The metadata of a stored object. `managedFields`, half of the text, is not decoded because nothing reads it."""
 
     name: Any = UNSET
     generate_name: Any = UNSET
@@ -45,13 +45,13 @@ _metadata = msgspec.json.Decoder(dict[str, Raw] | None)
 def decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
     """The job in JSON `data`, and the object without its `managedFields`.
 
-    ShapeError with the path of the first field of a wrong type; DecodeError if the fault is in a field that is not
-    read.
+    ShapeError with the path of the first field of a wrong type; DecodeError if the fault is in a field that the
+    service does not read.
     """
     try:
         return _decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return mpijob.decode(data), object_of(data)  # these raise the readable errors
+        return mpijob.decode(data), object_of(data)  # both raise readable errors
 
 
 def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
@@ -67,7 +67,7 @@ def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
 
 
 def object_of(data: bytes | Raw) -> dict[str, Any]:
-    """The JSON object `data` as it is, except `metadata.managedFields`.
+    """The JSON object `data` without `metadata.managedFields`.
 
     DecodeError if it or its metadata is not an object.
     """
@@ -82,8 +82,8 @@ def object_of(data: bytes | Raw) -> dict[str, Any]:
 
 
 def without_status(data: Raw) -> Raw:
-    """The object without its status, which the API server drops after the mutating hook: a user's status must not
-    count.
+    """The object without its status. The API server drops a status that a user writes, but only after the mutating
+    hook.
     """
     try:
         parts = _parts.decode(data)

@@ -1,7 +1,7 @@
 """Durations as users write them: `90m`, `72h`, `1h30m`, `7d`. A duration is a whole number of seconds.
 
-The grammar is that of Go (https://pkg.go.dev/time#ParseDuration) with days, and without signs, blanks and units below a
-second, because `activeDeadlineSeconds` counts seconds.
+The grammar is that of Go (https://pkg.go.dev/time#ParseDuration) plus days, without signs, blanks and units below a
+second: the unit of `activeDeadlineSeconds` is a second.
 """
 
 import re
@@ -22,11 +22,11 @@ _GRAMMAR: Final = re.compile(f"(?:{_PART.pattern})+")
 
 
 class DurationError(ValueError):
-    """The text is not a duration; the message is a short predicate to follow the text."""
+    """The text is not a duration. The message is a predicate that follows the text: `is longer than 24855d`."""
 
 
 def is_written_well(text: str) -> bool:
-    """Whether it is one or more numbers with units, whatever the amount."""
+    """Whether the text is one or more numbers with units. The amount may be out of range."""
     return len(text) <= MAX_DURATION_CHARACTERS and _GRAMMAR.fullmatch(text) is not None
 
 

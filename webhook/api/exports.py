@@ -1,7 +1,8 @@
 """The variables of the launcher's environment that mpirun passes on to the ranks.
 
-Hydra (MPICH, Intel MPI) and horovodrun pass on all. Open MPI passes on its own, and those that its option `-x` names;
-`*` at the end of a name stands for any text. If a command line cannot be parsed, `-x` is accepted anywhere in it.
+Hydra (MPICH, Intel MPI) and horovodrun pass on all variables. Open MPI passes on its own variables and the variables
+named by its option `-x`, where `*` at the end of a name matches any text. In a command line that cannot be parsed, `-x`
+is accepted anywhere.
 """
 
 import re
@@ -14,39 +15,39 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import OPEN_MPI, PAIRS
 
-# `-x NAME` or `-x NAME=value`, also in a variable of the shell that holds options for mpirun.
+# `-x NAME` or `-x NAME=value`, also in a shell variable with options for mpirun.
 _EXPORT: Final = re.compile(r"""(?:^|[\s'"=])--?x[\s\\'"]++([A-Za-z_]\w*+=?)""")
-# Open MPI always passes these on (`orte/mca/schizo/ompi`, prrte `src/mca/schizo/ompi`).
+# Open MPI always passes on variables with these prefixes (`orte/mca/schizo/ompi`, prrte `src/mca/schizo/ompi`).
 _OF_OPEN_MPI: Final = ("OMPI_", "PRTE_", "PMIX_")
-# Options of Hydra that restrict what is passed on.
+# Options of Hydra that restrict the variables.
 _ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
 
 
 class Exports:
-    """The variables that calls of mpirun pass on."""
+    """The variables that the calls of mpirun in one command line pass on."""
 
     def __init__(self, calls: Sequence[Invocation], implementation: str, text: str = "") -> None:
         """`text` is the whole command line."""
-        spoken = [mpirun.dialect(call.program, implementation) for call in calls]
-        self.all = all(each is not OPEN_MPI for each in spoken) if calls else implementation != "OpenMPI"
-        self.selective = bool(calls) and all(each is OPEN_MPI for each in spoken)
+        dialects = [mpirun.dialect(call.program, implementation) for call in calls]
+        self.all = all(dialect is not OPEN_MPI for dialect in dialects) if calls else implementation != "OpenMPI"
+        self.selective = bool(calls) and all(dialect is OPEN_MPI for dialect in dialects)
         """Only Open MPI starts ranks."""
         options = [option for call in calls for option in call.options or ()]
-        read = bool(calls) and all(call.options is not None for call in calls)
-        self.certain = read and all(name not in _ONLY_SOME for name, _ in options)
-        """Exactly the variables read here are passed on."""
+        parsed = bool(calls) and all(call.options is not None for call in calls)
+        self.certain = parsed and all(name not in _ONLY_SOME for name, _ in options)
+        """The command line shows all variables that are passed on."""
         self.named: set[str] = set()
         """Variables named by `-x`."""
         self.assigned: set[str] = set()
         """Variables with a value on the command line."""
-        for by_x, given in _of_options(options) if read else _of_text(text):
+        for by_x, given in _of_options(options) if parsed else _of_text(text):
             name, equals, _ = given.partition("=")
-            if by_x:  # a name that depends on the shell may be any
+            if by_x:  # a shell variable in the name makes it unknown
                 self.named.add("*" if "$" in name else name)
             if equals or not by_x:
                 self.assigned.add(name)
         self._starts: list[str] = []
-        """The texts before a `*`, sorted; none is the start of another."""
+        """The texts before a `*`, sorted; no text is the start of another text."""
         for start in sorted(name[:-1] for name in self.named if name[-1:] == "*"):
             if not self._starts or not start.startswith(self._starts[-1]):
                 self._starts.append(start)
@@ -60,7 +61,7 @@ class Exports:
 
     def names(self, name: str) -> bool:
         """Whether `-x` names the variable."""
-        # Only the last one that is not after the name can be its start.
+        # Only the last entry that does not sort after the name can be its start.
         place = bisect_right(self._starts, name)
         return name in self.named or (place > 0 and name.startswith(self._starts[place - 1]))
 
@@ -70,7 +71,7 @@ class Exports:
 
 
 def _of_options(options: Sequence[tuple[str, Sequence[str]]]) -> Iterator[tuple[bool, str]]:
-    """For each option: whether it is `-x`, and its value."""
+    """(whether the option is `-x`, its value) for each option."""
     return ((name == "x", values[0]) for name, values in options if values and (name == "x" or name in PAIRS))
 
 

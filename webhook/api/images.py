@@ -6,7 +6,7 @@ https://github.com/distribution/reference/blob/v0.6.0/normalize.go (`ParseNormal
 * a dotted first segment that is a valid path segment but no host name (`my_hub.example/app`) is the registry here, as
   it is to container runtimes, while upstream then reports an empty registry.
 
-CRI-O may look a short name (`ubuntu`) up elsewhere than on Docker Hub, if the node's registries.conf says so.
+CRI-O may pull a short name (`ubuntu`) from a registry other than Docker Hub: the node's registries.conf decides.
 """
 
 import json
@@ -28,14 +28,14 @@ _REGISTRY: Final = re.compile(rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9
 _REPOSITORY: Final = re.compile(rf"{_PATH_PART}(?:/{_PATH_PART})*")
 _FOREIGN: Final = re.compile(r"[^!-~]")
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# An image that is already on the node. The start of an id after `sha256:` is enough for containerd, if no image on the
-# node has that name (containerd v1.7.28 `pkg/cri/server/helpers.go` localResolve, go-digest `digestset` Set.Lookup).
+# The id of an image on the node. containerd accepts a prefix of the id after `sha256:` if no image on the
+# node has this name (containerd v1.7.28 `pkg/cri/server/helpers.go` localResolve, go-digest `digestset` Set.Lookup).
 _IMAGE_ID: Final = re.compile(r"[a-f0-9]{64}|sha256:[a-f0-9]+")
 _HEX: Final = re.compile(r"[a-f0-9]*")
 # https://github.com/opencontainers/go-digest/blob/v1.0.0/algorithm.go
 _DIGEST_LENGTHS: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
 PATTERN: Final = "<registry>/<name>:<tag>"
-"""The form of a name. It is not itself a valid name, so a copy of it is rejected."""
+"""The form of a name in messages. It is not a valid name itself, so a job with a copy of it is rejected."""
 _HELP: Final = f"write it as {PATTERN}"
 
 

@@ -36,19 +36,19 @@ UNLIMITED: Final = 2**63 - 1
 
 _CPU: Final = "cpu"
 _MILLI: Final = NANO // 1000
-# A quota of this or more is unlimited.
+# A quota of this amount or more is unlimited.
 _CPU_LIMIT: Final = UNLIMITED // 1000 * 1000
 
 
 class FlavorResource(NamedTuple):
-    """A resource of a flavor: the unit of quotas."""
+    """A resource of a flavor. Each has its own quota."""
 
     flavor: str
     resource: str
 
 
 class Quota(NamedTuple):
-    """Amounts in Kueue's units. Without a borrowing or lending limit, everything may be borrowed or lent."""
+    """Amounts in Kueue's units. None as a limit allows borrowing or lending of everything."""
 
     nominal: int = 0
     borrowing_limit: int | None = None
@@ -59,7 +59,7 @@ Quotas = Mapping[FlavorResource, Quota]
 
 
 class Group(NamedTuple):
-    """Resources that a pod set gets from the same flavor; the flavors are tried in this order."""
+    """Resources that a pod set gets from the same flavor. Kueue tries the flavors in this order."""
 
     covered: frozenset[str]
     flavors: tuple[str, ...]
@@ -114,16 +114,15 @@ def without_kueues(template: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def groups(written: Iterable[ResourceGroup] | None) -> tuple[Group, ...]:
-    """Which resources come from which flavors."""
+def groups(resource_groups: Iterable[ResourceGroup] | None) -> tuple[Group, ...]:
     return tuple(
         Group(frozenset(group.covered_resources or ()), tuple(flavor.name for flavor in group.flavors or ()))
-        for group in written or ()
+        for group in resource_groups or ()
     )
 
 
-def quotas(written: Iterable[ResourceGroup] | None) -> Quotas:
-    """The quotas of all groups; QuantityError for one that cannot be read."""
+def quotas(resource_groups: Iterable[ResourceGroup] | None) -> Quotas:
+    """The quotas of all groups; QuantityError if a quota is invalid."""
     return {
         FlavorResource(flavor.name, resource.name): Quota(
             *(
@@ -131,19 +130,19 @@ def quotas(written: Iterable[ResourceGroup] | None) -> Quotas:
                 for value in (resource.nominal_quota or 0, resource.borrowing_limit, resource.lending_limit)
             )  # type: ignore[arg-type]
         )
-        for group in written or ()
+        for group in resource_groups or ()
         for flavor in group.flavors or ()
         for resource in flavor.resources or ()
     }
 
 
 def stopped(policy: str | None) -> str:
-    """`Hold` or `HoldAndDrain` if it is stopped, else empty."""
+    """`Hold` or `HoldAndDrain` if the queue is stopped, else empty."""
     return "" if policy in {None, "None"} else str(policy)
 
 
 def inactive_reason(status: QueueStatus | None) -> str:
-    """Kueue's reason why the queue takes no workload; empty if it is active or unknown."""
+    """Kueue's reason for an inactive queue; empty if the queue is active or its state is unknown."""
     for condition in (status and status.conditions) or ():
         if condition.type == "Active" and condition.status == "False":
             return condition.reason or "Unknown"
@@ -151,7 +150,7 @@ def inactive_reason(status: QueueStatus | None) -> str:
 
 
 def is_active(status: QueueStatus | None) -> bool:
-    """Whether Kueue has reported that the queue takes workloads."""
+    """Whether Kueue has reported that the queue is active."""
     conditions = (status and status.conditions) or ()
     return any(condition.type == "Active" and condition.status == "True" for condition in conditions)
 
@@ -176,7 +175,7 @@ def plus(one: int, other: int) -> int:
 
 
 def minus(one: int, other: int) -> int:
-    """The difference; unlimited stays unlimited, except that unlimited minus unlimited is nothing."""
+    """The difference; unlimited stays unlimited, except that unlimited minus unlimited is 0."""
     if one == UNLIMITED:
         return 0 if other == UNLIMITED else UNLIMITED
     return one - other

@@ -1,9 +1,9 @@
 """Label selectors (`matchLabels`, `matchExpressions`), compiled once and matched often.
 
-Validity follows the API server, meaning follows `metav1.LabelSelectorAsSelector`:
+Selectors are validated like in the API server and evaluated like `metav1.LabelSelectorAsSelector`:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/validation/validation.go
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/helpers.go
-A field that selectors do not have is an error: a misspelt `matchLabel` would otherwise select everything.
+An unknown field is an error: a selector with a misspelt `matchLabel` would otherwise select everything.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,12 +18,12 @@ _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class SelectorError(ShapeError):
-    """Not a label selector. `path` is relative to the selector (`matchExpressions[0].values`), empty for itself."""
+    """Not a label selector. `path` is relative to it (`matchExpressions[0].values`) and empty for all of it."""
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """A condition on a label: its value is one of `values`, or, with None, the label is present. `wanted` False
-    negates.
+    """A condition on a label: its value is in `values`, or the label exists if `values` is None. With `wanted` False
+    the condition is negated.
     """
 
     key: str
@@ -32,7 +32,7 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 class Selector(msgspec.Struct, frozen=True):
-    """All requirements must be met. None instead of requirements selects nothing, no requirement selects everything."""
+    """All requirements must be met. An empty list selects everything; None instead of a list selects nothing."""
 
     requirements: tuple[Requirement, ...] | None
 
@@ -40,7 +40,7 @@ class Selector(msgspec.Struct, frozen=True):
     def parse(cls, obj: object) -> Self:
         """Compile a LabelSelector as decoded from JSON or YAML; raises `SelectorError` at the first fault.
 
-        An absent selector (None) selects nothing, an empty one (`{}`) everything.
+        An absent selector (None) selects nothing, an empty selector (`{}`) everything.
         """
         if obj is None:
             return cls(None)
@@ -50,7 +50,7 @@ class Selector(msgspec.Struct, frozen=True):
         return cls((*equals, *(_expression(e, f"matchExpressions[{i}]") for i, e in enumerate(expressions))))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected. A label that is missing satisfies NotIn, like upstream."""
+        """Whether an object with these labels is selected. A missing label satisfies NotIn, like in Kubernetes."""
         if self.requirements is None:
             return False
         for requirement in self.requirements:
@@ -94,13 +94,13 @@ def _mapping(obj: object, path: str) -> Mapping[object, object]:
     return obj
 
 
-def _fields(obj: object, path: str, known: tuple[str, ...]) -> Mapping[object, object]:
+def _fields(obj: object, path: str, valid: tuple[str, ...]) -> Mapping[object, object]:
     fields = _mapping(obj, path)
     for name in fields:
-        if name not in known:
+        if name not in valid:
             shown = f' "{name[:63]}"' if isinstance(name, str) else ""
-            near = names.closest_name(str(name), known)
-            advice = f"write {near}" if near else f"known are {', '.join(known)}"
+            near = names.closest_name(str(name), valid)
+            advice = f"write {near}" if near else f"use one of {', '.join(valid)}"
             raise SelectorError(path, f"unknown field{shown}, {advice}")
     return fields
 

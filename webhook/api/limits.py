@@ -3,15 +3,15 @@
 from typing import Final
 
 MAX_OBJECT_BYTES: Final = 1536 * 1024
-"""Bytes of an object that is decoded: none larger can be stored (https://etcd.io/docs/v3.6/dev-guide/limit/)."""
+"""Bytes of an object that is decoded: a larger object cannot be stored (https://etcd.io/docs/v3.6/dev-guide/limit/)."""
 MAX_NESTED_VALUES: Final = 20_000
-"""Mappings and lists in an object: decoded, an empty one takes hundreds of bytes. No timer interrupts that call."""
+"""Mappings and lists in an object. An empty one takes hundreds of bytes, and no timer can interrupt decoding."""
 MAX_CHARACTERS_BEFORE_PROGRAM: Final = 200
 """Characters before mpirun in which assignments and a folder are searched: the search is quadratic."""
 MAX_CHARACTERS_BEFORE_EMPTY_CALL: Final = 10_000
 """Characters before an mpirun without a program in which quotes are counted: many such calls make it quadratic."""
 MAX_WORDS_OF_STARTERS: Final = 12
-"""Words of a command in which programs that start another one are searched, such as `timeout`."""
+"""Words of a command in which the service searches for programs such as `timeout` that start another program."""
 MAX_UID_CHARACTERS: Final = 256
 """Characters of a review's uid, which the reply repeats."""
 MAX_QUANTITY_CHARACTERS: Final = 64
@@ -19,11 +19,11 @@ MAX_QUANTITY_CHARACTERS: Final = 64
 MAX_QUANTITY_EXPONENT: Final = 99
 """Exponent of a quantity: 1e999999999 would take gigabytes."""
 MAX_IMAGE_CHARACTERS: Final = 1024
-"""Characters of an image reference that is parsed: longer ones are wrong."""
+"""Characters of an image reference. Longer references are rejected."""
 MAX_CACHED_TEXT_CHARACTERS: Final = 256
 """Characters of a text whose visible form is cached."""
 MAX_NAMES_LOOKED_AT: Final = 2000
-"""Names among which a similar one is searched: a namespace may have thousands."""
+"""Names among which a similar name is searched: a namespace may have thousands."""
 MAX_NAMES_COMPARED: Final = 16
 """Names that are compared letter by letter, which takes hundreds of microseconds each."""
 MAX_SHOWN_KEY_BYTES: Final = 12
@@ -35,4 +35,4 @@ MAX_MCA_VALUE_CHARACTERS: Final = 1000
 MAX_ALIASED_VALUES: Final = 100_000
 """Values that aliases may repeat in a YAML document, to limit memory."""
 MAX_YAML_DEPTH: Final = 200
-"""Levels of a YAML document, to limit recursion. Kubernetes' deepest schemas have fewer than 100."""
+"""Levels of nesting in a YAML document, to limit recursion. Kubernetes' deepest schemas have fewer than 100."""

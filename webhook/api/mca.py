@@ -20,7 +20,7 @@ _EXPANDED: Final = frozenset("$`")
 def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """(name, value) of each parameter: `-mca NAME VALUE`, `--mca NAME VALUE`, for Open MPI 5 also `--mca=NAME VALUE`.
 
-    The other words need no parsing, because no other option has this form.
+    Other words need no parsing, because only MCA parameters have this form.
     """
     for index, word in enumerate(words):
         if not word.startswith("-"):
@@ -34,7 +34,7 @@ def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def lists_variables(container: Container) -> bool:
-    """Whether a variable of the container lists others for the ranks."""
+    """Whether a variable of the container lists variables for the ranks."""
     return any(variable.name == f"{ENV_PREFIX}{ENV_LIST}" for variable in container.env or ())
 
 

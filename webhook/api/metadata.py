@@ -1,4 +1,4 @@
-"""Metadata of an object that its user does not write."""
+"""Metadata that Kubernetes writes: owners, and fields that the API server clears."""
 
 from typing import Final
 

@@ -23,7 +23,7 @@ IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
 
 GROUP = "kubeflow.org"
 API_VERSION = "kubeflow.org/v2beta1"
-# Versions of earlier operators; training-operator has the first.
+# Versions of earlier operators; the first is training-operator's.
 OLDER_VERSIONS = ("kubeflow.org/v1", "kubeflow.org/v1alpha2", "kubeflow.org/v1alpha1")
 # Values of `managedBy`, by default the operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
 MPI_OPERATOR = "kubeflow.org/mpi-operator"
@@ -41,7 +41,7 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
-    """The metadata that is read."""
+    """The metadata that the service reads."""
 
     name: str = ""
     generate_name: str = ""
@@ -70,7 +70,7 @@ class SchedulingPolicy(msgspec.Struct, rename="camel", gc=False):
 
 
 class RunPolicy(msgspec.Struct, rename="camel", gc=False):
-    """When the job ends and what remains of it; times in seconds."""
+    """When the job ends and which pods are kept; times in seconds."""
 
     clean_pod_policy: str | None = None
     ttl_seconds_after_finished: Int32 | None = None
@@ -128,7 +128,7 @@ class JobStatus(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
 
 
 class MPIJob(msgspec.Struct, rename="camel", dict=True):
-    """An MPIJob as a user, the API server or a file gives it."""
+    """An MPIJob from a user, the API server or a file."""
 
     api_version: str = ""
     kind: str = ""
@@ -138,7 +138,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def status(self) -> JobStatus:
-        """The operator's status; an empty one if it cannot be read, since a user may have written it."""
+        """The operator's status; empty if it is invalid, since a user may have written it."""
         try:
             return _status_decoder.decode(self.raw_status) or JobStatus() if self.raw_status else JobStatus()
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -146,12 +146,12 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def labels(self) -> dict[str, str]:
-        """The job's own labels (they do not reach the pods)."""
+        """The labels of the job itself. The pods do not get them."""
         return self.metadata.labels or {}
 
     @property
     def annotations(self) -> dict[str, str]:
-        """The job's own annotations (they do not reach the pods)."""
+        """The annotations of the job itself. The pods do not get them."""
         return self.metadata.annotations or {}
 
     @property
@@ -160,7 +160,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def managed_here(self) -> bool:
-        """Whether the operator of this cluster creates the job's pods, rather than another controller."""
+        """Whether the operator of this cluster manages the job, not a different controller."""
         return is_managed_here(self.run_policy.managed_by)
 
     @property
@@ -192,7 +192,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @cached_property
     def mpirun_calls(self) -> tuple[Invocation, ...]:
-        """Calls of mpirun and similar programs by the launcher's first container; see `mpirun.find`. Cached."""
+        """Calls of mpirun and similar programs by the launcher's first container; see `mpirun.find`."""
         if self.launcher is None or not self.launcher.template.containers:
             return ()
         own = self.launcher.template.containers[0]
@@ -210,38 +210,38 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
         return self.managed_here and not self.suspended
 
     def misnamed(self, role: str) -> str | None:
-        """The key that was probably meant for `role`, if the job has none for it."""
+        """The key that the user probably meant for `role`; None if the job has the role or no similar key."""
         specs = self.spec.mpi_replica_specs or {}
         if role in specs:
             return None
         return next((key for key in specs if meant_role(key) == role), None)
 
     def replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
-        """(role, path, spec) of the Launcher, then the Worker, as far as they exist."""
+        """(role, path, spec) of the Launcher and the Worker, in this order; a role that the job lacks is left out."""
         return self._replicas
 
     @cached_property
     def _replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
         specs = self.spec.mpi_replica_specs or {}
         launcher, worker = specs.get(LAUNCHER), specs.get(WORKER)
-        found = [] if launcher is None else [(LAUNCHER, _LAUNCHER_PATH, launcher)]
+        replicas = [] if launcher is None else [(LAUNCHER, _LAUNCHER_PATH, launcher)]
         if worker is not None:
-            found.append((WORKER, _WORKER_PATH, worker))
-        return found
+            replicas.append((WORKER, _WORKER_PATH, worker))
+        return replicas
 
     def computing(self) -> list[tuple[str, str, ReplicaSpec]]:
-        """The `replicas` whose pods run ranks: the Launcher only with `runLauncherAsWorker`."""
+        """The `replicas` whose pods run ranks. The Launcher is included only with `runLauncherAsWorker`."""
         pods = self.replicas()
         return pods if self.spec.run_launcher_as_worker else [each for each in pods if each[0] == WORKER]
 
 
 def is_managed_here(managed_by: str | None) -> bool:
-    """Whether the operator of this cluster creates the pods of a job with this manager."""
+    """Whether the operator of this cluster manages a job with this `managedBy`."""
     return managed_by in {None, MPI_OPERATOR}
 
 
 def meant_role(key: str) -> str | None:
-    """The role that a key of `mpiReplicaSpecs` is, or was probably meant for."""
+    """The role that a user means by this key of `mpiReplicaSpecs`; None if the key is not similar to a role."""
     meant = key.lower().rstrip("s").replace("master", "launcher")
     return next((role for role in (LAUNCHER, WORKER) if meant == role.lower()), None)
 
@@ -265,7 +265,7 @@ def decode(data: bytes | msgspec.Raw) -> MPIJob:
 
 
 def _bad_replica(data: bytes | msgspec.Raw) -> str:
-    """The key of mpiReplicaSpecs that does not decode: msgspec's own paths leave map keys out."""
+    """The key of the invalid entry in mpiReplicaSpecs: the path in msgspec's error lacks map keys."""
     try:
         replicas = untyped.decode(data)["spec"]["mpiReplicaSpecs"]
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
@@ -282,7 +282,7 @@ def apply_operator_defaults(job: MPIJob) -> MPIJob:
     """Fill in the defaults that the operator assumes in memory and never stores (`default.go`); changes and returns
     `job`.
 
-    A Worker without `replicas` counts as 0, whatever the field's documentation says, and 0 is then invalid.
+    A Worker without `replicas` gets 0, which is invalid, although the field's documentation promises 1.
     """
     spec = job.spec
     spec.run_policy = spec.run_policy or RunPolicy()

@@ -1,8 +1,8 @@
 """Finds mpirun in a container's command line and reads how many ranks it starts.
 
-Nothing is guessed. Options are read only if their number of words is known, up to the first other word: that is the
-program, whose own `-n` means something else. If the number of ranks is not certain (a shell variable, an unknown
-option, several programs, hosts that the user names) it is None.
+Options are read up to the first word that is not an option. That word is the program; a `-n` after it is not mpirun's.
+The number of ranks is None unless it is certain. A shell variable, an unknown option, several programs, or hosts that
+the user names make it uncertain.
 """
 
 import re
@@ -27,25 +27,25 @@ class Invocation(msgspec.Struct, frozen=True, gc=False):
 
     program: str
     ranks: int | None = None
-    """Ranks that it starts; None if the command line does not show the number."""
+    """Ranks that the call starts; None if the command line does not show the number."""
     per_node: bool = False
-    """The call itself says how many ranks go to each worker."""
+    """The call sets the number of ranks on each worker."""
     refuses: bool = False
     """More ranks than slots are an error."""
     oversubscribe: bool = False
     """The user allows more ranks than slots."""
     words: tuple[str, ...] = ()
-    """The words after it that can be read without a shell."""
+    """The words after the program that need no shell to be understood."""
     options: tuple[tuple[str, tuple[str, ...]], ...] | None = None
-    """(name without dashes, values) of the options before the program that it starts; None if they are unknown."""
+    """(name without dashes, values) of the options before the started program; None if they are unknown."""
     unread: str = ""
     """The unknown option at which reading ended."""
     started: str = ""
-    """The program that it starts; empty if that is unknown."""
+    """The started program; empty if it is unknown."""
     starts_nothing: bool = False
-    """No program follows its options."""
+    """No program follows the options."""
     without_shell: bool = False
-    """It gets its words as they are written, except for the variables that Kubernetes replaces."""
+    """The call gets its words unchanged, except that Kubernetes replaces variables."""
 
 
 _OWN_DIALECT: Final = {
@@ -70,16 +70,16 @@ NEAR_MPIRUN: Final = re.compile(
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")
 _HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # set by the operator, see `webhook.api.operator_env`
 _AS_USER: Final = frozenset(("runuser", "su"))
-# Text that may precede it at the start of a shell command: an operator, a keyword, the quote of `su USER -c "`, then
-# programs that start it, and a folder.
+# Text that may precede mpirun in a shell command: an operator, a keyword or the quote of `su USER -c "`, then
+# programs that start mpirun, and a folder.
 _BEFORE: Final = re.compile(
     rf"(?:^|[\n;&|(]|(?:\b(?:{'|'.join(filter(str.isalpha, shell.KEYWORDS))}|exec|time|nohup|env|command)|[!{{])[ \t]"
     r"|\b(?:su|runuser)\b[^\n;&|'\"]*[ \t]-c[ \t]+(['\"]))"
     rf"[ \t]*+{shell.STARTS}(?:\$\{{?\w++\}}?)?(?:[^\s;&|()<>'\"`$={{}}#]*/)?\Z"
 )
-# The end of a command; a substitution is not one, because words may follow it.
+# The end of a command. A substitution does not end a command, because words may follow it.
 _END: Final = re.compile(r"[ \t]*+(?:\r?\n|;|\)|\|\|?|&&|&(?!>)|\Z)")
-# A file of the image or of a volume may start any program, and so may a variable.
+# A file from the image or a volume may start any program, and so may a variable.
 _FILE: Final = re.compile(
     r"(?<![\w/.~-])(?!/(?:bin|dev|proc|sbin|usr/bin|usr/sbin)/)[\w.~-]*+/|\.(?:py|sh)\b|\$"
     r"|\b(?:entrypoint|init|run|start|supervisord)\b"
@@ -96,8 +96,8 @@ def find(
 ) -> list[Invocation]:
     """The calls of mpirun and similar programs by a container, as far as its command line shows them.
 
-    `implementation` is the job's `mpiImplementation`: it says whose mpirun that is. `env` is the container's, which has
-    more variables than these with `env_from`.
+    `implementation` is the job's `mpiImplementation`, which defines the options of mpirun. `env` are the container's
+    variables; it has more variables with `env_from`.
     """
     values = {one.name: one.value if shell.is_plain(one.value or "") else None for one in env}
     if implementation == "OpenMPI":
@@ -106,7 +106,7 @@ def find(
         shell.REFERENCE.sub(lambda found: values.get(found[1]) or found[0], word) if "$(" in word else word
         for word in (*(command or ()), *(args or ()))
     ]
-    # The second start is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
+    # The second position is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
     for start in sorted({0, len(command or ())}):
         words = shell.unwrapped(argv[start:])
         if not words:
@@ -126,7 +126,7 @@ def find(
 
 
 def taken_for_a_file(argv: Sequence[str]) -> str:
-    """The word that the shell takes for a file because `-c` is missing, if it would start mpirun; else empty."""
+    """The word with mpirun that the shell reads as a file name because `-c` is missing; empty if there is none."""
     if shell.script(argv)[0]:
         return ""
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
@@ -134,7 +134,7 @@ def taken_for_a_file(argv: Sequence[str]) -> str:
 
 
 def shows(container: Container) -> bool:
-    """Whether its command shows everything that the container runs."""
+    """Whether the command shows everything that the container runs."""
     return bool(container.argv) and not _FILE.search(" ".join(container.argv))
 
 
@@ -144,7 +144,7 @@ def mentions(container: Container) -> bool:
 
 
 def runs(container: Container) -> bool:
-    """Whether the container certainly runs it."""
+    """Whether the container certainly runs mpirun or a similar program."""
     return any(call.words for call in find(container.command, container.args, None))
 
 
@@ -172,17 +172,17 @@ def _calls(
 
 
 def _is_whole(script: str, start: int, end: int) -> bool:
-    """Whether a command ends after its last word, not at syntax that only a shell can read.
+    """Whether a command ends after its last word, not at syntax that needs a shell.
 
-    A list of words for later, `RUN=(mpirun -np 2)`, is not a command, and neither is a text in quotes.
+    An array, `RUN=(mpirun -np 2)`, is not a command, and neither is a text in quotes.
     """
-    if start > MAX_CHARACTERS_BEFORE_EMPTY_CALL or not (found := _END.match(script, end)):
+    if start > MAX_CHARACTERS_BEFORE_EMPTY_CALL or not (ending := _END.match(script, end)):
         return False
     before = script[:start]
     in_quotes = before.count('"') % 2 or before.count("'") % 2
     array, opened = before.rfind("=("), before.count("(") - before.count(")")
     in_array = array >= 0 and before.count("(", array) > before.count(")", array)
-    return not in_quotes and not in_array and (opened > 0 or not found[0].endswith(")"))
+    return not in_quotes and not in_array and (opened > 0 or not ending[0].endswith(")"))
 
 
 def _mentions(script: str) -> Iterator[int]:
@@ -195,28 +195,28 @@ def _mentions(script: str) -> Iterator[int]:
 
 def _read(program: str, words: Sequence[str], implementation: str | None) -> Invocation:
     """The call of `program` with these words, read up to the program that it starts."""
-    spoken = dialect(program, implementation)
-    given = tuple(words)
-    options, position = options_of(given, spoken.options)
-    started = "".join(given[position : position + 1])
+    syntax = dialect(program, implementation)
+    arguments = tuple(words)
+    options, position = options_of(arguments, syntax.options)
+    started = "".join(arguments[position : position + 1])
     if started.startswith("-"):
-        return Invocation(program, words=given, unread=started)
+        return Invocation(program, words=arguments, unread=started)
     if not started.strip():  # a blank after the backslash at the end of a line is a word
-        return Invocation(program, words=given, starts_nothing=True)
-    # A variable may hold more options, and a colon starts a second program with ranks of its own.
-    if (started.startswith("$") and "/" not in started) or ":" in given[position + 1 :]:
-        return Invocation(program, words=given)
-    return _summed_up(program, given, position, tuple((name, values) for _, name, values in options), spoken)
+        return Invocation(program, words=arguments, starts_nothing=True)
+    # A variable may contain more options, and a colon starts a second program with its own ranks.
+    if (started.startswith("$") and "/" not in started) or ":" in arguments[position + 1 :]:
+        return Invocation(program, words=arguments)
+    return _summed_up(program, arguments, position, tuple((name, values) for _, name, values in options), syntax)
 
 
 def options_of(
-    words: tuple[str, ...], known: Mapping[str, tuple[str, int]]
+    words: tuple[str, ...], dialect_options: Mapping[str, tuple[str, int]]
 ) -> tuple[list[tuple[str, str, tuple[str, ...]]], int]:
-    """(as written, name without dashes, values) of those before the first word that is none of these; its place."""
-    found, position = list[tuple[str, str, tuple[str, ...]]](), 0
+    """(as written, name without dashes, values) of each leading option, and the position of the word after them."""
+    options, position = list[tuple[str, str, tuple[str, ...]]](), 0
     while position < len(words) and (word := words[position]).startswith("-"):
         plain, equals, value = word.lstrip("-").partition("=")
-        option = known.get(word) or known.get(plain)
+        option = dialect_options.get(word) or dialect_options.get(plain)
         if option is None or (equals and option[1] != 1):
             break
         name, count = option
@@ -224,39 +224,39 @@ def options_of(
         if count == 2 and name in PAIRS and "=" in "".join(words[position : position + 1]):
             count = 1
         end = position if equals else position + count
-        found.append((word, name, (value,) if equals else words[position:end]))
+        options.append((word, name, (value,) if equals else words[position:end]))
         position = end
-    return found, position
+    return options, position
 
 
 def _summed_up(
-    program: str, words: tuple[str, ...], end: int, options: tuple[tuple[str, tuple[str, ...]], ...], spoken: Dialect
+    program: str, words: tuple[str, ...], end: int, options: tuple[tuple[str, tuple[str, ...]], ...], syntax: Dialect
 ) -> Invocation:
     """The call whose `options` are the words before `end`."""
-    ranks = [_number(values) for name, values in options if name in spoken.ranks]
+    ranks = [_number(values) for name, values in options if name in syntax.ranks]
     hosts = {values for name, values in options if name in HOSTS}
     oversubscribe = oversubscribes(" ".join(words[:end]))
     call = Invocation(program, oversubscribe=oversubscribe, words=words, options=options, started=words[end])
-    if len(ranks) != 1 or not hosts <= {(HOSTFILE,)} or (spoken.needs_hostfile and not hosts):
+    if len(ranks) != 1 or not hosts <= {(HOSTFILE,)} or (syntax.needs_hostfile and not hosts):
         return call
     per_node = any(_is_per_node(name, "".join(values)) for name, values in options)
-    return structs.replace(call, ranks=ranks[0], per_node=per_node, refuses=spoken.refuses)
+    return structs.replace(call, ranks=ranks[0], per_node=per_node, refuses=syntax.refuses)
 
 
 class PerNode(NamedTuple):
-    """Ranks that a call starts on each node."""
+    """The number of ranks that a call starts on each node."""
 
     option: str
     ranks: int
     exactly: bool
-    """The maximum of each node, regardless of its sockets or cores."""
+    """The number is per node, not per socket or core."""
 
 
 def per_node(call: Invocation) -> PerNode | None:
-    """The ranks that the call starts on each node; None if it does not say, or not certainly."""
-    given = [(name, "".join(values)) for name, values in call.options or ()]
-    found = [_per_node(*each) for each in given if _is_per_node(*each)]
-    return found[0] if found and len({each and each[1:] for each in found}) == 1 else None
+    """The ranks that the call starts on each node; None if that is not set or not certain."""
+    options = [(name, "".join(values)) for name, values in call.options or ()]
+    numbers = [_per_node(*each) for each in options if _is_per_node(*each)]
+    return numbers[0] if numbers and len({each and each[1:] for each in numbers}) == 1 else None
 
 
 def _is_per_node(name: str, value: str) -> bool:
@@ -274,7 +274,7 @@ def _per_node(name: str, value: str) -> PerNode | None:
 
 
 def starter(call: Invocation) -> str | None:
-    """The program in the call that itself starts a process for each GPU of its node, if there is one."""
+    """The program in the call that starts a process for each GPU of its node; None if there is none."""
     for word in call.words:
         name = word.rpartition("/")[2]
         if name in ON_EACH_NODE:
@@ -283,7 +283,6 @@ def starter(call: Invocation) -> str | None:
 
 
 def dialect(program: str, implementation: str | None) -> Dialect:
-    """The options of this program in a job with this `mpiImplementation`."""
     return _OWN_DIALECT.get(program) or (OPEN_MPI if implementation == "OpenMPI" else HYDRA)
 
 
@@ -295,7 +294,7 @@ def oversubscribes(text: str) -> bool:
 
 def oversubscribes_by_env(container: Container) -> bool:
     env = container.env or ()
-    # Search all of them at once first: hardly any container has one.
+    # One search for all variables first: few containers have any.
     texts = "".join([text for variable in env for text in (variable.name, variable.value or "")])
     if "oversubscribe" not in texts.lower().replace("_", ""):
         return False

@@ -1,7 +1,7 @@
 """The options of Open MPI 4 and 5, of Hydra (MPICH and Intel MPI) and of horovodrun, with the number of their words.
 
-Options that would make the number of ranks a guess (an appfile, elastic Horovod) or that take a value only sometimes
-are left out on purpose: a call with one of them is not read.
+Options that make the number of ranks uncertain (an appfile, elastic Horovod) or that take a value only sometimes are
+left out on purpose: the service does not read a call with these options.
 
 https://github.com/open-mpi/ompi/blob/v4.1.8/orte/mca/schizo/ompi/schizo_ompi.c
 https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html
@@ -16,16 +16,16 @@ import msgspec
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """One family of launchers."""
+    """The options of one family of launchers."""
 
     options: dict[str, tuple[str, int]]
-    """(name without dashes, number of words that follow) of an option, by its name with one dash and with two."""
+    """(name without dashes, number of values) of each option, by its name with one dash and with two dashes."""
     ranks: frozenset[str]
     """Options with the number of ranks to start."""
     refuses: bool
     """More ranks than slots are an error; slots are not shared."""
     needs_hostfile: bool
-    """Without a hostfile it starts every rank on the launcher."""
+    """Without a hostfile every rank starts on the launcher."""
 
 
 def _dialect(*, flags: str, one: str, two: str, ranks: str, refuses: bool, needs_hostfile: bool) -> Dialect:

@@ -1,7 +1,7 @@
 """Syntax of Kubernetes names and labels: each `*_problem` returns the fault of a text, or None.
 
-A problem is a predicate in one line that follows the name of the thing: `metadata.name "Train" contains "T"; ...`. It
-repeats no more than one character of the text, so its length is limited. The rules are those of
+A fault is a predicate on one line that follows the field and its value: `metadata.name "Train" contains "T"; ...`. It
+quotes at most one character of the text, so its length is limited. Sources of the rules:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/util/validation/validation.go and
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validate/content/kube.go
 """
@@ -28,13 +28,13 @@ GENERATED_SUFFIX_LENGTH: Final = 5
 https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/storage/names/generate.go"""
 
 GENERATED_BASE_MAX_LENGTH: Final = DNS_LABEL_MAX_LENGTH - GENERATED_SUFFIX_LENGTH
-"""The API server cuts a longer `metadata.generateName` to this, silently, before it appends the suffix."""
+"""The API server silently cuts a longer `metadata.generateName` to this length before it appends the suffix."""
 
 
 def _syntax(
     pattern: str, allowed: str, *, allowed_text: str, ends_text: str, max_length: int
 ) -> Callable[[str], str | None]:
-    """A function that returns the fault of a text by this syntax, or None."""
+    """A function that returns a text's violation of this syntax, or None."""
     is_good = re.compile(pattern).fullmatch
     is_allowed = re.compile(allowed).match
 
@@ -54,7 +54,7 @@ def _syntax(
 
 
 def _show(char: str) -> str:
-    """The character itself only if it cannot be mistaken for another one."""
+    """The character, or its escape if it could be mistaken for a different character."""
     return f'"{char}"' if " " <= char <= "~" else f"the character U+{ord(char):04X}"
 
 
@@ -129,15 +129,15 @@ def label_key_problem(text: str) -> str | None:
 
 
 def corrected(text: str, problem: Callable[[str], str | None], room: int = DNS_SUBDOMAIN_MAX_LENGTH) -> str | None:
-    """The text with "-" for invalid characters, cut to `room`; None if that is not enough."""
+    """The text with "-" for invalid characters, cut to `room` characters; None if the result is still invalid."""
     lower = text.lower()
     spellings = ((r"[^\w./-]+", text), (r"[^\w.-]+", text), (r"[^a-z0-9.-]+", lower), (r"[^a-z0-9-]+", lower))
     for other, written in spellings:
-        made = re.sub(other, "-", written[: 2 * DNS_SUBDOMAIN_MAX_LENGTH], flags=re.ASCII).strip("-._/")
-        if problem is dns_1035_label_problem and made[:1].isdigit():
-            made = f"job-{made}"
+        valid = re.sub(other, "-", written[: 2 * DNS_SUBDOMAIN_MAX_LENGTH], flags=re.ASCII).strip("-._/")
+        if problem is dns_1035_label_problem and valid[:1].isdigit():
+            valid = f"job-{valid}"
         for longest in (room, min(room, DNS_LABEL_MAX_LENGTH), min(room, PORT_NAME_MAX_LENGTH)):
-            cut = made[:longest].strip("-._/")
+            cut = valid[:longest].strip("-._/")
             if cut and problem(cut) is None:
                 return cut
     return None
@@ -158,8 +158,9 @@ def choose(value: str, choices: Iterable[str]) -> str:
 
 
 def is_generated(name: str, prefix: str) -> bool:
-    """Whether the API server makes, or has made, the name from `generateName`, which it ignores next to another
-    name.
+    """Whether the API server will generate, or has generated, the name from `generateName`.
+
+    It ignores `generateName` if the user sets a name.
     """
     base = prefix[:GENERATED_BASE_MAX_LENGTH]
     made = name.startswith(base) and len(name) == len(base) + GENERATED_SUFFIX_LENGTH
@@ -168,21 +169,21 @@ def is_generated(name: str, prefix: str) -> bool:
 
 _LENGTHS: Final = 3
 _SHORTEST_PART: Final = 3
-"""Shorter parts are in many names by chance, such as "d" in "shared-memory"."""
+"""Many names contain a shorter text by chance, such as "d" in "shared-memory"."""
 
 
-def closest_name(name: str, known: Iterable[str]) -> str | None:
-    """The one of `known` that is most like `name`, None if none is close. Among many names only some are compared."""
+def closest_name(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate most similar to `name`; None if no candidate is similar. Only some of many are compared."""
     if not 0 < len(name) <= DNS_SUBDOMAIN_MAX_LENGTH:
         return None
     near = [
         other
-        for other in islice(known, MAX_NAMES_LOOKED_AT)
+        for other in islice(candidates, MAX_NAMES_LOOKED_AT)
         if abs(len(other) - len(name)) <= _LENGTHS or name in other or other in name
     ]
     letters = Counter(name)
     likely = nsmallest(MAX_NAMES_COMPARED, near, key=lambda other: (letters - Counter(other)).total())
-    found = get_close_matches(name, likely, n=1, cutoff=0.6)
-    if found or len(name) < _SHORTEST_PART:
-        return found[0] if found else None
+    matches = get_close_matches(name, likely, n=1, cutoff=0.6)
+    if matches or len(name) < _SHORTEST_PART:
+        return matches[0] if matches else None
     return next((other for other in near if name in other), None)

@@ -1,4 +1,4 @@
-"""The annotation by which a pod requests further networks from Multus.
+"""The annotation with which a pod requests additional networks from Multus.
 
 https://github.com/k8snetworkplumbingwg/multus-cni/blob/v4.2.2/docs/how-to-use.md
 """
@@ -12,20 +12,20 @@ from webhook.api import names
 
 NETWORKS: Final = "k8s.v1.cni.cncf.io/networks"
 DEFAULT_NETWORK: Final = "v1.multus-cni.io/default-network"
-"""The annotation by which a pod replaces the cluster's own network."""
+"""The annotation with which a pod replaces the cluster's default network."""
 
 RESOURCE_NAME: Final = "k8s.v1.cni.cncf.io/resourceName"
-"""On a NetworkAttachmentDefinition: the device that each attachment to it uses."""
+"""On a NetworkAttachmentDefinition: the device that each attached pod needs."""
 
-_INTERFACE_MAX_LENGTH: Final = 15  # Linux' IFNAMSIZ, less the byte that ends it
+_INTERFACE_MAX_LENGTH: Final = 15  # Linux' IFNAMSIZ without the final zero byte
 
 
 class NetworksError(ValueError):
-    """The annotation cannot be read; the message says why."""
+    """The annotation is invalid; the message is the reason."""
 
 
 class Network(NamedTuple):
-    """A NetworkAttachmentDefinition; without a namespace it is in the pod's, without an interface Multus names one."""
+    """A NetworkAttachmentDefinition. An empty namespace is the pod's. Multus chooses an empty interface name."""
 
     namespace: str
     name: str
@@ -58,21 +58,21 @@ def parse(text: str) -> list[Network]:
         return []
     if _in_json(text):
         try:
-            found = _decoder.decode(text.encode())
+            selections = _decoder.decode(text.encode())
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
             raise NetworksError("is not a list of networks in JSON") from None
-        return [Network(selected.namespace or "", selected.name, selected.interface or "") for selected in found]
+        return [Network(selected.namespace or "", selected.name, selected.interface or "") for selected in selections]
     return [_selected(item.strip()) for item in text.split(",")]
 
 
 def parse_strictly(text: str) -> list[Network]:
-    """The networks in the notation with commas, for texts that this service writes itself: names are checked too."""
+    """The networks in the notation with commas, which this service writes. Names are checked too."""
     if _in_json(text):
         raise NetworksError("is not [namespace/]name[@interface], with commas between several")
     networks = parse(text)
     for network in networks:
         for part in filter(None, network):
-            # Network Resources Injector takes no other names.
+            # Network Resources Injector accepts only such names.
             if problem := names.dns_1123_label_problem(part):
                 raise NetworksError(f"has a name that {problem}")
         if len(network.interface) > _INTERFACE_MAX_LENGTH:
@@ -81,7 +81,7 @@ def parse_strictly(text: str) -> list[Network]:
 
 
 def extended(text: str, more: Iterable[Network]) -> str:
-    """`text`, which `parse` can read, with `more` networks at its end; the existing text stays as it is."""
+    """The valid `text` with `more` networks at its end. The existing text is not changed."""
     if not _in_json(text):
         return _start(text) + ", ".join(map(str, more))
     fields = ({key: value for key, value in network._asdict().items() if value} for network in more)
@@ -89,12 +89,12 @@ def extended(text: str, more: Iterable[Network]) -> str:
 
 
 def extends(text: str, original: str) -> bool:
-    """Whether `text` is `original` with networks at its end, as `extended` writes it."""
+    """Whether `text` is a result of `extended` for `original`."""
     return text.startswith(_start(original))
 
 
 def _start(text: str) -> str:
-    """The text up to the position of the next network."""
+    """The text up to the position where the next network is added."""
     start = text.rstrip()
     if _in_json(text):
         start = start.removesuffix("]").rstrip()

@@ -1,8 +1,8 @@
-"""Placeholders in a converted job: texts that no cluster accepts, with a description of the value for the user to fill
+"""Placeholders in a converted job: texts that no cluster accepts, and that describe the value for the user to fill
 in.
 
-An image with such a text is rejected, and a claim of this name does not exist. `check` searches for placeholders, so
-that it reports all of them, in the words of the conversion.
+A placeholder is not a valid image name, and no claim has it as a name. `check` searches for placeholders, so it reports
+all of them with the descriptions from the conversion.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,6 @@ MARK: Final = "FILL-IN: "
 
 
 def fill_in(what: str) -> str:
-    """A placeholder for `what`."""
     return f"{MARK}{what}"
 
 

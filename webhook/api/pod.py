@@ -1,7 +1,7 @@
 """The pod template inside a replica spec: only the fields that are read.
 
-Every field may be absent or null: mutating webhooks see objects before schema validation, and files on disk
-were never validated at all.
+Every field may be absent or null: mutating webhooks get objects before schema validation, and files on disk are not
+validated at all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class KeyToPath(msgspec.Struct, gc=False):
 
 
 class ConfigMapSource(msgspec.Struct, gc=False):
-    """A ConfigMap in the job's namespace; pods start without it, or one of its keys, only if it is `optional`."""
+    """A ConfigMap in the job's namespace. If it or a key is missing, pods start only if it is `optional`."""
 
     name: str = ""
     optional: bool | None = None
@@ -59,7 +59,7 @@ class ImageSource(msgspec.Struct, gc=False):
 
 
 class EmptyDir(msgspec.Struct, gc=False):
-    """Scratch space: on the node's disk, unless `medium` is `Memory` or one of the `HugePages`."""
+    """Scratch space: on the node's disk unless `medium` is `Memory` or starts with `HugePages`."""
 
     medium: str | None = None
     size_limit: object = msgspec.field(default=None, name="sizeLimit")
@@ -137,7 +137,7 @@ class Projected(msgspec.Struct, gc=False):
 
 
 class Volume(msgspec.Struct, rename="camel", gc=False):
-    """A volume, with every source that a supported release of Kubernetes can mount; one without is an `emptyDir`."""
+    """A volume, with all sources of the supported Kubernetes releases. A volume without a source is an `emptyDir`."""
 
     name: str = ""
     config_map: ConfigMapSource | None = None
@@ -151,7 +151,7 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     projected: Projected | None = None
     secret: Presence | None = None
 
-    # Storage that needs no claim, so it has no storage class.
+    # Storage that needs no claim and so has no storage class.
     aws_elastic_block_store: Presence | None = None
     azure_disk: Presence | None = None
     azure_file: Presence | None = None
@@ -168,12 +168,12 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def without_claim(self) -> str | None:
-        """The field of storage that needs no claim; None if there is none."""
+        """The volume's field for storage without a claim; None if the volume has no such field."""
         return next((name for attribute, name in _WITHOUT_CLAIM if getattr(self, attribute) is not None), None)
 
     @property
     def scratch(self) -> EmptyDir | None:
-        """The scratch space, which a volume without a source also is; None for any other volume."""
+        """The scratch space; None if the volume has a different source. A volume without a source is scratch space."""
         if self.empty_dir is not None:
             return self.empty_dir
         return None if any(getattr(self, name) is not None for name in _SOURCES) else EmptyDir()
@@ -199,7 +199,7 @@ class EnvFrom(msgspec.Struct, rename="camel", gc=False):
 
 
 class EnvVar(msgspec.Struct, rename="camel", gc=False):
-    """An environment variable; `value` is None when it comes from elsewhere."""
+    """An environment variable; `value` is None if `value_from` defines it."""
 
     name: str
     value: str | None = None
@@ -272,7 +272,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def argv(self) -> list[str]:
-        """What the container runs, as far as its image does not decide."""
+        """The container's command and arguments. Parts that are not set come from its image."""
         return [*(self.command or ()), *(self.args or ())]
 
 
@@ -300,14 +300,14 @@ class NodeRequirement(msgspec.Struct, gc=False):
 
 
 class NodeTerm(msgspec.Struct, rename="camel", gc=False):
-    """Conditions that must all be met; a term without any selects no node."""
+    """Conditions that must all be met; a term without conditions selects no node."""
 
     match_expressions: Sequence[NodeRequirement] | None = None
     match_fields: Sequence[NodeRequirement] | None = None
 
 
 class NodeTerms(msgspec.Struct, rename="camel", gc=False):
-    """Terms of which one must be met."""
+    """Terms, at least one of which must be met."""
 
     node_selector_terms: Sequence[NodeTerm] | None = None
 
@@ -319,13 +319,13 @@ class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
 
 
 class PodLabels(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Labels by which pods are found; expressions are not read."""
+    """Labels that select pods; expressions are not read."""
 
     match_labels: dict[str, str] | None = None
 
 
 class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Pods to be near to or far from: their labels and namespaces, and the nodes' label that defines near."""
+    """The selected pods, and the node label (`topologyKey`) whose equal values mean that nodes are close."""
 
     topology_key: str = ""
     label_selector: PodLabels | None = None
@@ -334,13 +334,13 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=Tr
 
 
 class WeightedPodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """A preference for pods to be near to, or far from."""
+    """A preference for being close to pods, or away from them."""
 
     pod_affinity_term: PodAffinityTerm | None = None
 
 
 class PodAffinity(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Pods to be near to, or far from."""
+    """The pods to be close to, or away from."""
 
     required_during_scheduling_ignored_during_execution: Sequence[PodAffinityTerm] | None = None
     preferred_during_scheduling_ignored_during_execution: Sequence[WeightedPodAffinityTerm] | None = None
@@ -442,13 +442,13 @@ class PodTemplate(msgspec.Struct, gc=False):
 
     @property
     def node_terms(self) -> Sequence[NodeTerm]:
-        """Terms of the required node affinity, of which one must be met."""
+        """The terms of the required node affinity, at least one of which must be met."""
         affinity = self.spec and self.spec.affinity and self.spec.affinity.node_affinity
         required = affinity and affinity.required_during_scheduling_ignored_during_execution
         return (required and required.node_selector_terms) or []
 
     def requires_node(self, key: str, value: str) -> bool:
-        """Whether the pods go only to nodes with this label, by nodeSelector or by every term of the node affinity."""
+        """Whether nodeSelector, or every term of the node affinity, requires a node with this label."""
         if self.node_selector.get(key) == value:
             return True
         # A term without conditions selects no node.

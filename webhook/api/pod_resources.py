@@ -17,14 +17,14 @@ Amounts = Mapping[str, Quantity]
 """Quantities by resource name."""
 
 HUGE_PAGES: Final = "hugepages-"
-"""The prefix of such resources; the size of a page follows."""
+"""The prefix of huge pages' resource names; the page size follows it."""
 
 _MILLI: Final = quantity.NANO // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerResources:
-    """A container's part; `path` is the container's path below the pod template."""
+    """A container's requests and limits; `path` is the container's path below the pod template."""
 
     path: str
     name: str = ""
@@ -39,7 +39,7 @@ class ContainerResources:
 
 @dataclass(frozen=True, slots=True)
 class PodResources:
-    """Containers, then init containers, in order; the resources of the pod as a whole; the overhead of its runtime."""
+    """Containers, then init containers, in order; the pod-level resources; the overhead of the runtime class."""
 
     containers: tuple[ContainerResources, ...] = ()
     requests: Amounts = field(default_factory=dict)
@@ -50,7 +50,7 @@ class PodResources:
         return hash((self.containers, _hashable(self.requests), _hashable(self.limits), _hashable(self.overhead)))
 
     def with_defaults(self, *, requests: Amounts, limits: Amounts) -> "PodResources":
-        """The pod with these amounts in each container that does not name the resource, as LimitRanges add them."""
+        """The pod with a LimitRange's defaults: these amounts in each container that does not set the resource."""
         if not (requests or limits):
             return self
         containers = tuple(
@@ -67,14 +67,13 @@ class PodResources:
         return PodResources(containers, self.requests, self.limits, self.overhead)
 
     def with_overhead(self, overhead: Amounts) -> "PodResources":
-        """The pod with this overhead in place of its own."""
         return PodResources(self.containers, self.requests, self.limits, overhead)
 
 
 def of_template(template: PodTemplate) -> PodResources:
-    """The pod's resources with the API server's defaults: requests from limits, and the pod's own.
+    """The pod's resources with the API server's defaults for requests and pod-level resources.
 
-    A quantity that cannot be read is left out: the rule `upstream-contract` rejects it.
+    An invalid quantity is left out: the rule `upstream-contract` rejects it.
     """
     spec = template.spec
     if spec is None:
@@ -96,7 +95,7 @@ def requests(pod: PodResources) -> dict[str, Quantity]:
 
 
 def limits(pod: PodResources) -> dict[str, Quantity]:
-    """The pod's limits, including overhead on a resource with a limit."""
+    """The pod's limits. The overhead is added to resources that have a limit."""
     total = container_limits(pod)
     total.update((name, amount) for name, amount in pod.limits.items() if is_pod_level(name))
     for name, amount in pod.overhead.items():
@@ -106,12 +105,12 @@ def limits(pod: PodResources) -> dict[str, Quantity]:
 
 
 def container_requests(pod: PodResources) -> dict[str, Quantity]:
-    """The maximum that the containers request at once."""
+    """The maximum that the containers request at the same time."""
     return at_once(Use(each.requests, each.init, each.sidecar) for each in pod.containers)
 
 
 def container_limits(pod: PodResources) -> dict[str, Quantity]:
-    """The maximum that the containers may use at once; a container without a limit adds 0."""
+    """The maximum that the containers may use at the same time; a container without a limit adds 0."""
     return at_once(Use(each.limits, each.init, each.sidecar) for each in pod.containers)
 
 
@@ -126,12 +125,12 @@ def is_pod_level(name: str) -> bool:
 
 
 def is_overcommitted(name: str) -> bool:
-    """Whether a limit may be above its request: not for huge pages and extended resources."""
+    """Whether a limit may exceed its request, which huge pages and extended resources do not allow."""
     return ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE_PAGES)
 
 
 def read_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
-    """The quantities as the API server stores them in a pod, rounded up to thousandths; those that can be read."""
+    """The valid quantities, rounded up to thousandths like the API server does."""
     amounts = {}
     for name, value in (values or {}).items():
         try:
@@ -142,7 +141,7 @@ def read_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
 
 
 def parse_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
-    """As `read_amounts`, but QuantityError for an invalid quantity."""
+    """Like `read_amounts`, with a QuantityError for an invalid quantity."""
     return {name: _rounded(quantity.parse(value)) for name, value in (values or {}).items()}
 
 
@@ -164,12 +163,12 @@ def _container(kind: str, index: int, container: Container) -> ContainerResource
     )
 
 
-def _with_pod_level(pod: PodResources, asked: ResourceRequirements) -> PodResources:
-    """Huge pages get their limit from the containers; every limit gets a request, from the containers if they have one.
+def _with_pod_level(pod: PodResources, pod_level: ResourceRequirements) -> PodResources:
+    """Huge pages get their limit from the containers. Each limit gets a request: the containers' if they have one.
 
     `defaultHugePagePodLimits` and `defaultPodRequests`.
     """
-    least, most = read_amounts(asked.requests), read_amounts(asked.limits)
+    least, most = read_amounts(pod_level.requests), read_amounts(pod_level.limits)
     if least or most:
         for name, amount in container_limits(pod).items():
             if name.startswith(HUGE_PAGES):
@@ -193,9 +192,9 @@ class Use(NamedTuple):
 
 
 def at_once(uses: Iterable[Use]) -> dict[str, Quantity]:
-    """The maximum of each resource in use at once in a pod.
+    """The maximum of each resource in use at the same time in a pod.
 
-    Containers run in parallel. Init containers run before them, one after the other; sidecars keep running.
+    Containers run in parallel. Init containers run before, one after the other; sidecars keep running.
     """
     total: dict[str, Quantity] = {}
     sidecars: dict[str, Quantity] = {}

@@ -8,7 +8,7 @@ from webhook.api.pod import Container
 
 _QUOTED: Final = re.compile(r""""(?:[^"\\]++|\\.)*+"|'[^']*+'""", re.DOTALL)
 _BETWEEN: Final = re.compile(r"[\n;&|(){}]+")
-# Parts of a word that a shell replaces: a number, a variable, the output of commands.
+# Parts of a word that a shell replaces: an arithmetic expression, a variable, the output of commands.
 _NUMBER: Final = re.compile(r"\$\(\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)\)|\$\{[^{}$]*+\}")
 _SUBSTITUTED: Final = re.compile(r"\$\(([^()]*+)\)|`([^`]*+)`")
 # Shell built-ins that start no program.
@@ -41,7 +41,7 @@ _OF_ENVIRONMENTS: Final = re.compile(r"(?:\.|source) (?:\S*/)?(?:activate|conda\
 
 
 def started_by(container: Container) -> frozenset[str] | None:
-    """The names of the programs, without folders; None if the image, a file or a variable may start others."""
+    """The names of the programs without folders; None if the image, a file or a variable may start more programs."""
     if not container.command:
         return None
     words = shell.unwrapped(container.argv)
@@ -52,13 +52,13 @@ def started_by(container: Container) -> frozenset[str] | None:
         return None
     plain = _NUMBER.sub("$", shell.REDIRECTION.sub(" ", _QUOTED.sub("''", script)))
     inner = [first or second for first, second in _SUBSTITUTED.findall(plain)]
-    found: set[str] = set()
+    programs: set[str] = set()
     for command in filter(str.strip, _BETWEEN.split("\n".join((_SUBSTITUTED.sub("$", plain), *inner)))):
         names = _names(command)
         if names is None:
             return None
-        found |= names
-    return frozenset(found)
+        programs |= names
+    return frozenset(programs)
 
 
 def _names(command: str) -> frozenset[str] | None:

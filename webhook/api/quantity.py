@@ -1,16 +1,16 @@
 """Kubernetes quantities (`32`, `1500m`, `16Gi`) as exact integers of nano units.
 
-A `Quantity` is a plain int that counts billionths: `1` is 1_000_000_000. Sums and comparisons are those of int, nothing
-is rounded after parsing. Grammar, rounding (away from zero, beyond nano) and cap (a number with a binary unit saturates
-at 2**63-1, one with a decimal unit does not) are those of `resource.ParseQuantity`:
+A `Quantity` is an int whose unit is a billionth: `1` is 1_000_000_000. Sums and comparisons are exact: only parsing
+rounds. Grammar, rounding (away from zero, below a billionth) and maximum (2**63-1 for a number with a binary unit, none
+with a decimal unit) follow `resource.ParseQuantity`:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/resource/quantity.go
 
-Rejected here although `ParseQuantity` takes it:
+`ParseQuantity` accepts these texts, and this module rejects them:
 
-* text without a digit (`Gi`, `+`, `.`), which it reads as 0, and surrounding blanks, which are dropped when it decodes
-  JSON: the pattern for quantities in CRD schemas rejects both, so no stored MPIJob has one;
+* text without a digit (`Gi`, `+`, `.`), and text with surrounding blanks: the pattern for quantities in CRD schemas
+  rejects both, so no stored MPIJob has them;
 * more than 64 characters, or an exponent beyond +-99: a few bytes of text must not become an integer of gigabytes.
-  `ParseQuantity` cuts the exponent to 32 bits instead, and so reads `1e4294967296` as 1.
+  `ParseQuantity` cuts the exponent to 32 bits instead, so it reads `1e4294967296` as 1.
 """
 
 import json
@@ -47,7 +47,7 @@ _FIX: Final = "Write a number, directly followed by a unit if it needs one, such
 
 
 class QuantityError(ValueError):
-    """The value is not a quantity: the message says why, and `fix` what to write."""
+    """The value is not a quantity. The message is the reason, `fix` the advice."""
 
     def __init__(self, message: str, fix: str = _FIX) -> None:
         super().__init__(message)
@@ -57,8 +57,8 @@ class QuantityError(ValueError):
 def parse(value: object) -> Quantity:
     """Nano units of a quantity in JSON or YAML: text, an integer, or a finite float.
 
-    Any JSON number is a quantity to `Quantity.UnmarshalJSON`, while CRD schemas admit integers and text only. A float
-    counts as the shortest decimal that names it: `0.1` is exactly 100m. All else, bool included, is a `QuantityError`.
+    `Quantity.UnmarshalJSON` accepts any JSON number, CRD schemas only integers and text. A float is read as its
+    shortest decimal: `0.1` is exactly 100m. Any other type, also bool, raises `QuantityError`.
     """
     if isinstance(value, str):
         if len(value) <= MAX_QUANTITY_CHARACTERS:
@@ -75,7 +75,6 @@ def parse(value: object) -> Quantity:
 
 
 def are_readable(values: Iterable[object]) -> bool:
-    """Whether `parse` reads all of these."""
     try:
         [*map(parse, values)]
     except QuantityError:
@@ -83,7 +82,7 @@ def are_readable(values: Iterable[object]) -> bool:
     return True
 
 
-@lru_cache(maxsize=4096)  # a cluster's jobs repeat a few hundred texts; at 64 characters each they need little memory
+@lru_cache(maxsize=4096)  # the jobs of a cluster repeat a few hundred texts of at most 64 characters
 def _parse_text(text: str) -> Quantity:
     match = _GRAMMAR.fullmatch(text)
     if match is None:
@@ -102,17 +101,17 @@ def _parse_text(text: str) -> Quantity:
 
 
 def _meant(text: str) -> str:
-    """The quantity for a number with a unit of another spelling, such as `16 GB`; empty if that is not certain."""
-    found = _WITH_WORD.fullmatch(text)
-    if found is None:
+    """Advice for a number with a misspelt unit, such as `16 GB`; empty if the user's intention is not certain."""
+    match = _WITH_WORD.fullmatch(text)
+    if match is None:
         return ""
-    number, unit = found[1].replace(",", "."), found[2].lower()
+    number, unit = match[1].replace(",", "."), match[2].lower()
     if unit.rstrip("s") in _LONG_UNITS:
         unit = unit[0]
     if unit in _PLAIN_WORDS:
         return f'Write "{number}".'
-    if _GRAMMAR.fullmatch(number + found[2]):
-        return f"Write {number}{found[2]}."
+    if _GRAMMAR.fullmatch(number + match[2]):
+        return f"Write {number}{match[2]}."
     letter, binary = unit[:1], unit[:1].upper() + "i"
     if binary not in _BINARY or unit.removesuffix("b") not in {letter, letter + "i"}:
         return ""
@@ -121,20 +120,20 @@ def _meant(text: str) -> str:
 
 
 def is_whole(quantity: Quantity) -> bool:
-    """Whether the quantity counts whole units, as extended resources (GPUs) must."""
+    """Whether the quantity is a whole number, which extended resources (GPUs) require."""
     return quantity % NANO == 0
 
 
 def whole(quantity: Quantity) -> int:
-    """Whole units, rounded up away from zero like upstream's `Quantity.Value`."""
+    """The quantity in whole units, rounded away from zero like upstream's `Quantity.Value`."""
     return quantity // NANO if quantity < 0 else -(-quantity // NANO)
 
 
 def format(quantity: Quantity) -> str:  # noqa: A001 - the counterpart of `parse`, always used as quantity.format
     """Shortest exact text for people: `32`, `1500m`, `4Gi`.
 
-    Whole numbers below a million stay plain, so that 1024 GPUs are not `1Ki`. `parse` reads the text back to the same
-    quantity, unless that is above the cap for binary units.
+    Whole numbers below a million have no unit, so that 1024 GPUs are not `1Ki`. `parse` reads the text back to the same
+    quantity unless it exceeds the maximum for binary units.
     """
     number, unit = next((quantity // size, unit) for unit, size in _SMALL_UNITS if quantity % size == 0)
     if unit or abs(number) < 10**6:

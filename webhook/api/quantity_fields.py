@@ -1,17 +1,17 @@
-"""Every place in a pod template where programs of Kubernetes decode a quantity."""
+"""All quantities in a pod template that Kubernetes decodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from webhook.api.pod import DownwardItem, PodTemplate, ResourceFieldRef, ResourceRequirements, Volume
 
 Where = tuple[object, ...]
-"""The parts of a path, joined only for a fault: a job has dozens of quantities."""
+"""The parts of a path. They are joined only for a violation, because a job has dozens of quantities."""
 Written = tuple[Where, Mapping[str, object]]
-"""Quantities as written, by resource name; a single-value field has the name ""."""
+"""Quantities as text, by resource name. A field with a single quantity has the name ""."""
 
 
 def place(where: Where, name: str) -> str:
-    """The path of the quantity of this name below its template."""
+    """The path of a quantity below its pod template."""
     return "".join(map(str, where)) + (f"[{name}]" if name else "")
 
 

@@ -1,4 +1,4 @@
-"""The quota use of a job's pods, claims and other objects, by the quota's resource names."""
+"""The amounts that quotas count for a job's pods, claims and other objects, by the quotas' resource names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ REQUESTS: Final = "requests."
 _STORAGE: Final = "requests.storage"
 _CLAIMS: Final = "persistentvolumeclaims"
 _BY_CLASS: Final = ".storageclass.storage.k8s.io/"
-# Kubernetes' own names; those of device classes are extended resources all the same.
+# Kubernetes' own names. Resources with a device class are extended resources although their names match.
 _NATIVE: Final = "kubernetes.io/"
 
 
 class Charge(msgspec.Struct, frozen=True):
-    """The amounts of one object (nano units), and the traits that decide which quotas count it."""
+    """The amounts of one object (in billionths), and the traits that decide which quotas count it."""
 
     traits: Traits
     usage: dict[str, int]
@@ -35,7 +35,7 @@ class Charge(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class PodShape:
-    """The parts of a pod template that quotas count: requests, traits for scopes, and the claims that come with it."""
+    """The parts of a pod template that quotas count: requests, traits for scopes, and the pod's claims."""
 
     resources: PodResources
     runtime_class: str = ""
@@ -43,7 +43,7 @@ class PodShape:
     terminating: bool = False
     cross_namespace: bool = False
     pod_level: bool = False
-    """The pod as a whole has resources, so its containers do not decide whether it is best effort."""
+    """The pod has pod-level resources, so its containers do not decide whether it is best effort."""
     claims: tuple["ClaimShape", ...] = ()
     device_claims: tuple[str, ...] = ()
     """The ResourceClaimTemplates from which each pod gets a claim."""
@@ -53,12 +53,12 @@ class PodShape:
 
     @cached_property
     def _hash(self) -> int:
-        """Computed once: shapes are large and looked up often."""
+        """Computed once because shapes are large and looked up often."""
         return hash((self.resources, self.runtime_class, self.priority_class, self.claims, self.device_claims))
 
 
 class ClaimShape(msgspec.Struct, frozen=True):
-    """A claim with the lifetime of a pod; without a class it gets the cluster's default, which is unknown here."""
+    """A claim with the lifetime of a pod. Without a class it gets the cluster's default, which is unknown here."""
 
     storage_class: str = ""
     volume_attributes_class: str = ""
@@ -66,7 +66,7 @@ class ClaimShape(msgspec.Struct, frozen=True):
 
 
 def pod_shape(template: PodTemplate, resources: PodResources | None = None) -> PodShape:
-    """The shape of a template; its `resources` are computed unless they are given."""
+    """The shape of a template. Without `resources` they are computed."""
     spec = template.spec or PodSpec()
     deadline = spec.active_deadline_seconds
     ephemeral = (volume.ephemeral for volume in spec.volumes or () if volume.ephemeral is not None)
@@ -90,8 +90,8 @@ def pod_shape(template: PodTemplate, resources: PodResources | None = None) -> P
 def pod_charges(shape: PodShape, *, certain: bool, default_priority: str | None) -> tuple[Charge, ...]:
     """The charge of one pod, then of each of its claims.
 
-    The resources include the API server's defaults; not `certain` means that it may add more. `default_priority` is the
-    PriorityClass of pods that name none, None if it is unknown.
+    The resources include the API server's defaults. Unless `certain`, the API server may add more resources.
+    `default_priority` is the PriorityClass of pods without one; None if it is unknown.
     """
     best_effort: bool | None = _is_best_effort(shape)
     if best_effort and not certain:
@@ -106,7 +106,7 @@ def pod_charges(shape: PodShape, *, certain: bool, default_priority: str | None)
 
 
 def pod_usage(resources: PodResources) -> dict[str, int]:
-    """`podComputeUsageHelper`, and the count of the pods themselves."""
+    """The usage by `podComputeUsageHelper`, and the number of pods."""
     usage: dict[str, int] = {"pods": ONE, "count/pods": ONE}
     for name, amount in _positive(pod_resources.requests(resources)):
         if name in _REQUESTED or name.startswith(_HUGE_PAGES):
@@ -121,13 +121,13 @@ def pod_usage(resources: PodResources) -> dict[str, int]:
 
 
 def _positive(amounts: Amounts) -> Iterator[tuple[str, int]]:
-    """A negative amount is treated as 0: its pod is never created, and must not reduce the use of others."""
+    """Negative amounts become 0: a pod with such an amount is never created and must not reduce the total."""
     return ((name, max(amount, 0)) for name, amount in amounts.items())
 
 
 @cache
 def object_charges(*, launcher: bool) -> tuple[Charge, ...]:
-    """The job itself, and what the operator creates for it besides pods: Service, ConfigMap, Secret and launcher
+    """The job, and the objects that the operator creates for it besides pods: Service, ConfigMap, Secret and launcher
     Job.
     """
     names = ["count/mpijobs.kubeflow.org"]
@@ -158,8 +158,8 @@ def _claim_charge(claim: ClaimShape) -> Charge:
 
 def _claim(claim: Claim) -> ClaimShape:
     spec = claim.spec
-    asked = pod_resources.read_amounts(spec.resources.requests) if spec and spec.resources else {}
-    storage = asked.get("storage")
+    requests = pod_resources.read_amounts(spec.resources.requests) if spec and spec.resources else {}
+    storage = requests.get("storage")
     return ClaimShape(
         storage_class=claim.storage_class or "",
         volume_attributes_class=(spec and spec.volume_attributes_class_name) or "",
@@ -182,7 +182,7 @@ def _is_best_effort(shape: PodShape) -> bool:
 
 
 def _looks_elsewhere(spec: PodSpec) -> bool:
-    """Whether its pod affinity refers to other namespaces."""
+    """Whether the pod affinity refers to other namespaces."""
     if spec.affinity is None:
         return False
     return any(

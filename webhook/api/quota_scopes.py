@@ -1,6 +1,6 @@
-"""The objects that a quota includes: its scopes and scope selectors against the traits of pods and claims.
+"""Decides which objects a quota counts: compares its scopes and scope selectors with the traits of pods and claims.
 
-`podMatchesScopeFunc` and `pvcMatchesScopeFunc`; any other object is counted by quotas without scopes only.
+It follows `podMatchesScopeFunc` and `pvcMatchesScopeFunc`. Other objects are counted only by quotas without scopes.
 """
 
 import msgspec
@@ -10,7 +10,7 @@ VOLUME_ATTRIBUTES_CLASS = "VolumeAttributesClass"
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """A condition of a quota; one from the list `scopes` has the operator Exists."""
+    """A condition of a quota. An entry of the list `scopes` has the operator Exists."""
 
     name: str
     operator: str = "Exists"
@@ -30,7 +30,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 class PodTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="pod"):
-    """Traits of a pod that scopes read. None is unknown: it meets no scope."""
+    """Traits of a pod that scopes read. None means unknown; it meets no scope."""
 
     best_effort: bool | None = False
     terminating: bool = False
@@ -59,10 +59,10 @@ class ClaimTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="claim"):
 
 
 class ObjectTraits(msgspec.Struct, frozen=True, tag="object"):
-    """Any other object: it has no traits."""
+    """Any other object. It has no traits."""
 
     def meets(self, scope: Scope) -> bool:
-        """False: a quota with a scope does not include such an object."""
+        """False, because a quota with a scope does not count this object."""
         return False
 
 

@@ -15,7 +15,7 @@ API_VERSION = "admission.k8s.io/v1"
 
 
 class ReviewError(ValueError):
-    """The body is not an AdmissionReview that can be answered; `uid` is set if at least that was readable."""
+    """The body is not a valid AdmissionReview. `uid` is set if it could be read."""
 
     def __init__(self, message: str, uid: str = "") -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class UserInfo(msgspec.Struct, gc=False):
 
 
 class AdmissionRequest(msgspec.Struct, rename="camel", gc=False):
-    """One request; `object` and `old_object` stay raw until their kind is known."""
+    """A request. `object` and `old_object` are not decoded here, because their types depend on the kind."""
 
     uid: str
     operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
@@ -57,7 +57,7 @@ class AdmissionRequest(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def field_manager(self) -> str:
-        """The field manager of the client of an update; empty if the options do not name one."""
+        """The field manager in the options of an update; empty if the options have none."""
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             return msgspec.json.decode(self.options, type=_Options).field_manager
         return ""
@@ -68,7 +68,7 @@ class _Options(msgspec.Struct, rename="camel", gc=False):
 
 
 class _InParts(AdmissionRequest, gc=False):
-    """A request whose object has not been read yet: it may not be JSON."""
+    """A request whose object has not been parsed: it may be invalid JSON."""
 
 
 class AdmissionReview(msgspec.Struct, rename="camel", gc=False):
@@ -80,7 +80,7 @@ class AdmissionReview(msgspec.Struct, rename="camel", gc=False):
 
 
 class StatusCause(msgspec.Struct, gc=False):
-    """One violation, for programs: `reason` is Kubernetes' CauseType, `field` a path in the user's object."""
+    """One violation in a form for programs. `reason` is Kubernetes' CauseType, `field` a path in the user's object."""
 
     reason: str
     message: str
@@ -106,15 +106,13 @@ class ResponseStatus(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class AdmissionResponse(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    """The response; `patch` and `patch_type` must be given together or not at all (the API server rejects one
-    alone).
-    """
+    """The response. The API server rejects `patch` without `patch_type` and `patch_type` without `patch`."""
 
     uid: str
     allowed: bool
     status: ResponseStatus | None = None
     patch: bytes | None = None
-    """JSON, which is written in base64."""
+    """JSON, which is encoded in base64."""
     patch_type: Literal["JSONPatch"] | None = None
     audit_annotations: dict[str, str] = {}
     warnings: list[str] = []
@@ -133,9 +131,9 @@ class _UidOnly(msgspec.Struct, gc=False):
     request: Request | None = None
 
 
-# The text before and after the object in what the API server writes, and the placeholder while it is cut out.
+# The text before and after the object in the API server's reviews, and the placeholder for the object.
 _BEFORE, _AFTER, _STAND_IN = b'"object":', b',"oldObject":', b"0"
-# For larger bodies the decoding is not what costs.
+# Larger bodies are decoded at once: for them, decoding is not the main cost.
 _SMALL = 32 * 1024
 _FAULTS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _review = msgspec.json.Decoder(AdmissionReview)
@@ -144,9 +142,9 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode(body: bytes) -> AdmissionRequest:
-    """The request in `body`; ReviewError for anything else, with its uid if that can still be read.
+    """The request in `body`; ReviewError if the body is invalid, with the uid if it can be read.
 
-    A caller that cannot decode the object must `confirm` that it is JSON at all.
+    A caller that cannot decode the object must call `confirm`.
     """
     try:
         review = _in_parts(body) or _review.decode(body)
@@ -172,13 +170,13 @@ def confirm(request: AdmissionRequest) -> None:
 
 
 def _in_parts(body: bytes) -> AdmissionReview | None:
-    """The review of a job with the object cut out and unread: reading it twice would be a third of all decoding.
+    """The review of a job without its object, which is not parsed here: parsing it twice costs a third of all decoding.
 
-    None if it is not certain that the object begins there. Its end is certain once both are decoded: with less or more
-    of it, braces would be left over.
+    None if it is not certain where the object starts. A wrong end makes the braces unbalanced, so decoding the object
+    or the rest fails.
     """
     start = body.find(_BEFORE) + len(_BEFORE)
-    end = body.rfind(_AFTER, start)  # from the end, its position in the review of a new job
+    end = body.rfind(_AFTER, start)  # searched from the end, where it is in the review of a new job
     if end < 0 or len(body) > _SMALL:
         return None
     try:

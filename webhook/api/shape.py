@@ -1,4 +1,4 @@
-"""Objects of the wrong shape: one error with the path in the user's YAML, in terms that a user knows."""
+"""The error for an object of the wrong shape, with the path in the user's YAML."""
 
 import re
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class ShapeError(ValueError):
 
 
 def decode_error(error: Exception, map_key: Callable[[], str] = lambda: "...") -> ShapeError:
-    """msgspec's error in our words; `map_key` finds the key of the first map on the path, which msgspec leaves out."""
+    """The ShapeError for msgspec's error. `map_key` returns the first map key on the path, which msgspec leaves out."""
     text = str(error)
     path = ""
     if at := _AT.search(text):

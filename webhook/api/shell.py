@@ -1,6 +1,6 @@
-"""Reads command lines: the script of a shell, the words of a command, and the program behind `env`.
+"""Reads command lines: the script of a shell, the words of a command, and the program that `env` starts.
 
-Only variables that certainly have one value are expanded.
+Only variables with exactly one possible value are expanded.
 """
 
 import re
@@ -13,10 +13,10 @@ from webhook.api.limits import MAX_CHARACTERS_BEFORE_PROGRAM, MAX_WORDS_OF_START
 
 SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
 KEYWORDS: Final = ("!", "{", "do", "elif", "else", "if", "then", "until", "while")
-"""Words of the shell that precede a command."""
+"""Keywords of the shell that precede a command."""
 
-# Programs that start another one, in three parts: their names, options whose value is the next word (None: no options
-# are read), and words that must follow.
+# Programs that start another program, in three parts: their names, options whose value is the next word (None: options
+# are not read), and words that must follow.
 _STARTERS: Final = (
     ("command|exec|nohup|setsid", None, ""),
     ("busybox|catatonit|dumb-init|env|stdbuf|tini", "", ""),
@@ -42,7 +42,7 @@ def _started_by(names: str, valued: str | None, following: str) -> str:
 
 _STARTER: Final = rf"(?:[^\s;&|()]*/)?(?:{'|'.join(_started_by(*each) for each in _STARTERS)})"
 STARTS: Final = rf"(?:(?:{_STARTER}|[A-Za-z_]\w*=[^\s;&|()]*)[ \t]+)*+"
-"""Programs that start another one, with their options, and assignments before a command."""
+"""Programs that start another program, with their options, and assignments before a command."""
 _STARTS: Final = re.compile(STARTS)
 _NAMES_OF_STARTERS: Final = frozenset(re.findall(r"[a-z][a-z-]+", " ".join(names for names, _, _ in _STARTERS)))
 _BLANKS: Final = re.compile(r"\s")
@@ -68,14 +68,14 @@ _REDIRECTION: Final = rf"(?:\d|&)?(?:>>|>\||<>|>|<<<|<)(?:&(?:\d|-)|[ \t]*+{_PAR
 _WORD: Final = re.compile(rf"[ \t]*+(?:{_REDIRECTION}|({_PARTS}))", re.DOTALL)
 REDIRECTION: Final = re.compile(_REDIRECTION, re.DOTALL)
 _QUOTING: Final = re.compile(r"""['"]|\\(.)""", re.DOTALL)
-# Comments, and a backslash at the end of a line, which a shell removes. The group matches quoted text, which it keeps.
+# Comments, and a backslash at the end of a line: a shell removes both. The group matches quoted text, which stays.
 _LEFT_OUT: Final = re.compile(
     r"""('[^']*+'|"(?:[^"\\]++|\\.)*+"|\\[^\n])|\\\n|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL
 )
 
 
 def word_list(command: str) -> list[str]:
-    """A command line as the list that a container takes; what needs a shell gets one."""
+    """A command line as a container's list of words. A shell is added if the command line needs one."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -87,33 +87,33 @@ def word_list(command: str) -> list[str]:
 
 
 def unwrapped(argv: Sequence[str]) -> Sequence[str]:
-    """The words from the program on that `env A=B`, `timeout 1h`, `tini --` and similar programs start."""
+    """The words without leading `env A=B`, `timeout 1h`, `tini --` and similar programs."""
     if not argv or (argv[0].rpartition("/")[2] not in _NAMES_OF_STARTERS and "=" not in argv[0]):
         return argv
     start = "".join(
         f"{_BLANKS.sub('_', word[:MAX_CHARACTERS_BEFORE_PROGRAM])} " for word in argv[:MAX_WORDS_OF_STARTERS]
     )
-    found = _STARTS.match(start)
-    return argv[found[0].count(" ") :] if found else argv
+    starters = _STARTS.match(start)
+    return argv[starters[0].count(" ") :] if starters else argv
 
 
 def without_starters(command: str) -> str:
-    """The words of a command from the program on that others start."""
+    """The command without leading programs that only start another program."""
     return _STARTS.sub("", f"{command} ", count=1)
 
 
 def plain(script: str) -> str:
-    """The script without comments, each command in one line."""
+    """The script without comments and line continuations."""
     return _LEFT_OUT.sub(r"\1", script) if "#" in script or "\\" in script else script
 
 
 def has_here_document(script: str) -> bool:
-    """Whether it has a here-document, whose lines may never run."""
+    """Whether the script has a here-document. The lines of a here-document may not be commands."""
     return "<<" in script and "<<" in script.replace("<<<", "")
 
 
 def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The script that a shell runs by `-c` (or `-lc`, `-ec`, ...), empty without it, and the words that follow it."""
+    """The script after the shell's option `-c` (or `-lc`, `-ec`, ...), or "", and the words after the script."""
     position, by_c = 1, False
     while position < len(argv) and (option := argv[position])[:1] in {"-", "+"}:
         position += 1
@@ -123,22 +123,22 @@ def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
             position += option in {"--rcfile", "--init-file"}
             continue
         by_c |= option[0] == "-" and "c" in option
-        position += "o" in option or "O" in option  # the name of an option of the shell follows
+        position += "o" in option or "O" in option  # the name of a shell option follows
     return (argv[position], argv[position + 1 :]) if by_c and position < len(argv) else ("", ())
 
 
 def words(script: str, position: int, limit: int) -> tuple[list[str], int]:
-    """The words of one command, and where they end: at an operator, a line's end, or an expansion."""
-    found = []
+    """The words of one command, and their end: the position of an operator, a line end, or an expansion."""
+    command_words = []
     while match := _WORD.match(script, position, limit):
         position = match.end()
         if word := match[1]:
-            found.append(_QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word)
-    return found, position
+            command_words.append(_QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word)
+    return command_words, position
 
 
 def is_plain(value: str) -> bool:
-    """Whether a shell leaves it unchanged."""
+    """Whether a shell leaves the value unchanged."""
     return _PLAIN.fullmatch(value) is not None
 
 
@@ -146,29 +146,29 @@ class Variables:
     """Variables that have the same value throughout a script."""
 
     def __init__(self, script: str, env: Mapping[str, str | None], *, complete: bool) -> None:
-        """`env` is the container's, with None for unknown values; not `complete`: it has more than these."""
+        """`env` are the container's variables, with None for unknown values. Without `complete` there may be more."""
         self._env = env
-        # A name without a dollar sign may get another value there.
+        # The script may assign a value where it contains the name without a dollar sign.
         self._written = Counter(_NAME.findall(script))
         self._complete = complete and not _OTHER_SCRIPT.search(script)
         self._values: dict[str, tuple[int, str | None]] = {}
         if not _OTHER_SCRIPT.search(script):
             branch = _BRANCH.search(script)
             self._values = {name: (0, value) for name, value in env.items() if not self._written[name]}
-            for found in _ASSIGNED.finditer(script, 0, branch.start() if branch else len(script)):
-                name, _, value, default = found.groups()
+            for assignment in _ASSIGNED.finditer(script, 0, branch.start() if branch else len(script)):
+                name, _, value, default = assignment.groups()
                 if self._written[name] == 1:
-                    self._values[name] = found.end(), value or env.get(name, default if complete else None)
+                    self._values[name] = assignment.end(), value or env.get(name, default if complete else None)
 
     def replaced(self, word: str, position: int) -> str:
-        """The word with the variables' values at this character of the script."""
-        return VARIABLE.sub(lambda found: self._value(found, position), word)
+        """The word with variables replaced by their values at this position in the script."""
+        return VARIABLE.sub(lambda reference: self._value(reference, position), word)
 
-    def _value(self, found: re.Match[str], position: int) -> str:
-        name, rest = found[1] or found[3], found[2] or ""
+    def _value(self, reference: re.Match[str], position: int) -> str:
+        name, rest = reference[1] or reference[3], reference[2] or ""
         default = _DEFAULT.fullmatch(rest)
         start, value = self._values.get(name, (0, None))
         if value and start <= position and (default or not rest):
             return value
         is_unset = self._complete and name not in self._env and not self._written[name]
-        return default[1] if default and is_unset else found[0]
+        return default[1] if default and is_unset else reference[0]

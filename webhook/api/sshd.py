@@ -1,4 +1,4 @@
-"""The start and the port of sshd in workers. The operator leaves both to the image and the job."""
+"""How workers start sshd, and on which port. The image and the job decide both, not the operator."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,12 @@ from webhook.api import mca, operator_env, shell
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod import Container
 
-# The port of plain images, and of those made from upstream's (mpi-operator `build/base/Dockerfile`).
+# The default port, and the port of images built from upstream's base image (mpi-operator `build/base/Dockerfile`).
 USUAL: Final = frozenset((22, 2222))
 NAMES: Final = frozenset(("ssh", "sshd"))
 WAIT_CONTAINER: Final = "wait-for-workers"
 """The init container of a launcher that waits until sshd answers on every worker."""
-# Variables of the launcher with options of ssh.
+# Variables of the launcher that contain options of ssh.
 SSH_OPTIONS: Final = frozenset(
     (
         "OMPI_MCA_plm_rsh_args",
@@ -24,17 +24,17 @@ SSH_OPTIONS: Final = frozenset(
 )
 _PARAMETERS: Final = frozenset(("plm_rsh_args", "plm_ssh_args"))
 
-# Options without a value, of sshd and of ssh, that may precede one with a value in the same word.
+# Options of sshd and ssh without a value. They may share a word with an option that has a value.
 _FLAGS: Final = "-[46DdeGiqTtVv]*"
 _OPTION: Final = re.compile(rf"(?:^|\s)(?:{_FLAGS}p|-o\s*(?i:Port)\s?[= ])\s*(\d{{1,5}})(?=\s|\Z)")
 _CALL: Final = re.compile(
     r"(?:^|[\s;&|(/'\"])(?:sshd(?=[\s;&|)'\"]|\Z)|(?:service\s+|init\.d/)sshd?\s+(?:re)?start\b)([^\n;&|]*)"
 )
-# A port that is written into a configuration file.
+# A script that writes a port into a configuration file.
 _CONFIGURED: Final = re.compile(r"\bPort\b")
-# Options of sshd with a configuration file, or with a port that is a variable of the shell.
+# Options of sshd that name a configuration file, or a shell variable as port.
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
-# A command of a script, and its end; a redirection has an & of its own.
+# A command of a script, and its end. The & of a redirection does not end a command.
 _COMMAND: Final = re.compile(r"((?:[^\n;&|()]|(?<=[<>])&|&(?=>))++)(&&|\|\||[\n;&|()]|\Z)")
 # sshd as a command; the group is its folder.
 _SSHD: Final = re.compile(
@@ -42,39 +42,39 @@ _SSHD: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
 _GROUP_INSTEAD: Final = re.compile(r"\|\|\s*+\{[^{}]*+\}")
-# Programs that end at once.
+# Programs that end immediately.
 _SHORT: Final = frozenset(
     ("chmod", "chown", "cp", "echo", "exit", "export", "ln", "mkdir", "rm", "sed", "set", "ssh-keygen", "touch", "true")
 )
-# Options for the foreground, and options with which sshd does not listen.
+# Options that keep sshd in the foreground, and options with which sshd does not listen.
 _STAYS: Final = re.compile(r"\s-[46eqr]*[Dd]")
 _TELLS: Final = re.compile(r"\s-[46DdeqrR]*[GQTVit]|[$`]")
 
 
 def port(job: MPIJob, default: int | None) -> int | None:
-    """The port; `default` if sshd runs with its usual configuration, None if it may be any.
+    """The port of sshd; `default` if sshd runs with its usual configuration, None if the port is unknown.
 
-    It is in sshd's own options, in the worker's `ports`, or in the options of ssh that the launcher uses.
+    The port is set by sshd's options, the worker's `ports`, or the launcher's options for ssh.
     """
     if job.worker is None or not job.worker.template.containers:
         return None
     container = job.worker.template.containers[0]
     script = text(container).replace("\\\n", " ")
     calls = _CALL.findall(script)
-    for found in (*map(_in_options, calls), _declared(container), *map(_in_options, _options_of_ssh(job))):
-        if found is not None:
-            return found
+    for number in (*map(_in_options, calls), _declared(container), *map(_in_options, _options_of_ssh(job))):
+        if number is not None:
+            return number
     usual = calls and not _CONFIGURED.search(script) and not any(map(_UNCLEAR.search, calls))
     return default if usual or not script else None
 
 
 def starts(container: Container) -> bool:
-    """Whether the container starts sshd, as far as its command shows; without a command the image starts it."""
+    """Whether the container's command starts sshd. Without a command, the image is assumed to start sshd."""
     return not container.argv or _CALL.search(text(container)) is not None
 
 
 class Call(NamedTuple):
-    """A start of sshd as a command of a shell or the kubelet."""
+    """A command that starts sshd, run by a shell or the kubelet."""
 
     by_path: bool
     options: str
@@ -82,15 +82,15 @@ class Call(NamedTuple):
 
     @property
     def in_foreground(self) -> bool:
-        """Whether its options keep it in the foreground."""
+        """Whether the options keep sshd in the foreground."""
         return _STAYS.search(self.options) is not None
 
 
 def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
-    """The starts of sshd in the container's command or in a shell's script, and the one that the container runs last.
+    """All starts of sshd in the container's command or shell script, and the start that is the last command.
 
-    The second is None if another program, or perhaps one, is the last.
-    Without a command the image decides how `args` are used, so only a shell's script in them is read.
+    The latter is None if the last command is, or may be, a different program.
+    Without a command the image decides how `args` are used, so only a shell script in `args` is read.
     """
     argv = shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
@@ -105,7 +105,7 @@ def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
     sshd_calls = [_call(*each.groups()) for each in commands]
     last, instead = None, False
     for call, command in zip(sshd_calls, commands, strict=True):
-        # The command after || runs only if sshd does not start.
+        # The command after || runs only if sshd fails.
         if call or not (instead or command[1].split()[0] in _SHORT):
             last = call
         instead = call is not None and command[2] == "||"
@@ -117,7 +117,7 @@ def ends_in(container: Container) -> bool:
 
 
 def _call(command: str, end: str) -> Call | None:
-    """The command's start of sshd; None if it is in parentheses, or sshd prints something and ends."""
+    """The command's start of sshd; None if it is in parentheses, or if sshd only prints something and ends."""
     match = _SSHD.match(command)
     if match is None or end in {"(", ")", "|"}:
         return None
@@ -126,7 +126,7 @@ def _call(command: str, end: str) -> Call | None:
 
 
 def text(container: Container) -> str:
-    """The text that the container runs."""
+    """The container's command and arguments as one text."""
     return " ".join(container.argv)
 
 
@@ -137,8 +137,8 @@ def _in_options(text: str) -> int | None:
 
 def _declared(container: Container) -> int | None:
     ports = [one for one in container.ports or () if one.protocol in {None, "TCP"}]
-    found = [one.container_port for one in ports if one.name in NAMES or one.container_port in USUAL]
-    return _valid(found[0]) if len(found) == 1 and found[0] is not None else None
+    numbers = [one.container_port for one in ports if one.name in NAMES or one.container_port in USUAL]
+    return _valid(numbers[0]) if len(numbers) == 1 and numbers[0] is not None else None
 
 
 def _options_of_ssh(job: MPIJob) -> Iterator[str]:

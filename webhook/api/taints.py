@@ -23,7 +23,7 @@ class Taint(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> list[Taint]:
-    """The taints that repel a pod with these tolerations."""
+    """The taints that keep a pod with these tolerations off a node."""
     repelling = [taint for taint in taints if taint.effect in REPELLING]
     if not repelling:
         return repelling
@@ -32,7 +32,7 @@ def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> l
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether it tolerates the taint; a comparison of numbers (`Gt`, `Lt`, new in 1.35) is assumed to."""
+    """Whether the toleration matches the taint. The operators `Gt` and `Lt` (new in 1.35) are assumed to match."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

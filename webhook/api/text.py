@@ -6,10 +6,10 @@ from webhook.api.limits import MAX_CACHED_TEXT_CHARACTERS
 
 
 def visible(text: str) -> str:
-    """`text` with escapes for control characters such as colour codes, line ends, marks that change the direction of
-    writing, and halves of characters.
+    """`text` with escapes for control characters: colour codes, line ends, marks that change the writing direction, and
+    halves of surrogate pairs.
 
-    So no user can forge or hide a line of a message. It also escapes what makes the API server drop a warning
+    A user could otherwise forge or hide a line of a message, and the API server drops a warning with control characters
     (apimachinery `pkg/util/net/http.go`, `NewWarningHeader`).
     """
     return text if _is_printable(text) else "".join(map(_visible, text))
@@ -24,7 +24,7 @@ def _is_printable(text: str) -> bool:
     return _is_short_printable(text) if len(text) <= MAX_CACHED_TEXT_CHARACTERS else text.isprintable()
 
 
-@lru_cache(maxsize=1024)  # messages repeat, and each character costs a step of the interpreter
+@lru_cache(maxsize=1024)  # messages repeat, and this function loops over the characters
 def _is_short_printable(text: str) -> bool:
     return text.isprintable()
 

@@ -7,7 +7,7 @@ import msgspec
 
 
 def number(text: str) -> float:
-    """A number with a point or an exponent. msgspec itself takes 10 microseconds for one such as 1e+308."""
+    """A number with a point or an exponent. msgspec's own parser takes 10 microseconds for 1e+308."""
     value = float(text)
     if isinf(value):
         raise ValueError("Number out of range")
@@ -23,7 +23,7 @@ def decode(data: bytes | str | msgspec.Raw) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value as the API server stores it: without keys whose value is null."""
+    """The value without keys whose value is null, like the API server stores it."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -32,17 +32,17 @@ def without_nulls(value: Any) -> Any:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """`value`, or an empty mapping if it is another type."""
+    """`value`, or an empty mapping if it is a different type."""
     return value if isinstance(value, dict) else {}
 
 
 def mappings(value: Any) -> list[dict[str, Any]]:
-    """The items of a list, `{}` for each that is not a mapping; empty if it is another type."""
+    """The items of a list, with `{}` for an item that is not a mapping; empty if `value` is not a list."""
     return [mapping(item) for item in value] if isinstance(value, list) else []
 
 
 def at(value: Any, *keys: str) -> dict[str, Any]:
-    """The mapping at the end of these keys; empty if there is none."""
+    """The mapping at this path of keys; empty if there is none."""
     for key in keys:
         value = mapping(value).get(key)
     return mapping(value)

@@ -18,7 +18,7 @@ from webhook.api.limits import MAX_ALIASED_VALUES, MAX_YAML_DEPTH
 try:
     from yaml import CSafeDumper as _SafeDumper
     from yaml import CSafeLoader as _Loader
-except ImportError:  # without libyaml, as in a browser: slower, and with other error texts
+except ImportError:  # without libyaml, for example in a browser: slower, with different error texts
     from yaml import SafeDumper as _SafeDumper  # type: ignore[assignment]
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
 
@@ -36,7 +36,7 @@ _NO_NUMBER: Final = re.compile(r"\.(?:nan|NaN|NAN)|[-+]?\.(?:inf|Inf|INF)")
 _NUMERIC: Final = re.compile("|".join(pattern.pattern for pattern in (_INTEGER, _FLOAT, _NO_NUMBER)))
 # Line ends in YAML 1.1 that are not line ends in JSON.
 _BREAKS: Final = re.compile("[\\r\x85\u2028\u2029]")
-# JSON writes a character beyond U+FFFF as two escapes, YAML as one.
+# JSON writes a character above U+FFFF as two escapes, YAML as one escape.
 _JSON_PAIR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _TAG: Final = "tag:yaml.org,2002:"
 _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
@@ -45,13 +45,13 @@ _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
 
 
 class YamlError(ValueError):
-    """The text is not usable YAML; the message has line and column."""
+    """The text is not valid YAML; the message has line and column."""
 
 
 def load_all(text: str | bytes) -> list[Any]:
-    """Every document in `text` as JSON values, without empty ones; YamlError if it cannot be read.
+    """The documents in `text` as JSON values, without empty documents; YamlError if the text is invalid.
 
-    Mappings have text as keys, numbers are finite. Values that an alias repeats are the same objects.
+    Keys of mappings are text, and numbers are finite. A value repeated by an alias is the same object.
     """
     try:
         readable = _readable(text)
@@ -63,9 +63,9 @@ def load_all(text: str | bytes) -> list[Any]:
 
 
 def split(text: str | bytes) -> list[str]:
-    """The text of each document that is not empty; its lines have the numbers that they have in `text`.
+    """The text of each document that is not empty, with the line numbers of `text`.
 
-    YamlError if `load_all` does not accept it.
+    YamlError if the text is invalid.
     """
     load_all(text)
     text = _readable(text)
@@ -82,46 +82,46 @@ def split(text: str | bytes) -> list[str]:
 
 
 def lines(text: str | bytes, to: Iterable[Path] | None = None) -> dict[Path, int]:
-    """The line (from 1) of each value of the first document in `text`, by path; `load_all` must have accepted it.
+    """The line (from 1) of each value of the first document in the valid `text`, by path.
 
-    With `to`, only values on the way to these paths.
+    With `to`, only the values at these paths and their parents.
     """
-    found: dict[Path, int] = {}
-    wanted = None if to is None else {path[:end] for path in to for end in range(len(path) + 1)}
-    _note_lines(next(yaml.compose_all(_readable(text), Loader=_Loader)), (), found, wanted)
-    return found
+    line_of: dict[Path, int] = {}
+    included = None if to is None else {path[:end] for path in to for end in range(len(path) + 1)}
+    _note_lines(next(yaml.compose_all(_readable(text), Loader=_Loader)), (), line_of, included)
+    return line_of
 
 
-def _note_lines(node: yaml.Node, path: Path, found: dict[Path, int], wanted: Set[Path] | None) -> None:
-    if path in found or len(found) > MAX_ALIASED_VALUES:
+def _note_lines(node: yaml.Node, path: Path, line_of: dict[Path, int], included: Set[Path] | None) -> None:
+    if path in line_of or len(line_of) > MAX_ALIASED_VALUES:
         return  # an alias, seen at its anchor
-    found[path] = node.start_mark.line + 1
+    line_of[path] = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             inner = (*path, key.value)
-            if wanted is None or inner in wanted:
-                _note_lines(value, inner, found, wanted)
-                found[inner] = key.start_mark.line + 1
+            if included is None or inner in included:
+                _note_lines(value, inner, line_of, included)
+                line_of[inner] = key.start_mark.line + 1
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            if wanted is None or (*path, index) in wanted:
-                _note_lines(item, (*path, index), found, wanted)
+            if included is None or (*path, index) in included:
+                _note_lines(item, (*path, index), line_of, included)
 
 
 def _readable(text: str | bytes) -> str:
-    """The text for the parser; UnicodeError for bytes that are not text."""
+    """The text for the parser; UnicodeError if the bytes are not text."""
     if isinstance(text, bytes):
         text = text.decode("utf-8-sig")
     return _JSON_PAIR.sub(_join_pair, text) if text.lstrip().startswith(("{", "[")) else text
 
 
 def dump(value: Any) -> str:
-    """`value` as block YAML, keys in their order, list items indented, text of several lines as a block."""
+    """`value` as block YAML: keys in their order, list items indented, text of several lines as a block."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
 
 
 def dump_document(value: Any) -> str:
-    """`value` as a document, as kubectl prints it: list items are not indented. Five times as fast as `dump`."""
+    """`value` as a document like kubectl prints it: list items are not indented. It is five times as fast as `dump`."""
     return yaml.dump(
         value, Dumper=_FastDumper, sort_keys=False, allow_unicode=True, width=1_000_000, explicit_start=True
     )
@@ -147,7 +147,7 @@ class _FastDumper(_SafeDumper):
 
 
 def _text(dumper: Any, text: str) -> yaml.ScalarNode:
-    """Text that is read as text again, by the rules above, not by those of PyYAML."""
+    """Text, quoted if this module would not read it back as text. PyYAML's own rules differ."""
     style = None
     if _BREAKS.search(text):
         style = '"'
@@ -302,12 +302,12 @@ _MEANT: Final = {
     "found a tab character that violates indentation": _TAB,
     "found a tab character where an indentation space is expected": _TAB,
     "mapping values are not allowed in this context": (
-        "a colon where none can be: indent the line as those that it belongs to, write a blank after the colon of each"
+        "a colon is not allowed here: indent the line like its neighbours, write a blank after the colon of each"
         ' key, and put text with ": " in quotes'
     ),
     "could not find expected ':'": "the line above is neither a key with `: ` nor the continuation of a text",
     "did not find expected key": (
-        "is indented otherwise than the lines that it belongs to, or follows quotes or brackets that end too early"
+        "the indentation differs from the lines before, or quotes or brackets above end too early"
     ),
     "did not find expected '-' indicator": "a list ends here without being indented less: begin the line with `- `",
     "did not find expected ',' or ']'": "a list in brackets is not closed: write ], or a comma between its entries",
@@ -315,12 +315,12 @@ _MEANT: Final = {
     "found unexpected end of stream": "quotes are not closed",
     "found unknown escape character": r"a backslash in double quotes starts an escape: use single quotes, or \\",
     "did not find expected alphabetic or numeric character": "text that begins with * or & needs quotes",
-    "block sequence entries are not allowed in this context": "a list begins on a line of its own: write `- ` below",
+    "block sequence entries are not allowed in this context": "a list must begin on a new line: write `- ` there",
 }
 
 
 def words(error: yaml.YAMLError, text: str) -> str:
-    """The fault of `text`, with line and column if they are known."""
+    """The error message for `text`, with line and column if they are known."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         problem = str(error.problem or error.context)
@@ -334,4 +334,4 @@ def words(error: yaml.YAMLError, text: str) -> str:
 def _at_start(mark: Any, text: str) -> str:
     """For a character that cannot start a value."""
     found = text[mark.index : mark.index + 1]
-    return _TAB if found == "\t" else f"no text begins with {found} unless it is in quotes"
+    return _TAB if found == "\t" else f"text that begins with {found} needs quotes"

@@ -9,17 +9,17 @@ T = TypeVar("T")
 
 
 class Full(ValueError):
-    """A record exceeds the budget, so its object is UNKNOWN, like an unreadable one."""
+    """A record exceeds the budget. Its object is then UNKNOWN, like an unreadable object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget(Generic[T]):
-    """Limits of records: in bytes, or in another unit of `size`."""
+    """Limits of records in the unit of `size`, by default bytes."""
 
     size: Callable[[T], int]
     of_one: int
     of_group: int
-    """The limit of each group. An object never leaves its group."""
+    """The limit of each group. The group of an object never changes."""
     in_all: int
 
 

@@ -1,4 +1,4 @@
-"""Records of one resource: by key, and by group."""
+"""The records of one resource, by key and by group."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from webhook.work_limit import uncounted
 
 
 class Listener(Protocol):
-    """Is called after each change of a record; None means no record."""
+    """An object with a method that is called after each change of a record. None means no record."""
 
     def changed(self, old: Any, new: Any) -> None:
         """A record was added, changed or removed. It must not raise."""
@@ -19,10 +19,10 @@ class Listener(Protocol):
 
 
 class Derived(Listener, Protocol):
-    """A value computed from a group."""
+    """A value that is computed from a group."""
 
     def copy(self) -> Any:
-        """The same for a copy of the group."""
+        """The value for a copy of the group."""
         ...
 
 
@@ -40,7 +40,7 @@ class Group(dict[K, T]):
         self._listeners: WeakSet[Listener] | None = None
 
     def put(self, key: K, record: T) -> None:
-        """Store this record under `key`, in place of any other."""
+        """Store this record under `key`. It replaces an existing record."""
         old = self.get(key)
         self[key] = record
         if self._listeners:
@@ -55,8 +55,8 @@ class Group(dict[K, T]):
     def derived(self, make: "Callable[[Group[K, T]], D]") -> D:
         """The value of `make` for this group: computed once, then updated with each change.
 
-        The computation does not count against the current review's time limit, since the group may be large. The value
-        listens before it is stored: a decision may end in between, and a stored value must not miss a change.
+        The group may be large, so the current review's time limit does not include the computation. The value becomes a
+        listener before it is stored, so that a stored value misses no change even if the review is aborted in between.
         """
         if self._derived is None:
             self._derived = {}
@@ -67,13 +67,13 @@ class Group(dict[K, T]):
         return cast("D", self._derived[make])
 
     def listen(self, listener: Listener) -> None:
-        """Call `listener` after each change, until no other reference to it is left."""
+        """Call `listener` after each change, as long as other references to it exist."""
         if self._listeners is None:
             self._listeners = WeakSet()
         self._listeners.add(listener)
 
     def __copy__(self) -> "Group[K, T]":
-        """The current records, with the values derived from them."""
+        """A copy with the current records and their derived values."""
         twin = Group(self)
         if self._derived:
             twin._derived = {make: each.copy() for make, each in self._derived.items()}
@@ -88,7 +88,7 @@ R = TypeVar("R")
 
 
 class Groups(dict[Hashable, Group[K, T]]):
-    """Groups by name, and values computed from their names, which are cached until a group appears or disappears."""
+    """Groups by name. Values computed from the names are cached until a group is added or removed."""
 
     __slots__ = ("_known",)
 
@@ -118,22 +118,22 @@ def of_names(groups: Mapping[Hashable, Any], make: Callable[[Iterable[Any]], R])
 
 @dataclass(slots=True)
 class Contents(Generic[K, T]):
-    """Records by key and by group, and the keys of unreadable objects."""
+    """The records by key and by group, and the keys of unreadable objects."""
 
     group: Callable[[T], Hashable] | None = None
     records: dict[K, T] = field(default_factory=dict)
     groups: Groups[K, T] = field(default_factory=Groups)
     unreadable: set[K] = field(default_factory=set)
     account: Account[T] | None = None
-    """The used memory, if there is a budget."""
+    """The memory in use; None without a budget."""
 
     def expect_room(self, key: K, record: T) -> None:
-        """Full if this record under `key` exceeds the budget."""
+        """Full if storing this record under `key` would exceed the budget."""
         if self.account is not None:
             self.account.expect_room(self.records.get(key), record)
 
     def put(self, key: K, record: T) -> None:
-        """Store this record under `key`, in place of any other."""
+        """Store this record under `key`. It replaces an existing record."""
         old = self.records.get(key)
         self.records[key] = record
         if self.account is not None:

@@ -1,6 +1,6 @@
-"""The progress of an MPIJob, and its launcher's clock: for controllers and for `why`, not for verdicts.
+"""The progress of an MPIJob and the start of its launcher. Controllers and `why` use them; verdicts do not.
 
-A job's status changes often, and no verdict should be recomputed for that: so it is not in `resources`.
+These records are not in `resources` because a job's status changes often, and a change must not invalidate verdicts.
 """
 
 import sys
@@ -23,21 +23,21 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 OTHER: Final = "other"
 REASONS: Final = (DEADLINE_EXCEEDED, "BackoffLimitExceeded", "MPIJobEvicted", "MPIJobFailed", OTHER)
-"""The operator's reasons for failed jobs; a metric has no other values."""
+"""The operator's reasons for failed jobs. They are the only values of a metric's label."""
 
 
 class Phase(StrEnum):
     """The progress of a job."""
 
     QUEUED = "queued"
-    """Neither ended nor running with all pods: it is suspended, or waits for pods."""
+    """The job has not ended and does not run with all pods: it is suspended or waits for pods."""
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
 
 
 class JobLife(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An MPIJob; times are seconds since 1970, None for events that have not happened."""
+    """The progress of an MPIJob. Times are seconds since 1970; None for events that have not happened."""
 
     namespace: str
     name: str
@@ -45,25 +45,25 @@ class JobLife(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     created: float
     phase: Phase
     leaving: bool = False
-    """It is being deleted."""
+    """The job is being deleted."""
     suspended: bool = False
     started: float | None = None
-    """When it was last started or resumed; a suspended job keeps the time of its last run."""
+    """The last start or resume. A suspended job keeps the time of its last run."""
     running_since: float | None = None
     ended: float | None = None
     reason: str = ""
-    """Why it failed, one of REASONS."""
+    """The reason for the failure, one of REASONS."""
     limit: int | None = None
-    """`activeDeadlineSeconds` of the job; the limit of the launcher's Job is decisive."""
+    """`activeDeadlineSeconds` of the job. The effective limit is in the launcher's Job."""
     told_after: int | None = None
     """Seconds until a notice, for a job with `timeout-action: notify-only`."""
     managed_here: bool = True
     created_by: str = ""
-    """The user who created it, as far as the annotation is kept; empty if that is missing."""
+    """The user who created the job, cut to the maximum length; empty without the annotation."""
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the job has ended."""
         return self.phase in {Phase.SUCCEEDED, Phase.FAILED}
 
 
@@ -72,7 +72,7 @@ class Launcher(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     owner: str
     started: float | None = None
-    """The start of its time limit, which restarts after each suspension."""
+    """The start of the time limit. The limit restarts after each suspension."""
     limit: int | None = None
     suspended: bool = False
     ended: bool = False
@@ -140,7 +140,7 @@ _jobs = msgspec.json.Decoder(_Job)
 
 
 def job_life(data: bytes | msgspec.Raw) -> JobLife:
-    """The life of an MPIJob in JSON; msgspec.DecodeError, or ValueError, if it cannot be read."""
+    """The progress of an MPIJob in JSON; msgspec.DecodeError or ValueError if it cannot be read."""
     found = _mpi_jobs.decode(data)
     metadata, status = found.metadata, found.status or _Status()
     policy = (found.spec or _Spec()).run_policy or _RunPolicy()
@@ -148,7 +148,7 @@ def job_life(data: bytes | msgspec.Raw) -> JobLife:
     ended = _seconds(status.completion_time)
     failed, running = status.true("Failed"), status.true("Running")
     phase = Phase.QUEUED
-    # A job with an evicted worker is Failed too, and the operator continues it: only `completionTime` shows that it
+    # A job with an evicted worker is Failed too, but the operator continues it: only `completionTime` shows that it
     # ended.
     if ended is not None and (failed or status.true("Succeeded")):
         phase = Phase.FAILED if failed else Phase.SUCCEEDED
@@ -174,17 +174,17 @@ def job_life(data: bytes | msgspec.Raw) -> JobLife:
 
 
 def launcher(data: bytes | msgspec.Raw) -> Launcher | None:
-    """The launcher in the JSON of a Job, None for any other Job; msgspec.DecodeError if it cannot be read."""
-    found = _jobs.decode(data)
-    owner = next((each for each in found.metadata.owner_references or () if each.controller), None)
-    if owner is None or owner.kind != MPI_JOBS.kind or not found.metadata.name.endswith(LAUNCHER_SUFFIX):
+    """The launcher in the JSON of a Job; None if it is a different Job, msgspec.DecodeError if it is invalid."""
+    job = _jobs.decode(data)
+    owner = next((owner for owner in job.metadata.owner_references or () if owner.controller), None)
+    if owner is None or owner.kind != MPI_JOBS.kind or not job.metadata.name.endswith(LAUNCHER_SUFFIX):
         return None
-    spec, status = found.spec or _JobSpec(), found.status or _Status()
+    spec, status = job.spec or _JobSpec(), job.status or _Status()
     return Launcher(
         owner=sys.intern(owner.uid),
         started=_seconds(status.start_time),
         limit=spec.active_deadline_seconds,
-        # The condition stays until the new startTime is set. Until then startTime may be that of the last run.
+        # The condition stays until the new startTime is set. Before that, startTime may be from the previous run.
         suspended=bool(spec.suspend or status.true("Suspended")),
         ended=bool(status.true("Complete") or status.true("Failed")),
     )
@@ -205,7 +205,7 @@ def _asked(annotations: _Annotations) -> int | None:
 
 
 def _reason(text: str) -> str:
-    """The part before the slash: for a failed pod the operator appends the kubelet's message."""
+    """The part before the slash. For a failed pod the operator appends the kubelet's message."""
     first = text.partition("/")[0]
     return first if first in REASONS else OTHER
 

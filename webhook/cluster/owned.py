@@ -1,4 +1,4 @@
-"""Records of objects that have only an existence, an owner and a deletion mark."""
+"""Records of objects of which only the existence, the owner and the deletion matter."""
 
 import sys
 from functools import lru_cache
@@ -19,7 +19,7 @@ class Owner(msgspec.Struct, frozen=True, gc=False):
 
 
 class Owned(msgspec.Struct, frozen=True, gc=False):
-    """An object in a namespace, the controller that made it, and whether it is being deleted."""
+    """An object in a namespace, its controller, and whether it is being deleted."""
 
     namespace: str
     name: str
@@ -35,13 +35,13 @@ class OwnedMetadata(Metadata):
 
 
 class OwnedWire(Wire):
-    """The object itself."""
+    """An object with only its metadata."""
 
     metadata: OwnedMetadata
 
 
 def owned(decoded: OwnedWire) -> Owned:
-    """The record of an object. Equal values are shared, since there are many objects."""
+    """The record of an object. Equal owners are the same Python object, to save memory."""
     metadata = decoded.metadata
     controllers = (owner for owner in metadata.owner_references or () if owner.controller)
     return Owned(
@@ -54,5 +54,5 @@ def owned(decoded: OwnedWire) -> Owned:
 
 @lru_cache(maxsize=256)
 def _owner(group: str, kind: str, name: str, uid: str) -> Owner:
-    """Cached: the pods of a job follow each other in a list."""
+    """Cached, because successive pods in a list often have the same owner."""
     return Owner(*map(sys.intern, (group, kind, name, uid)))

@@ -1,4 +1,4 @@
-"""A resource of the API: its path, the fields to read, and the record to cache."""
+"""A resource of the API: its path, the fields that are read, and the cached record."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ ByNamespace = tuple[str, str]
 
 
 KUEUE_NAMESPACE: Final = "kueue-system"
-"""Where Kueue's own manifests put it."""
+"""Kueue's namespace in its own manifests."""
 
 
 class WatchedPlace(Enum):
     """A namespace whose name differs between clusters."""
 
-    OWN = "own"  # where the service and its policies live
-    KUEUE = "kueue"  # where Kueue and its configuration live
+    OWN = "own"  # the namespace of the service and its policies
+    KUEUE = "kueue"  # the namespace of Kueue and its configuration
 
 
 class Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -37,40 +37,40 @@ class Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Wire(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """The fields of an object that matter; a resource adds its own to these."""
+    """The fields that all resources read. A resource adds its own fields."""
 
     metadata: Metadata
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Resource(Generic[K, T]):
-    """A resource that is watched. Make it with `namespaced` or `cluster_wide`."""
+    """A watched resource. Create it with `namespaced` or `cluster_wide`."""
 
     plural: str
     kind: str
     api_versions: tuple[str, ...]
-    """Tried in this order: the first that the cluster serves is used."""
+    """The supported versions. The first version that the cluster serves is used."""
     is_namespaced: bool
     wire: type[Wire]
-    """The fields that are read; a snapshot file keeps these of an object."""
+    """The fields that are read. A snapshot file contains only these fields."""
     record: Callable[[Any], T | None]
-    """Makes the small frozen record that rules see, or None for an object to ignore.
+    """Makes the small frozen record for rules, or None to ignore the object.
 
-    The record must not refer to the object that it was made of.
+    The record must not refer to the object, so that the object can be freed.
     """
     group: Callable[[T], Hashable] | None = None
-    """Sorts records, by namespace if they have one."""
+    """Returns the group of a record; by default its namespace if it has one."""
     budget: Budget[T] | None = None
-    """Limits the memory of records that users could make arbitrarily large."""
+    """The memory limit for records whose size users control."""
     metadata_only: bool = False
-    """The API server sends only metadata."""
+    """If true, the API server sends only metadata."""
     label_selector: str = ""
-    """Narrows what is watched, as `field_selector` does."""
+    """The label selector of the watch."""
     field_selector: str = ""
     place: WatchedPlace | None = None
-    """The single namespace that is watched; its name is a setting of the service."""
+    """The only namespace that is watched. Its name is a setting of the service."""
     alias: str = ""
-    """Its name, if another resource has the plural."""
+    """The unique name, if another resource has the same plural."""
     awaited: bool = True
     """Whether the service waits for the first list before it is ready."""
 
@@ -80,14 +80,14 @@ class Resource(Generic[K, T]):
         return self.alias or (f"{self.place.value}-{self.plural}" if self.place else self.plural)
 
     def path(self, api_version: str, namespace: str = "") -> str:
-        """The path of the collection, in `namespace` or in all of them."""
+        """The path of the collection, in `namespace` or in all namespaces."""
         prefix = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         within = f"/namespaces/{namespace}" if namespace else ""
         return f"{prefix}{within}/{self.plural}"
 
     @property
     def api_group(self) -> str:
-        """The API group, empty for the core one."""
+        """The API group; empty for the core group."""
         group, separator, _ = self.api_versions[0].rpartition("/")
         return group if separator else ""
 
@@ -97,7 +97,7 @@ class Resource(Generic[K, T]):
         return msgspec.json.Decoder(self.wire)
 
     def project(self, data: bytes | msgspec.Raw) -> T | None:
-        """The record of an object's JSON; msgspec.DecodeError, or any exception of `record`, if it cannot be read."""
+        """The record for an object's JSON; msgspec.DecodeError, or any exception of `record`, if it cannot be read."""
         return self.record(self.decoder.decode(data))
 
     def key(self, namespace: str, name: str) -> K:
@@ -105,7 +105,7 @@ class Resource(Generic[K, T]):
         return (namespace, name) if self.is_namespaced else name  # type: ignore[return-value]
 
     def trim(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """The object as a snapshot keeps it; msgspec.ValidationError if it cannot be read."""
+        """The object with only the fields for a snapshot; msgspec.ValidationError if it cannot be read."""
         kept: dict[str, Any] = msgspec.to_builtins(msgspec.convert(document, self.wire))
         return {"apiVersion": self.api_versions[0], "kind": self.kind, **kept}
 
@@ -113,7 +113,7 @@ class Resource(Generic[K, T]):
 def namespaced(
     plural: str, kind: str, *api_versions: str, wire: type[W], record: Callable[[W], T | None], **options: Any
 ) -> Resource[ByNamespace, T]:
-    """A resource of namespaces, with `options` of Resource. Its records have a field `namespace`."""
+    """A namespaced resource, with `options` of Resource. Its records have a field `namespace`."""
     options = {"group": _namespace, **options}
     return Resource(
         plural=plural, kind=kind, api_versions=api_versions, is_namespaced=True, wire=wire, record=record, **options
@@ -123,7 +123,7 @@ def namespaced(
 def cluster_wide(
     plural: str, kind: str, *api_versions: str, wire: type[W], record: Callable[[W], T | None], **options: Any
 ) -> Resource[str, T]:
-    """A resource of the whole cluster, with `options` of Resource."""
+    """A cluster-wide resource, with `options` of Resource."""
     return Resource(
         plural=plural, kind=kind, api_versions=api_versions, is_namespaced=False, wire=wire, record=record, **options
     )

@@ -1,6 +1,6 @@
-"""Which of OpenShift's SCCs an account may use in a namespace: the answers of SubjectAccessReviews.
+"""The SCCs of OpenShift that an account may use in a namespace, from SubjectAccessReviews.
 
-No API serves these records: the service makes them when a review needs them. A file with a cluster may have them.
+The API server has no such objects: the service makes these records when a review needs them. A snapshot may have them.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ def _record(found: _SccGrants) -> SccGrants:
 
 
 SCC_GRANTS = namespaced("sccgrants", "SccGrants", "policy.training.openshift.io/v1", wire=_SccGrants, record=_record)
-"""By (namespace, user name of the account)."""
+"""The key is (namespace, user name of the account)."""
 
 
 def service_account(namespace: str, name: str) -> str:

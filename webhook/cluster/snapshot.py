@@ -1,7 +1,7 @@
-"""The cluster view from ordinary Kubernetes objects, as `kubectl get -o yaml` or `mpijob-webhook snapshot` writes them.
+"""A cluster view from Kubernetes objects in files, written by `kubectl get -o yaml` or `mpijob-webhook snapshot`.
 
-An object that is not in the file is absent if its kind is complete, and otherwise unknown. The file's first document,
-ClusterSnapshot, lists the kinds that are complete; without it a kind is complete if one object of it is there.
+An object that is not in the file is ABSENT if its kind is complete, else UNKNOWN. The file's first document,
+ClusterSnapshot, lists the complete kinds. Without this document a kind is complete if the file has one object of it.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -21,7 +21,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Unknown
 API_VERSION: Final = "policy.training.openshift.io/v1"
 KIND: Final = "ClusterSnapshot"
 NOT_INSTALLED: Final = "not installed"
-"""Why a kind is unknown: the cluster does not have it."""
+"""The reason for an unknown kind: the cluster does not have it."""
 
 
 class SnapshotError(ValueError):
@@ -29,9 +29,9 @@ class SnapshotError(ValueError):
 
 
 class Extent(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The known objects of a resource: all of them, or those in some `namespaces`.
+    """The extent of the known objects of a resource: all, or only some `namespaces`.
 
-    `unreadable` has the names of objects that could not be read: `name`, or `namespace/name`.
+    `unreadable` has the unreadable objects as `name` or `namespace/name`.
     """
 
     namespaces: list[str] | None = None
@@ -39,19 +39,19 @@ class Extent(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Head(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The first document of a file: `known` by the names of resources, and why other resources are unknown."""
+    """The first document of a file: `known` extents by resource name, and reasons why other resources are unknown."""
 
     known: dict[str, Extent] = {}
     unknown: dict[str, str] = {}
 
     def document(self) -> dict[str, Any]:
-        """The object in the file."""
+        """The document in the file."""
         return {"apiVersion": API_VERSION, "kind": KIND, **msgspec.to_builtins(self)}
 
 
 @dataclass(slots=True)
 class _Part:
-    """The records of a resource, and the namespaces in which they are complete; None: everywhere."""
+    """The records of a resource, and the namespaces in which they are complete; None means all namespaces."""
 
     contents: Contents[Any, Any]
     namespaces: frozenset[str] | None = None
@@ -61,15 +61,15 @@ class _Part:
 
 
 class Snapshot:
-    """A ClusterView that never changes; `objects` are decoded Kubernetes objects, lists already opened.
+    """A ClusterView that never changes. `objects` are decoded Kubernetes objects; a List must be replaced by its items.
 
-    SnapshotError for an object of a known kind that has no name or a field of the wrong type.
+    SnapshotError if an object of a watched kind has no name or a field of the wrong type.
     """
 
     def __init__(self, objects: Iterable[Mapping[str, Any]]) -> None:
         documents = list(objects)
         self.jobs: dict[ByNamespace, Mapping[str, Any]] = {}
-        """The stored jobs, unchanged."""
+        """The stored MPIJobs, unchanged."""
         heads = [_head(document) for document in documents if _kind(document) == (API_VERSION, KIND)]
         self._parts = {resource: _part(resource, heads) for resource in watched_resources() if heads}
         self._missing = {name for head in heads for name, why in head.unknown.items() if why == NOT_INSTALLED}
@@ -81,44 +81,40 @@ class Snapshot:
                 self._add(resource, document)
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        """The object with this key."""
         part = self._parts.get(resource)
         if part is None or key in part.contents.unreadable:
             return UNKNOWN
         record: T | None = part.contents.records.get(key)
         if record is not None:
             return record
-        # A single namespace may be known.
+        # Perhaps only this namespace is known.
         within = cast("ByNamespace", key)[0] if resource.is_namespaced else str(key)
         return ABSENT if part.is_complete(within) else UNKNOWN
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """Every object, by key."""
         contents = self._complete(resource)
         return UNKNOWN if contents is None else contents.records
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
-        """Every object in the namespace, by key."""
         part = self._parts.get(resource)
         if part is None or not part.is_complete(namespace) or namespace in {key[0] for key in part.contents.unreadable}:
             return UNKNOWN
         return part.contents.groups.get(namespace, {})
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object, sorted by the resource's `group`."""
         contents = self._complete(resource)
         return UNKNOWN if contents is None else contents.groups
 
     def not_served(self, resource: Resource[Any, Any]) -> bool:
-        """Whether the file says that its cluster does not have the kind."""
+        """Whether the cluster does not have the kind, according to the file."""
         return resource.name in self._missing
 
     def _complete(self, resource: Resource[K, T]) -> Contents[K, T] | None:
-        """The records of a resource, if they are complete."""
+        """The records of a resource; UNKNOWN unless they are complete."""
         part = self._parts.get(resource)
         if part is None or part.contents.unreadable:
             return None
-        # A resource with a fixed namespace has no objects in others.
+        # A resource with a fixed namespace has no objects in other namespaces.
         return part.contents if part.namespaces is None or (resource.place and part.namespaces) else None
 
     def _add(self, resource: Resource[Any, Any], document: Mapping[str, Any]) -> None:
@@ -151,7 +147,7 @@ class Snapshot:
 
 
 def _part(resource: Resource[Any, Any], heads: Iterable[Head]) -> _Part:
-    """What the first document of each file states about a resource, without any record yet."""
+    """The state of a resource in the first documents of the files, without records."""
     part = _Part(Contents(resource.group), frozenset())
     for extent in (head.known[resource.name] for head in heads if resource.name in head.known):
         if part.namespaces is not None and extent.namespaces is not None:
@@ -172,7 +168,7 @@ def _head(document: Mapping[str, Any]) -> Head:
 
 
 def _metadata(document: Mapping[str, Any]) -> Metadata:
-    """The name and namespace of an object; SnapshotError for one that has no name."""
+    """The name and namespace of an object; SnapshotError if it has no name."""
     try:
         metadata = msgspec.convert({"metadata": {}, **document}, Wire).metadata
     except msgspec.ValidationError as error:
@@ -194,12 +190,12 @@ def _job_key(document: Mapping[str, Any]) -> ByNamespace:
 
 
 def _by_kind() -> dict[tuple[str, str], list[Resource[Any, Any]]]:
-    """The resources by apiVersion and kind: several may share a kind."""
-    found: dict[tuple[str, str], list[Resource[Any, Any]]] = {}
+    """The resources by apiVersion and kind. Several resources may have the same kind."""
+    resources: dict[tuple[str, str], list[Resource[Any, Any]]] = {}
     for resource in (*watched_resources(), SCC_GRANTS):
         for version in resource.api_versions:
-            found.setdefault((version, resource.kind), []).append(resource)
-    return found
+            resources.setdefault((version, resource.kind), []).append(resource)
+    return resources
 
 
 def _kind(document: Mapping[str, Any]) -> tuple[str, str]:

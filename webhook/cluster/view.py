@@ -1,7 +1,7 @@
-"""The read-only interface to the cluster that rules and injections see.
+"""The read-only interface to the cluster for rules and injections.
 
-Every answer is a record, ABSENT (it does not exist) or UNKNOWN (not synced, no permission, kind not installed). UNKNOWN
-never denies.
+An answer is a record, ABSENT (the object does not exist) or UNKNOWN (not synced, no permission, kind not installed).
+Nothing is denied because of UNKNOWN.
 """
 
 from collections.abc import Hashable, Mapping
@@ -26,26 +26,26 @@ Unknown = Literal[Answer.UNKNOWN]
 
 
 class ClusterView(Protocol):
-    """Queries of the cluster. Answers are shared: do not change them, and do not keep them beyond the request."""
+    """Queries of the cluster. Answers are shared: do not change them, and do not store them after the request."""
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
         """The object with this key: a name, or (namespace, name) if the resource has namespaces."""
         ...
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """Every object by key. UNKNOWN also if one of them cannot be read."""
+        """All objects by key; UNKNOWN also if one object cannot be read."""
         ...
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
-        """Every object in the namespace, by key. UNKNOWN also if one of them cannot be read."""
+        """All objects in the namespace by key; UNKNOWN also if one object cannot be read."""
         ...
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object, sorted by the resource's `group`; no group is empty. UNKNOWN as in `all`."""
+        """All objects by the resource's `group`, without empty groups; UNKNOWN as in `all`."""
         ...
 
     def not_served(self, resource: Resource[Any, Any]) -> bool:
-        """Whether the API server is known not to have the kind: the controller of its objects is not installed."""
+        """Whether the API server certainly does not have the kind, so the controller for it is not installed."""
         ...
 
 
@@ -58,7 +58,6 @@ class NothingKnown:
     all = within = groups = get
 
     def not_served(self, _: Resource[Any, Any]) -> bool:
-        """No kind is known to be missing."""
         return False
 
 
@@ -82,16 +81,15 @@ class ViewOf:
         return self.answered(resource, self.view.groups(resource))
 
     def not_served(self, resource: Resource[Any, Any]) -> bool:
-        """Whether the API server is known not to have the kind."""
         return self.view.not_served(resource)
 
     def answered(self, resource: Resource[Any, Any], answer: A) -> A:
-        """The answer to give in place of this one."""
+        """The answer that replaces this answer."""
         return answer
 
 
 class NotingView(ViewOf):
-    """Records which queries the other view could not answer: the verdict reports them."""
+    """Records the resources for which the other view answered UNKNOWN. The verdict reports them."""
 
     def __init__(self, view: ClusterView) -> None:
         super().__init__(view)
@@ -106,10 +104,10 @@ class NotingView(ViewOf):
 
 
 class Overlay(ViewOf):
-    """A view in which a namespace, or some resources in it, are more up to date.
+    """A view with newer data for some resources in a namespace.
 
-    For the resources in `known`, queries of `namespace` are answered from `known`, all others from `view`. `known` has,
-    for each of those resources, every object in the namespace by its key, or UNKNOWN.
+    Queries of the resources in `known` in `namespace` are answered from `known`, all other queries from `view`. For
+    each resource `known` has all objects in the namespace by key, or UNKNOWN.
     """
 
     def __init__(

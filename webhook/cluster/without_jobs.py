@@ -1,4 +1,4 @@
-"""A cluster view without jobs, for the verdict on an existing job: its own use must not leave it too little room."""
+"""A cluster view without jobs, for verdicts on an existing job: its own use of quota must not reject it."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, cast
@@ -17,7 +17,7 @@ _TAKEN: tuple[Resource[Any, Any], ...] = (MPI_JOBS, PODS, RESERVATIONS)
 
 
 class WithoutJobs(ViewOf):
-    """The other view with unused quotas, and without jobs, pods of jobs and reservations."""
+    """A view with unused quotas, and without jobs, pods of jobs and reservations."""
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
         if resource in _TAKEN:
@@ -34,7 +34,7 @@ class WithoutJobs(ViewOf):
         return {} if resource in _TAKEN else super().groups(resource)
 
     def answered(self, resource: Resource[Any, Any], answer: A) -> A:
-        """The answer, with the use of every quota set to zero."""
+        """The answer with the use of every quota set to zero."""
         if resource in {RESOURCE_QUOTAS, CLUSTER_RESOURCE_QUOTAS}:
             if isinstance(answer, ResourceQuota):
                 return replace(answer, used={})

@@ -1,9 +1,9 @@
-"""Objects that a job owns, one of a kind for each job, named after it.
+"""Objects that a job owns: one object per kind and job, named after the job.
 
-If the object seems to be missing it is created, never applied: a server-side apply would adopt an object of that name
-from another owner. Only objects that the job controls are applied over, with their uid, so that the API server rejects
-the call if the object was replaced. The job is its owner: the garbage collector deletes it, and no right to delete is
-needed.
+A missing object is created, not applied, because a server-side apply would take over another owner's object with the
+same name. An existing object is only changed if the job controls it. The change contains its uid, so the API server
+rejects the change if the object was replaced. The garbage collector deletes the object with its owner, so the service
+needs no permission to delete it.
 """
 
 import asyncio
@@ -32,8 +32,10 @@ JOB_NAME: Final = "training.kubeflow.org/job-name"
 # Seconds.
 RESYNC: Final = 600.0
 UNKNOWN_PAUSE: Final = 30.0
-LATE_PAUSE: Final = 1.0  # a cache, or the garbage collector, is a moment behind
-PATIENCE: Final = 60.0  # for the garbage collector: any user can write an owner that it never deletes
+LATE_PAUSE: Final = 1.0  # pause in which the cache or the garbage collector can catch up
+PATIENCE: Final = (
+    60.0  # maximum wait for the garbage collector, which may never delete the object: a user can set any owner
+)
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 
@@ -56,14 +58,14 @@ class SeenObject:
     """An object that exists."""
 
     owner: str
-    """The uid of the MPIJob that controls it; empty where none does."""
+    """The uid of the MPIJob that controls the object; empty if no MPIJob does."""
     content: str
-    """A hash of its spec and the value of its label."""
+    """A hash of the spec and the label's value."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedKind:
-    """A kind of such objects."""
+    """A kind of objects that jobs own."""
 
     group_version: str
     kind: str
@@ -71,16 +73,16 @@ class OwnedKind:
     label: str
     """Only objects with this label are watched."""
     foreign: str
-    """The consequence of an object with that name that does not belong to the job."""
+    """The consequence, for a message, of an object with the same name that does not belong to the job."""
     unordered: tuple[str, ...] = ()
-    """Lists of its spec whose order has no meaning."""
+    """Lists in the spec whose order has no meaning."""
 
     def record(self, found: Mapping[str, Any]) -> SeenObject:
         """The part of an object that is compared."""
         return self._record(msgspec.convert(found, _Object))
 
     def watched(self) -> Kind[ByNamespace, SeenObject]:
-        """The objects of all jobs, for a watch."""
+        """The resource for a watch of the objects of all jobs."""
         return Kind(
             self.plural,
             f"/apis/{self.group_version}/{self.plural}",
@@ -90,7 +92,7 @@ class OwnedKind:
         )
 
     def of_job(self, key: ByNamespace, uid: str, value: str, spec: Mapping[str, Any]) -> KubernetesObject:
-        """The object of a job for the API server, with a value of the label."""
+        """The object of a job for the API server, with this value of the label."""
         namespace, name = key
         owner = {"apiVersion": mpijob.API_VERSION, "kind": "MPIJob", "name": name, "uid": uid, "controller": True}
         return {
@@ -100,18 +102,19 @@ class OwnedKind:
                 "name": f"{PREFIX}{name}",
                 "namespace": namespace,
                 "labels": {self.label: value, "app.kubernetes.io/managed-by": PROGRAM},
-                # Without blockOwnerDeletion, for which OpenShift wants a right on the job's finalizers.
+                # Without blockOwnerDeletion, which requires permission for the job's finalizers on OpenShift.
                 "ownerReferences": [owner],
             },
             "spec": spec,
         }
 
-    def _record(self, found: _Object) -> SeenObject:
-        owners = [owner for owner in found.metadata.owner_references or () if owner.controller]
+    def _record(self, existing: _Object) -> SeenObject:
+        owners = [owner for owner in existing.metadata.owner_references or () if owner.controller]
         uid = next((owner.uid for owner in owners if owner.kind == "MPIJob" and owner.group == mpijob.GROUP), "")
-        filled = {name: value for name, value in (found.spec or {}).items() if value}  # an empty list is stored as none
+        # The API server does not store an empty list.
+        filled = {name: value for name, value in (existing.spec or {}).items() if value}
         spec = {name: sorted(value) if name in self.unordered else value for name, value in filled.items()}
-        content = [(found.metadata.labels or {}).get(self.label), spec]
+        content = [(existing.metadata.labels or {}).get(self.label), spec]
         return SeenObject(uid, hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest())
 
 
@@ -124,17 +127,17 @@ class Writer:
         self._taken_since: dict[ByNamespace, float] = {}
 
     def forget(self, key: ByNamespace) -> None:
-        """The job is gone."""
+        """Forget a deleted job."""
         self._taken_since.pop(key, None)
 
     async def write(
-        self, key: ByNamespace, body: KubernetesObject, wanted: SeenObject, seen: SeenObject | Answer
+        self, key: ByNamespace, body: KubernetesObject, desired: SeenObject, cached: SeenObject | Answer
     ) -> float | None:
-        """Create or replace it; seconds after which to look again where it is not for now."""
+        """Create or replace the object; returns the seconds until the next attempt, or None if it is done."""
         kind = self._kind
         collection = f"/apis/{kind.group_version}/namespaces/{in_path(key[0])}/{kind.plural}"
         name = body["metadata"]["name"]
-        if not isinstance(seen, SeenObject):
+        if not isinstance(cached, SeenObject):
             try:
                 await self._api.request("POST", f"{collection}?fieldManager={PROGRAM}", body)
             except ApiError as error:
@@ -147,19 +150,19 @@ class Writer:
                 self.forget(key)
                 return None
         path = f"{collection}/{in_path(name)}"
-        there = await get(self._api, path)
-        if there is None:
+        stored = await get(self._api, path)
+        if stored is None:
             return LATE_PAUSE
-        theirs = kind.record(there)
-        if theirs.owner != wanted.owner:
+        existing = kind.record(stored)
+        if existing.owner != desired.owner:
             waited = self._clock() - self._taken_since.setdefault(key, self._clock())
-            if theirs.owner and waited < PATIENCE:
-                return max(LATE_PAUSE, waited)  # of a job before this one: the garbage collector comes for it
-            message = f"{kind.kind} {name} is there already and not of this job: {kind.foreign}. Delete it."
+            if existing.owner and waited < PATIENCE:
+                return max(LATE_PAUSE, waited)  # an earlier job's object, which the garbage collector will delete
+            message = f"{kind.kind} {name} already exists and does not belong to this job: {kind.foreign}. Delete it."
             await self.tell(key, body, "Foreign", message)
-            raise ClusterError(f"{kind.kind} {key[0]}/{name} is not of the job")
-        if theirs != wanted:
-            metadata = {**body["metadata"], "uid": there["metadata"]["uid"]}
+            raise ClusterError(f"{kind.kind} {key[0]}/{name} does not belong to the job")
+        if existing != desired:
+            metadata = {**body["metadata"], "uid": stored["metadata"]["uid"]}
             target = f"{path}?fieldManager={PROGRAM}&force=true"
             await self._api.request("PATCH", target, {**body, "metadata": metadata})
             self._log.info(f"{kind.kind} written", namespace=key[0], job=key[1])
@@ -167,7 +170,7 @@ class Writer:
         return None
 
     async def tell(self, key: ByNamespace, body: KubernetesObject, what: str, message: str) -> None:
-        """A Warning Event about the job; one for all replicas, and one an hour at most."""
+        """Write a Warning Event about the job: one for all replicas, at most one per hour."""
         owner, reason = body["metadata"]["ownerReferences"][0], f"{self._kind.kind}{what}"
         about = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
         once = f"{owner['uid']}/{reason}"
@@ -176,5 +179,5 @@ class Writer:
 
 
 def in_path(name: Hashable) -> str:
-    """As part of a path."""
+    """The name, escaped for a path."""
     return quote(str(name), safe="")

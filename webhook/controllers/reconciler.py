@@ -1,10 +1,8 @@
 """Brings objects into their desired state, one key at a time, after each change and periodically.
 
-There is no leader. Every replica does all of it, so work on a key must be harmless when another replica does the same
-at the same time: deterministic names, creation that may conflict, server-side apply. A key that fails is retried with
-growing delays. Reviews are never affected.
-
-Calls are rate-limited, so a controller never floods the API server.
+There is no leader: every replica works on every key, perhaps at the same time as another replica. Controllers therefore
+use deterministic names, creation that may conflict, and server-side apply. A failed key is tried again with growing
+delays. Reviews are not affected. Calls are rate-limited to protect the API server.
 """
 
 import asyncio
@@ -23,7 +21,7 @@ class PacedClient:
     """A client with a rate limit for its calls."""
 
     requests: int = 0
-    """Calls made so far."""
+    """The number of calls so far."""
 
     def __init__(self, api: Client, *, rate: float = MAX_CALLS_PER_SECOND, burst: int = MAX_CALLS_AT_ONCE) -> None:
         self._api = api
@@ -35,9 +33,9 @@ class PacedClient:
     async def request(
         self, method: str, path: str, body: dict[str, Any] | list[dict[str, Any]] | None = None
     ) -> dict[str, Any]:
-        """As `Client.request`, when the rate allows it."""
+        """Like `Client.request`, but waits until the rate allows the call."""
         now = self._clock()
-        # The generic cell rate algorithm: when the bucket would be full again without further calls.
+        # The generic cell rate algorithm: the time when the bucket would be full again without further calls.
         self._full = max(self._full, now) + 1 / self._rate
         if (wait := self._full - now - self._burst / self._rate) > 0:
             await asyncio.sleep(wait)
@@ -45,11 +43,11 @@ class PacedClient:
         return await self._api.request(method, path, body)
 
 
-# Seconds. The longest delay is for permanent failures such as a missing right, which fill the audit log.
+# Seconds. The longest delay is for permanent failures such as a missing permission, which fill the audit log.
 FIRST_DELAY: Final = 1.0
 LAST_DELAY: Final = 300.0
-FIRST_PAUSE: Final = 1.0  # before a reverted change is made again
-FORGOTTEN: Final = 3600.0  # after this quiet time a repetition counts as the first
+FIRST_PAUSE: Final = 1.0  # seconds before a reverted change is made again
+FORGOTTEN: Final = 3600.0  # seconds without a write after which the delay starts again from the minimum
 DONE: Final = "done"
 FAILED: Final = "failed"
 
@@ -58,11 +56,11 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(eq=False)
 class Reconciler(Generic[Key]):
-    """Works on the keys that are added while `run` runs: never on one key twice at a time.
+    """Works on added keys while `run` runs. It never makes two calls for the same key in parallel.
 
-    `reconcile` compares the present with the desired state. It returns the seconds until it should be called again
-    without a change, or None. After a ClusterError or any other exception it is called again for that key. A key that
-    is added during its own call is worked on once more afterwards.
+    `reconcile` compares the current with the desired state. It returns the seconds until it should be called again
+    without a change, or None. After an exception, such as ClusterError, it is called again for the key. If a key is
+    added during a call for it, another call follows.
     """
 
     name: str
@@ -73,7 +71,7 @@ class Reconciler(Generic[Key]):
 
     def __post_init__(self) -> None:
         self.results = Counter({DONE: 0, FAILED: 0})
-        """Calls of `reconcile` by outcome."""
+        """The number of calls of `reconcile` by outcome."""
         self._loop = asyncio.get_running_loop()
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._ready: set[Key] = set()
@@ -84,22 +82,22 @@ class Reconciler(Generic[Key]):
 
     @property
     def waiting(self) -> int:
-        """Keys that are due and have not been worked on."""
+        """The number of due keys whose call has not ended."""
         return len(self._ready | self._at_work)
 
     @property
     def failing(self) -> int:
-        """Keys whose last call failed."""
+        """The number of keys whose last call failed."""
         return len(self._failures)
 
     @property
     def problem(self) -> str:
-        """The problem on one line, for the operator; empty if there is none."""
+        """The problem on one line, for the administrator; empty if there is none."""
         return f"{self.failing} failed and will be tried again; the last: {self._last}" if self._failures else ""
 
     @property
     def idle(self) -> bool:
-        """Whether no key is waiting, now or later."""
+        """Whether no key is due now or scheduled for later."""
         return not (self._ready or self._at_work or self._timers)
 
     def add(self, key: Key, after: float = 0) -> None:
@@ -133,7 +131,7 @@ class Reconciler(Generic[Key]):
             self._at_work.add(key)
             try:
                 again = await self.reconcile(key)
-            except Exception as error:  # noqa: BLE001 - the other keys have to go on
+            except Exception as error:  # noqa: BLE001 - the work on other keys must continue
                 self._failed(key, error)
             else:
                 self.results[DONE] += 1
@@ -143,7 +141,7 @@ class Reconciler(Generic[Key]):
                     self.add(key, again)
             finally:
                 self._at_work.discard(key)
-                if key in self._ready:  # it was added in the meantime
+                if key in self._ready:  # the key was added during the call
                     self._queue.put_nowait(key)
 
     def _failed(self, key: Key, error: Exception) -> None:
@@ -158,10 +156,10 @@ class Reconciler(Generic[Key]):
 
 
 class Restraint(Generic[Key]):
-    """Slows down repeated writes that another client reverts; times are those of one clock.
+    """Slows down repeated writes that another client reverts. All times must be from the same clock.
 
-    The other client may be a replica with another policy, or an operator with different defaults. The conflict slows
-    down to one write every few minutes.
+    The other client may be a replica with a different policy, or an operator with different defaults. The writes slow
+    down to one every few minutes.
     """
 
     def __init__(self) -> None:

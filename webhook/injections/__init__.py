@@ -1,9 +1,9 @@
-"""The injections: one file each (a large one, such as `rdma`, is a package), found by its presence.
+"""The injections: one module or package each, loaded automatically.
 
-The docstring of an injection's module is what `mpijob-webhook explain` and the reference show: first line the summary.
-An injection sees the job as it was submitted, adds missing fields through a `PatchBuilder`, and reports each addition
-in a short note. The user's own value always wins, and injecting twice adds nothing. No injection rejects a job,
-replaces a value or takes a risk when something is unknown.
+`mpijob-webhook explain` and the reference show the docstring of an injection's module; its first line is the summary.
+An injection reads the job as it was submitted, adds missing fields through a `PatchBuilder`, and yields a short note
+for each addition. A value of the user always stays, and injecting twice adds nothing. No injection rejects a job,
+replaces a value, or injects anything that could do harm while an object of the cluster is unknown.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,8 +27,8 @@ class Injection(msgspec.Struct, frozen=True):
     """A registered injection.
 
     `inject` reads the job as it was submitted (no defaults of the operator) and writes to the PatchBuilder. It yields a
-    short note for each addition (a Note if the line for all injections should have a detail), a Caution for what it
-    could not do, and a Hint for what it does not change.
+    short note for each addition (a Note if the summary of all injections should have a detail), a Caution for a
+    requested addition that is not possible, and a Hint about a field that it does not change.
     """
 
     id: str
@@ -36,21 +36,21 @@ class Injection(msgspec.Struct, frozen=True):
     inject: Callable[[MPIJob, Any, Context, PatchBuilder], Iterator[str]]
     since: str
     unskippable: bool = False
-    """No job can skip it: the annotation `training.openshift.io/skip` has no effect on it, and it is also added to new
-    jobs that claim to be made by a controller or by Kueue. Any user may write those.
+    """No job can skip the injection: the annotation `training.openshift.io/skip` has no effect, and new jobs that claim
+    to be created by a controller or by Kueue get it too. Any user may write such a claim.
     """
     forms: tuple[Form, ...] = ()
-    """The values that it can write, for updates: see `webhook.kit.forms`."""
+    """The values that the injection can write, for updates: see `webhook.kit.forms`."""
     importance: Importance = Importance.HARMS
-    """The importance of its Cautions."""
+    """The importance of the injection's Cautions."""
     unmet: Callable[[MPIJob, Any, Context], str] | None = None
-    """For policies that require it: how to fix a job that lacks the value of its first form, empty for any other.
-    Without this, a job lacks whatever the injection would still add.
+    """For policies that require the injection: the fix for a job without the value of the first form, empty for any
+    other job. If this is None, the required values are those that the injection would add to the job.
     """
     quiet: bool = False
-    """Users do not read about it: neither a warning nor the annotation `training.openshift.io/injected` lists it."""
+    """Neither a warning nor the annotation `training.openshift.io/injected` lists the injection."""
     plugin: str = ""
-    """The plug-in that has it; empty for one of this package."""
+    """The plug-in that has the injection; empty for an injection of this package."""
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -59,26 +59,26 @@ class Injection(msgspec.Struct, frozen=True):
 
 
 class Note(str):
-    """A note on what was injected, with a detail for the line in which all injections share."""
+    """A note about an addition, with a detail for the summary of all injections."""
 
     __slots__ = ("brief",)
     brief: str
 
     def __new__(cls, text: str, *, brief: str) -> Self:
-        """`text` for a line of its own, `brief` in one or two words."""
+        """`text`: the note as a separate line; `brief`: the detail, in one or two words."""
         note = super().__new__(cls, text)
         note.brief = brief
         return note
 
 
 class Hint(str):
-    """Information about a field that the injection leaves alone: part of the list of injections, not a warning."""
+    """Information about a field that the injection does not change: part of the summary, not a warning."""
 
     __slots__ = ()
 
 
 class Caution(str):
-    """A note on what was requested and could not be injected: always a warning, in its own line."""
+    """A note that a requested value could not be injected: always a separate warning."""
 
     __slots__ = ()
 

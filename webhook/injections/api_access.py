@@ -1,8 +1,8 @@
 """Pods get no token for the Kubernetes API unless a service account was chosen for them.
 
-Training does not talk to the API server, and a token in every worker is a credential to steal. Where no service account
-is named, `automountServiceAccountToken: false` is injected. A job that names one, even `default`, has chosen it. What a
-user wrote for `automountServiceAccountToken` stays.
+Training does not use the API server, and a token in every worker is a credential that can be stolen. If a pod template
+names no service account, `automountServiceAccountToken: false` is injected. A template that names an account, even
+`default`, stays unchanged. A value of the user for `automountServiceAccountToken` stays.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
     roles = []
     for role, _, replica in job.replicas():
         pod = replica.template.spec
-        # A template without a spec stays so: an added one would lack the containers that the schema requires of it.
+        # No spec is added to a template without a spec: it would lack the containers that the schema requires.
         if pod is None or pod.service_account_name or pod.service_account:
             continue
         if patch.add((*template_path(role), "spec", "automountServiceAccountToken"), False):

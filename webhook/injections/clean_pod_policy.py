@@ -1,12 +1,14 @@
-"""Workers end with the job, unless the user wants to look into them.
+"""Workers end with the job, unless the user keeps them for debugging.
 
-Without `cleanPodPolicy` the operator keeps every worker after the end of the job: its sshd waits for ever and holds its
-GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's documentation says otherwise). `Running` ends
-them. With the annotation `training.openshift.io/debug-mode: "true"` the policy is `None`: the workers stay for
-inspection. In debug mode the launcher also gets `restartPolicy: Never` if it has none. With the operator's default,
-OnFailure, its pod restarts in place, and at `backoffLimit` Kubernetes deletes it together with its log. With Never each
-failed pod stays (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode the list of injections says
-so, whether or not the job has a `cleanPodPolicy`.
+Without `cleanPodPolicy` the operator keeps every worker after the end of the job: its sshd runs for ever and holds its
+GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's documentation is wrong). So the injection sets
+`Running`, which ends the workers. With the annotation `training.openshift.io/debug-mode: "true"` it sets `None`, which
+keeps the workers for inspection.
+
+In debug mode the launcher also gets `restartPolicy: Never` if it has no policy. With the operator's default,
+`OnFailure`, the launcher's pod restarts in place, and at `backoffLimit` Kubernetes deletes the pod and its log. With
+`Never` each failed pod is kept (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode the list of
+injections mentions a launcher that loses its log.
 """
 
 from collections.abc import Iterator
@@ -29,7 +31,7 @@ NEVER: Final = "Never"
 LOSES_LOG: Final = Hint(f"a failed launcher's log is deleted without restartPolicy: {NEVER}")
 EFFECT = {
     "Running": "end with the job",
-    "All": "go with the job",
+    "All": "are deleted with the job",
     "None": "stay after the job",
 }
 

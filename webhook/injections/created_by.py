@@ -1,10 +1,10 @@
 """The name of the user who created the job.
 
-The annotation `training.openshift.io/created-by` has the user name that the API server authenticated when the job was
-created. It attributes GPU-hours, so no job can skip it: `training.openshift.io/skip` has no effect, and the rule
-`created-by` rejects any other name and any change. A job that a controller creates for a user, as Argo Workflows does,
-has the name of the controller's ServiceAccount; a copy that MultiKueue makes keeps the name of the original. With
-impersonation it is the impersonated user.
+The annotation `training.openshift.io/created-by` contains the user name that the API server authenticated when the job
+was created. GPU-hours are attributed by this name, so no job can skip it: `training.openshift.io/skip` has no effect,
+and the rule `created-by` rejects any other name and any change. If a controller creates a job for a user, as Argo
+Workflows does, the annotation has the name of the controller's ServiceAccount. A copy by MultiKueue keeps the name of
+the original job. With impersonation the name is the impersonated user.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ FORMS: Final = (Form(PATH, a_text, ComesBack.ALWAYS),)
 
 @injection("created-by", InjectionSettings, since="0.1", unskippable=True, quiet=True, forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Annotate the job, unless the requester is unknown, as it is for `check` without a cluster."""
+    """Annotates the job, unless the requester is unknown, as in `check` without a cluster."""
     if ctx.username:
         patch.add(PATH, ctx.username)
     yield from ()

@@ -1,23 +1,23 @@
-"""Pods that request GPUs go to nodes with GPUs, of the product that the job names, past the taint that guards them.
+"""Pods that request GPUs prefer nodes with GPUs, require the product that the job names, and tolerate their taints.
 
-Three things are injected, each only into a pod template that requests accelerators:
+Three fields are injected, each only into a pod template that requests accelerators:
 
-- a node affinity to the label that shows that a node has them, such as `nvidia.com/gpu.present`. By default it is a
-  preference, because a node group that is scaled up from zero may come without the label. As a requirement it is added
-  to every term of a required node affinity, since the scheduler needs only one of them to match. It becomes a
-  preference if the nodes are unknown, and is left out if no node has the label: the requested GPUs keep a pod off other
-  nodes in any case.
-- the product that the annotation `training.openshift.io/gpu-product` of the job names, or several separated by commas.
+- a node affinity to the label of nodes with accelerators, such as `nvidia.com/gpu.present`. By default it is a
+  preference, because new nodes of a group that is scaled up from zero may lack the label. A requirement is added to
+  every term of a required node affinity, since the scheduler needs only one matching term. The affinity is a preference
+  if the nodes are unknown, and is left out if no node has the label: the GPU request alone keeps the pod off other
+  nodes.
+- the product, or several separated by commas, that the job names in its annotation `training.openshift.io/gpu-product`.
   This is always a requirement, because the user chose it.
-- a toleration for the taint of nodes with these accelerators, if its effect is NoSchedule and its key the name of the
-  resource or one of the vendor's `taints`. Other taints are left alone: they reserve nodes for other pods. The
-  admission plugin ExtendedResourceToleration of Kubernetes does the same.
+- a toleration for the taint of nodes with these accelerators, if the taint's effect is NoSchedule and its key is the
+  name of the resource or one of the vendor's `taints`. Other taints are not tolerated, because they reserve nodes for
+  other pods. The admission plugin ExtendedResourceToleration of Kubernetes does the same.
 
-Devices from a resource claim do not show their vendor, and may not be GPUs. Such a pod gets only the preference, and
-only if the nodes have the label of a single vendor.
+A resource claim does not show the vendor of its devices, and the devices may not be GPUs. A pod with claims gets only
+the preference, and only if the nodes have the label of a single vendor.
 
-A key that the job's own `nodeSelector` or any term of its node affinity has is kept as the user wrote it, and is added
-to no other term.
+If the job's `nodeSelector` or a term of its node affinity has the key of a label, the user's choice stays, and the key
+is not added to other terms.
 """
 
 from collections.abc import Iterator
@@ -71,10 +71,10 @@ class Vendor(PolicySettings):
     """The labels and taints of nodes with a vendor's accelerators."""
 
     resources: ResourceNames = Field(description="Resources that pods request; `*` matches any text.")
-    present: Key = Field("", description="The label of nodes that have it, with the value true; empty for none.")
+    present: Key = Field("", description="The label of nodes with the resource, with the value true; empty for none.")
     product: Key = Field("", description="The label with the name of the product; empty for none.")
     taints: tuple[Key, ...] = Field(
-        (), description="Keys of taints that guard such nodes, in addition to the resource's name."
+        (), description="Keys of taints of such nodes that are tolerated, in addition to the resource's name."
     )
 
 
@@ -110,7 +110,7 @@ class Settings(InjectionSettings):
     node_affinity: Strength = Field(
         "preferred", description="Whether nodes with the label are preferred or required; off injects no affinity."
     )
-    tolerations: bool = Field(True, description="Whether the taints that guard such nodes are tolerated.")
+    tolerations: bool = Field(True, description="Whether the taints of such nodes are tolerated.")
     vendors: tuple[Vendor, ...] = Field(
         VENDORS, max_length=16, description="Accelerators, and the labels of their nodes."
     )
@@ -148,7 +148,7 @@ FORMS: Final = (
 
 @injection("gpu-nodes", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """For each template, each vendor whose accelerators it requests."""
+    """Injects the fields into each template, for each vendor whose accelerators it requests."""
     nodes = all_nodes(ctx.view)
     products = _products(job)
     done = _Done()
@@ -156,9 +156,9 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         if replica.template.spec is None:
             continue
         spec = (*template_path(role), "spec")
-        for vendor, resources in _asked(replica.template, settings, nodes):
+        for vendor, resources in _vendors(replica.template, settings, nodes):
             pods = _Pods(spec, replica.template, vendor, resources)
-            done.asks |= bool(resources)
+            done.requests_gpus |= bool(resources)
             _choose_nodes(patch, pods, _strength(pods, settings, nodes), products, done)
             if nodes is not UNKNOWN and settings.tolerations:
                 _tolerate(patch, pods, nodes, done)
@@ -170,9 +170,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 class _Pods(msgspec.Struct, frozen=True):
-    """A pod template, the path of its spec, and the resources it requests; `resources` is empty for a claim that may be
-    one.
-    """
+    """A pod template, the path of its spec, and the accelerators it requests; `resources` is empty for claims."""
 
     spec: Path
     template: PodTemplate
@@ -186,30 +184,30 @@ class _Done(msgspec.Struct):
     notes: dict[str, None] = msgspec.field(default_factory=dict)
     absent: dict[str, None] = msgspec.field(default_factory=dict)
     """Labels that no node has."""
-    asks: bool = False
+    requests_gpus: bool = False
     """Some pod requests GPUs."""
     served: bool = False
-    """Some pod is drawn to a product."""
+    """Some pod requires a product."""
     kept: bool = False
-    """Some pod is kept from a product by the user's own choice."""
+    """Some pod has no product because of the user's own choice."""
 
 
 def _products(job: MPIJob) -> list[str]:
-    """The products that the job names, without any that no label of a node can have."""
+    """The products that the job names; empty if one of them is not a valid value of a label."""
     written = job.annotations.get(annotations.GPU_PRODUCT, "").split(",")
     found = list(dict.fromkeys(value for each in written if (value := each.strip())))
     return [] if len(found) > MAX_GPU_PRODUCTS or any(map(names.label_value_problem, found)) else found
 
 
 def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution]:
-    """Why the annotation has no effect."""
+    """The reason why the annotation has no effect, if it has none."""
     value = job.annotations.get(annotations.GPU_PRODUCT)
     if value is None or done.served:
         return
     mention = annotations.mention(annotations.GPU_PRODUCT, value)
     if not products:
         yield Caution(f"{mention} has no effect: not the name of a product, or several with commas")
-    elif not done.asks:
+    elif not done.requests_gpus:
         yield Caution(f"{mention} has no effect: no pod requests a GPU")
     elif done.kept:
         yield Caution(f"{mention} has no effect: the job's own choice of nodes stays")
@@ -217,10 +215,10 @@ def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution
         yield Caution(f"{mention} has no effect: no known node label has the product")
 
 
-def _asked(
+def _vendors(
     template: PodTemplate, settings: Settings, nodes: AllNodes | Unknown
 ) -> Iterator[tuple[Vendor, frozenset[str]]]:
-    """The vendors that the pods need, each with the requested resources; none of these for devices by claim."""
+    """The vendors that the pods need, each with the requested resources, which are empty for devices of claims."""
     has_request = False
     containers = (*template.containers, *template.init_containers)
     extended = extended_resources(containers)
@@ -242,10 +240,10 @@ def _strength(pods: _Pods, settings: Settings, nodes: AllNodes | Unknown) -> str
         return "off"
     if nodes is UNKNOWN:
         return "preferred"
-    wanted = settings.node_affinity if pods.resources else "preferred"
+    strength = settings.node_affinity if pods.resources else "preferred"
     if present in nodes.labels:
-        return wanted
-    return "absent" if wanted == "required" else "off"
+        return strength
+    return "absent" if strength == "required" else "off"
 
 
 def _choose_nodes(patch: PatchBuilder, pods: _Pods, strength: str, products: list[str], done: _Done) -> None:
@@ -269,8 +267,8 @@ def _choose_nodes(patch: PatchBuilder, pods: _Pods, strength: str, products: lis
 def _tolerate(patch: PatchBuilder, pods: _Pods, nodes: AllNodes, done: _Done) -> None:
     own = (pods.template.spec and pods.template.spec.tolerations) or ()
     for resource in sorted(pods.resources):
-        guarding = {resource, *pods.vendor.taints}
-        found = (taint for taint in nodes.taints.get(resource, ()) if taint.key in guarding)
-        for taint in untolerated((one for one in found if one.effect == NO_SCHEDULE), own):
+        keys = {resource, *pods.vendor.taints}
+        taints = (taint for taint in nodes.taints.get(resource, ()) if taint.key in keys)
+        for taint in untolerated((taint for taint in taints if taint.effect == NO_SCHEDULE), own):
             if patch.append((*pods.spec, "tolerations"), _toleration(taint.key), key=None):
                 done.notes[f"a toleration of {taint.key}"] = None

@@ -1,14 +1,15 @@
-"""Workers in the host network get nodes of their own: the port of their sshd is declared.
+"""Workers in the host network run on separate nodes, because the port of their sshd is declared.
 
 Two workers with `hostNetwork: true` on one node share its ports: the second sshd cannot start, and the job fails
 (mpi-operator issue 593). In the host network every declared port is a host port, and the scheduler never puts two pods
-with the same host port on one node, whichever jobs they belong to. So the first container of such workers gets the port
-of sshd in its `ports`. A worker with a declared port in any container is left alone: it has a node of its own, and the
-API server rejects a port that is declared twice. Workers beyond the number of nodes wait.
+with the same host port on one node, even of different jobs. So the first container of such workers gets the port of
+sshd in its `ports`. A worker with a declared port in any container stays unchanged: the declared port keeps pods apart
+already, and the API server rejects a port that is declared twice. If there are more workers than nodes, some workers
+wait.
 
-Off unless a policy sets `enabled`, for clusters that admit jobs to the host network. The port is read from sshd's
-options, or from the options of ssh that the launcher uses; if neither shows it, it is the setting `port`. If sshd has
-its own configuration file, a warning says that the user must declare the port.
+The injection is off unless a policy sets `enabled`, for clusters that admit jobs to the host network. The port is read
+from sshd's options, or from the launcher's options of ssh. If neither has a port, the setting `port` is used. If sshd
+has its own configuration file, a warning asks the user to declare the port.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
-"""Pods may pull from the private registries that the policy names the secrets for.
+"""Pods get the policy's secrets to pull images from private registries.
 
-Nothing happens unless `secrets` are set. Both pod templates get those that they do not name already; the Secrets
-themselves must be in the namespace. Kubernetes gives the pull secrets of the service account only to pods that have
-none (kubernetes `plugin/pkg/admission/serviceaccount/admission.go`), so list all that are needed, on OpenShift those
-of the internal registry too, or put the secrets on the service account instead.
+Nothing is injected unless `secrets` are set. Both pod templates get the secrets that they do not name already. The
+Secrets themselves must exist in the namespace. Kubernetes adds the pull secrets of the service account only to pods
+without any pull secret (kubernetes `plugin/pkg/admission/serviceaccount/admission.go`). So list all secrets that the
+pods need, on OpenShift also those of the internal registry, or add the secrets to the service account instead.
 """
 
 from collections.abc import Iterator

@@ -1,12 +1,13 @@
-"""MPI pods stay out of the Istio mesh.
+"""Pods get no Istio sidecar.
 
-A sidecar breaks the direct connections between pods that MPI and sshd make, and as long as it runs the launcher does
-not complete, nor does the job (mpi-operator issues 407 and 480). `sidecar.istio.io/inject: "false"` is set on both pod
-templates, as label and as annotation because releases of Istio differ in what they read, and as annotation on the job
-for tools that look there.
+A sidecar breaks the direct connections between pods of MPI and sshd, and while it runs, the launcher and the job do not
+complete (mpi-operator issues 407 and 480). So `sidecar.istio.io/inject: "false"` is set on both pod templates, as label
+and as annotation, because releases of Istio read one or the other. The job gets the annotation too, for tools that read
+it there.
 
-A user can keep the sidecar: on a template, or on the job for both templates. Istio prefers the label to the annotation
-(istio `pkg/kube/inject/inject.go`, `injectRequired`), so a template whose annotation says yes gets no label.
+A user can keep the sidecar by the label or annotation with the value "true", on a template, or on the job for both
+templates. Istio prefers the label to the annotation (istio `pkg/kube/inject/inject.go`, `injectRequired`), so a
+template whose annotation requests the sidecar gets no label.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,7 @@ from webhook.kit.settings import InjectionSettings
 
 KEY = "sidecar.istio.io/inject"
 OFF = {KEY: "false"}
-# Values that Istio reads as yes, and the empty text, which leaves it to the namespace. All others mean no.
+# Values that Istio reads as yes, and the empty text, for which the namespace decides. All other values mean no.
 NOT_OFF = frozenset({"", "y", "yes", "true", "on"})
 
 
@@ -36,17 +37,19 @@ FORMS: Final = (
 
 @injection("istio", InjectionSettings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Add what keeps the sidecar away, and warn where the user wants it."""
-    wanting, added = [], []
+    """Adds the labels and annotations, and warns if the user wants the sidecar."""
+    with_sidecar, added = [], []
     for role, _, replica in job.replicas():
         if is_wanted(job, replica.template):
-            wanting.append(role)
+            with_sidecar.append(role)
             continue
         path = (*template_path(role), "metadata")
         if patch.add_entries((*path, "labels"), OFF) | patch.add_entries((*path, "annotations"), OFF):
             added.append(role)
-    if wanting:
-        yield Caution(f"{KEY} stays on for {' and '.join(wanting)}: a sidecar blocks MPI ports and the launcher's end")
+    if with_sidecar:
+        yield Caution(
+            f"{KEY} stays on for {' and '.join(with_sidecar)}: a sidecar blocks MPI ports and the launcher's end"
+        )
     elif patch.add_entries(("metadata", "annotations"), OFF):
         added.append("job")
     if added:
@@ -54,7 +57,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
 
 
 def is_wanted(job: MPIJob, template: PodTemplate) -> bool:
-    """Whether the user wants the sidecar, in the template or for the whole job."""
+    """Whether the user requests the sidecar, in the template or for the whole job."""
     return _wanted(template.labels, template.annotations, default=_wanted(job.labels, job.annotations, default=False))
 
 

@@ -1,21 +1,21 @@
-"""Every job ends at some point: a time limit from an annotation, else the default.
+"""Every job gets a time limit, from its annotation or the default.
 
-`training.openshift.io/timeout: "72h"` becomes `spec.runPolicy.activeDeadlineSeconds`, which the operator copies to the
-launcher's Job: when it is over, Kubernetes ends the launcher, and the job has failed. The time
-counts from the start of the launcher, and again after a suspension. For longer, write the annotation, or
-`activeDeadlineSeconds` itself: a value of the user's stays. With `training.openshift.io/timeout-action: notify-only`
-the limit is the maximum of the rule `job-timeout`, or none if the rule has no maximum. With the component
-`deadline-events` an Event then reports when the time of the annotation is over.
+The annotation `training.openshift.io/timeout: "72h"` becomes `spec.runPolicy.activeDeadlineSeconds`, which the operator
+copies to the launcher's Job. After this time Kubernetes terminates the launcher, and the job fails. The time starts
+with the launcher, and starts again after a suspension. For a longer limit, write the annotation or
+`activeDeadlineSeconds`: a value of the user stays. With `training.openshift.io/timeout-action: notify-only` the limit
+is the maximum of the rule `job-timeout`, or none if the rule has no maximum. The component `deadline-events` then
+reports by an Event when the annotated time is over.
 
-Where the rule `job-timeout` has a maximum and the job a limit, the workers get that maximum as `activeDeadlineSeconds`
-of their own template. They normally end with the launcher. They would not with `cleanPodPolicy: None`, after `kubectl
-delete --cascade=orphan`, or if no launcher ever starts: a worker is never ready with `WaitForWorkersReady`, or the API
-server rejects the launcher. The limit counts from the start of each worker, and quotas count these pods in the scope
+If the rule `job-timeout` has a maximum and the job has a limit, the workers get the maximum as `activeDeadlineSeconds`
+of their template. Workers usually end with the launcher. They do not with `cleanPodPolicy: None`, after `kubectl delete
+--cascade=orphan`, or if the launcher never starts: with `WaitForWorkersReady` a worker may never be ready, or the API
+server may reject the launcher. The workers' time starts with each worker, and these pods are in the quota scope
 `Terminating`.
 
-A new job that claims to be owned by a controller, or copied by Kueue, gets the limit too, since any user may write
-that. A job created by one of the policy's `controllers` in a cluster with Kueue gets none. Kueue does not compare this
-field. The annotation `training.openshift.io/skip` has no effect on this injection.
+A new job that claims to be owned by a controller, or copied by Kueue, gets the limit too, since any user may write such
+a claim. A job that one of the policy's `controllers` creates in a cluster with Kueue gets no limit. Kueue does not
+compare this field. The annotation `training.openshift.io/skip` has no effect on this injection.
 """
 
 from collections.abc import Iterator
@@ -41,8 +41,8 @@ class Settings(InjectionSettings):
 
     default: DurationOrNone = Field(
         "24h",
-        description="How long a job without the annotation may run, as 90m, 72h or 7d; null for no limit. Where the "
-        "rule `job-timeout` has a lower maximum, that is used.",
+        description="The time limit of a job without the annotation, such as 90m, 72h or 7d; null for no limit. If the "
+        "rule `job-timeout` has a lower maximum, the maximum is used.",
     )
 
 
@@ -73,12 +73,14 @@ def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilde
         shown = annotations.mention(annotations.TIMEOUT_ACTION, action)
         yield Caution(f"{shown} is not terminate or notify-only; terminate applies")
     timeout, origin = _default(settings, ctx), f"longer by {annotations.TIMEOUT}"
-    if (asked := job.annotations.get(annotations.TIMEOUT)) is not None:
+    if (annotation := job.annotations.get(annotations.TIMEOUT)) is not None:
         try:
-            duration.parse(asked)
-            timeout, origin = asked, "as annotated"
+            duration.parse(annotation)
+            timeout, origin = annotation, "as annotated"
         except duration.DurationError as error:
-            yield Caution(f"{annotations.mention(annotations.TIMEOUT, asked)} {error}; {timeout or NO_LIMIT} applies")
+            yield Caution(
+                f"{annotations.mention(annotations.TIMEOUT, annotation)} {error}; {timeout or NO_LIMIT} applies"
+            )
             origin = "the default"
     if timeout is None and ctx.old is not None and ctx.old.run_policy.active_deadline_seconds is not None:
         patch.add(PATH, ctx.old.run_policy.active_deadline_seconds)  # without a default a job keeps its limit
@@ -88,11 +90,11 @@ def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilde
 
 
 def _longest(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """The limit with notify-only: the rules' maximum, or a longer annotated time, as the job may be exempt."""
+    """The limit with notify-only: the rules' maximum, or a longer annotated time, because the job may be exempt."""
     seconds = ctx.admitted.seconds.most
     if seconds is None:
         return
-    with suppress(duration.DurationError):  # which the rule rejects
+    with suppress(duration.DurationError):  # the rule rejects an invalid annotation
         seconds = max(seconds, duration.parse(job.annotations.get(annotations.TIMEOUT, "")))
     if patch.add(PATH, seconds):
         yield Note(
@@ -102,7 +104,7 @@ def _longest(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
 
 
 def _default(settings: Settings, ctx: Context) -> str | None:
-    """The default, or the rules' maximum if that is less, so that no rule rejects what is injected."""
+    """The default, or the rules' maximum if it is lower, so that no rule rejects the injected limit."""
     most = ctx.admitted.seconds.most
     if settings.default is None or most is None or duration.parse(settings.default) <= most:
         return settings.default

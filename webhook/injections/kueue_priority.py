@@ -1,10 +1,10 @@
-"""Jobs in Kueue's queues get the priority of their namespace.
+"""Jobs in Kueue's queues get the policy's WorkloadPriorityClass.
 
-Nothing happens unless `priorityClass` is set: a WorkloadPriorityClass of Kueue's. Where Kueue manages MPIJobs in the
-namespace, a job that has none gets it in the label `kueue.x-k8s.io/priority-class`. It decides about the place in the
-queue and about preemption, and does not reach the pods.
+Nothing is injected unless `priorityClass` is set. If Kueue manages MPIJobs in the namespace, a job without the label
+`kueue.x-k8s.io/priority-class` gets it. Kueue uses the class for the order in the queue and for preemption, not for the
+pods.
 
-A class that does not exist is never injected, because Kueue would ignore the job. A warning says so.
+A class that does not exist is not injected, because Kueue would ignore the job, and a warning names it.
 """
 
 from collections.abc import Iterator
@@ -42,8 +42,8 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     if manages(ctx.view, ctx.namespace) is not True:
         return
-    there = has_workload_class(ctx.view, name)
-    if there is False:
+    exists = has_workload_class(ctx.view, name)
+    if exists is False:
         yield Caution(f'WorkloadPriorityClass "{name}" of the policy does not exist')
-    elif there is True and patch.add(LABEL, name):
+    elif exists is True and patch.add(LABEL, name):
         yield f"added {PRIORITY_CLASS}={name}, the place in the queue"

@@ -4,24 +4,24 @@ A job that names no queue gets the label `kueue.x-k8s.io/queue-name` and `suspen
 The queue is the one that the job's annotation `training.openshift.io/queue` names, else the policy's `queue`, else the
 LocalQueue `default` of the namespace, else the namespace's only LocalQueue. An empty annotation means no queue.
 
-No job stays suspended for ever. Nothing is injected unless it is certain that Kueue manages MPIJobs in the namespace,
-that the queue takes jobs now, and that the PriorityClass that the job names exists: without that class Kueue ignores
-the job. If a queue cannot be used, a warning says why.
+A job must not stay suspended for ever. So nothing is injected unless it is certain that Kueue manages MPIJobs in the
+namespace, that the queue accepts jobs now, and that the PriorityClass that the job names exists: without the class
+Kueue ignores the job. If a queue cannot be used, a warning gives the reason.
 
-A user who writes `suspend: true` wants to start the job later: it is put into a queue only if the annotation names one,
-or if Kueue suspends every job (a LocalQueue `default`, `manageJobsWithoutQueueName`), because Kueue resumes jobs in a
-queue. `suspend: false` is the API server's default for every job, and Kueue ignores it too.
+A user who writes `suspend: true` wants to start the job later, but Kueue resumes jobs in a queue. Such a job is put
+into a queue only if the annotation names a queue, or if Kueue suspends every job (a LocalQueue `default`,
+`manageJobsWithoutQueueName`). `suspend: false` is the API server's default for every job, and Kueue ignores it too.
 
-A job that names a queue of Volcano (`spec.runPolicy.schedulingPolicy.queue`, or Volcano's annotation) stays out of
-Kueue's, unless the annotation names one. Where Volcano is not installed it names a LocalQueue. If that does not exist,
-the job is put into the usual queue, and a warning says so.
+A job that names a queue of Volcano (`spec.runPolicy.schedulingPolicy.queue`, or Volcano's annotation) is not put into a
+queue of Kueue, unless the annotation names one. If Volcano is not installed, the field names a LocalQueue. If this
+LocalQueue does not exist, the job is put into the usual queue, and a warning names the missing queue.
 
-An update with another annotation moves a waiting job, and leaves it where it is if that queue cannot be used. A running
-job stays in its queue, and a waiting one stays in some queue, because Kueue rejects all other changes: delete the job
-and submit it again.
+An update with another annotation moves a waiting job to the new queue if that queue can be used. A running job stays in
+its queue, and a waiting job cannot leave all queues, because Kueue rejects these changes: delete the job and submit it
+again.
 
 With `required`, a job without a Kueue queue is rejected if Kueue manages the namespace and the operator of this cluster
-runs the job. That includes updates, jobs that opt out of a queue, and jobs in one of Volcano's.
+runs the job. Updates, jobs that opt out of a queue, and jobs in a queue of Volcano are rejected too.
 
 Not guaranteed: Kueue starts a job without waiting if its owner is another MPIJob that Kueue has admitted. While it is
 unknown whether Kueue manages the namespace, no job is rejected. Kueue's own configuration decides about TrainJobs, Jobs
@@ -51,12 +51,12 @@ from webhook.predict.kueue.managed import Unmanaged, manages, suspends_all, unma
 LABEL: Final = ("metadata", "labels", QUEUE_NAME)
 WORKLOAD_CLASS: Final = ("metadata", "labels", PRIORITY_CLASS)
 SUSPEND: Final = ("spec", "runPolicy", "suspend")
-_OUT_OF_REACH: Final = {
+_UNREACHABLE: Final = {
     Unmanaged.FRAMEWORK: "Kueue does not manage MPIJobs here",
     Unmanaged.NAMESPACE: "Kueue does not manage this namespace",
     UNKNOWN: "whether Kueue manages this namespace is not known",
 }
-_NO_WAY_OUT: Final = "Kueue lets none start without it. Delete the job and submit it again."
+_NO_QUEUE: Final = "a waiting job needs a queue. Delete the job and submit it again."
 
 
 class Settings(InjectionSettings):
@@ -84,7 +84,7 @@ def _without_queue(job: MPIJob, settings: Settings, ctx: Context) -> str:
 
 @injection("kueue-queue", Settings, since="0.1", forms=FORMS, unmet=_without_queue)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Inject label and `suspend`, or say why not."""
+    """Injects the label and `suspend`, or yields the reason why not."""
     requested = job.annotations.get(annotations.QUEUE)
     shown = annotations.mention(annotations.QUEUE, requested or "")
     if QUEUE_NAME in job.labels:
@@ -93,16 +93,16 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     name = _by_default(job, settings, ctx) if requested is None else requested
     invalid = f"{shown} is not a valid name of a queue" if requested and names.label_value_problem(requested) else ""
-    if ctx.old is not None and (here := ctx.old.labels.get(QUEUE_NAME)):
+    if ctx.old is not None and (current := ctx.old.labels.get(QUEUE_NAME)):
         if not ctx.old.suspended:
-            yield from _stay(here, requested, patch)
+            yield from _stay(current, requested, patch)
         else:
-            reason = invalid or (_obstacle(job, name, ctx, patch) if name not in {"", here} else "")
-            yield from _move(here, name, _NO_WAY_OUT if requested == "" else reason, patch)
+            reason = invalid or (_obstacle(job, name, ctx, patch) if name not in {"", current} else "")
+            yield from _move(current, name, _NO_QUEUE if requested == "" else reason, patch)
         return
     if not name:
         return
-    # Kueue puts a job in there in any case; if that is a mistake, the rule `local-queue` reports it.
+    # Kueue itself puts the job into this queue. The rule `local-queue` reports a queue that cannot be used.
     by_kueue = name == queues.DEFAULT and not (requested or settings.queue)
     reason = invalid or _obstacle(job, name, ctx, patch)
     if job.suspended and not (reason or requested or by_kueue or suspends_all(ctx.view, ctx.namespace)):
@@ -121,55 +121,55 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> str:
     """The queue of a job without the annotation; empty if it gets none."""
     named = volcano.queue_of(job)[1]
-    if (named and not ctx.view.not_served(VOLCANO_QUEUES)) or _out_of_reach(job, ctx):
+    if (named and not ctx.view.not_served(VOLCANO_QUEUES)) or _unreachable(job, ctx):
         return ""
     usual = settings.queue or queues.of_namespace(ctx.view, ctx.namespace)
     if not named or names.label_value_problem(named):
         return usual
-    found = ctx.view.get(LOCAL_QUEUES, (ctx.namespace, named))
-    return named if isinstance(found, LocalQueue) or not usual else usual
+    queue = ctx.view.get(LOCAL_QUEUES, (ctx.namespace, named))
+    return named if isinstance(queue, LocalQueue) or not usual else usual
 
 
-def _stay(here: str, asked: str | None, patch: PatchBuilder) -> Iterator[str]:
-    """An update of a running job: Kueue rejects another queue, and none (`validateUpdateForQueueName`)."""
-    if asked is not None and asked != here:
-        shown = annotations.quoted(asked)
-        yield Caution(f"stays in queue {here}, not {shown}: to move a running job, delete it and submit it again")
-    patch.add(LABEL, here)
+def _stay(current: str, requested: str | None, patch: PatchBuilder) -> Iterator[str]:
+    """Keeps the queue of a running job: Kueue rejects a change or removal (`validateUpdateForQueueName`)."""
+    if requested is not None and requested != current:
+        shown = annotations.quoted(requested)
+        yield Caution(f"stays in queue {current}, not {shown}: to move a running job, delete it and submit it again")
+    patch.add(LABEL, current)
 
 
-def _move(here: str, name: str, reason: str, patch: PatchBuilder) -> Iterator[str]:
-    """An update of a waiting job: it moves to another queue if that takes it, else it keeps its place."""
+def _move(current: str, name: str, reason: str, patch: PatchBuilder) -> Iterator[str]:
+    """Moves a waiting job to the queue `name` on an update, or keeps its queue and yields the reason."""
     if reason:
-        yield Caution(f"stays in queue {here}: {reason}")
-    to = here if reason or not name else name
+        yield Caution(f"stays in queue {current}: {reason}")
+    to = current if reason or not name else name
     if patch.add(LABEL, to):
         patch.add(SUSPEND, value=True, over=False)
-        if to != here:
+        if to != current:
             yield Note(f"moved to queue {to}, which starts the job when there is room", brief=to)
 
 
-def _out_of_reach(job: MPIJob, ctx: Context) -> str:
-    """Why no queue can take the job; empty if one may."""
+def _unreachable(job: MPIJob, ctx: Context) -> str:
+    """The reason why no queue can accept the job; empty if a queue may."""
     if not job.managed_here:
         return "spec.runPolicy.managedBy names another controller"
     reason = unmanaged(ctx.view, ctx.namespace)
-    return "" if reason is None else _OUT_OF_REACH[reason]
+    return "" if reason is None else _UNREACHABLE[reason]
 
 
 def _obstacle(job: MPIJob, name: str, ctx: Context, patch: PatchBuilder) -> str:
-    """Why Kueue would, or might, never resume the job in this queue; empty if it certainly would."""
-    if reason := _out_of_reach(job, ctx):
+    """The reason why Kueue might never resume the job in this queue; empty if it certainly resumes the job."""
+    if reason := _unreachable(job, ctx):
         return reason
     if fault := queues.fault(ctx.view, ctx.namespace, name):
         return f"{fault.in_words(name)}. {queues.advice(ctx.view, ctx.namespace, name)}"
     if names.label_value_problem(name) or not queues.takes_jobs(ctx.view, ctx.namespace, name):
         return "whether it takes jobs is not known"
-    kind, of_class, found = "WorkloadPriorityClass", patch.get(WORKLOAD_CLASS), priority.has_workload_class
+    kind, of_class, exists = "WorkloadPriorityClass", patch.get(WORKLOAD_CLASS), priority.has_workload_class
     if not of_class:
         _, of_class = next(priority.priority_classes(job), ("", ""))
-        kind, found = "PriorityClass", priority.has_class
-    if not of_class or (there := found(ctx.view, of_class)) is True:
+        kind, exists = "PriorityClass", priority.has_class
+    if not of_class or (existence := exists(ctx.view, of_class)) is True:
         return ""
     shown = annotations.mention(f"its {kind}", of_class)
-    return f"whether there is {shown} is not known" if there is UNKNOWN else f"{shown} does not exist"
+    return f"whether there is {shown} is not known" if existence is UNKNOWN else f"{shown} does not exist"

@@ -1,8 +1,8 @@
-"""Labels by which users find and count jobs.
+"""Jobs and pods get labels by which users find and count them.
 
-`training.kubeflow.org/job-type: mpijob` on the job shows dashboards and selectors what kind of training it is. `job`
-adds labels to the job, `pods` to both pod templates: for example for cost centres. Kueue's labels are not for this
-injection: `kueue-queue` and `kueue-priority` know whether Kueue would start the job.
+The job gets `training.kubeflow.org/job-type: mpijob`, for dashboards and selectors. The setting `job` adds labels to
+the job, and `pods` adds labels to both pod templates, such as a cost centre. Labels of Kueue are not allowed in these
+settings: the injections `kueue-queue` and `kueue-priority` check whether Kueue would start the job.
 """
 
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
-# The operator's own keys: it overwrites them on pods, and selectors rely on them.
+# Keys of the operator, which overwrites them on pods and uses them in selectors.
 OPERATOR_PREFIX = "training.kubeflow.org/"
 JOB_TYPE = "training.kubeflow.org/job-type"
 
 
 class Settings(InjectionSettings):
-    """Extra labels."""
+    """Labels in addition to the job type."""
 
     job: dict[str, str] = Field({}, description="Labels for the job, in addition to the job type.")
     pods: dict[str, str] = Field({}, description="Labels for the pods of launcher and workers.")

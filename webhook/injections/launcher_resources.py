@@ -1,21 +1,22 @@
-"""A launcher that states no resources gets small ones, where a quota or LimitRange would reject its pod otherwise.
+"""A launcher without resources gets small amounts if a quota or LimitRange would otherwise reject its pod.
 
 A ResourceQuota on CPU or memory rejects every pod with a container that does not state them, and so does a LimitRange
-with a minimum or maximum and no default. Most launchers only start ranks by ssh and state nothing: the job is stored,
-its workers run, and its launcher is never created. So each container of the launcher gets what the namespace requires
-and the job does not state: small requests, and limits only if a limit is required. A limit is never below an existing
-request.
+with a minimum or maximum and no default. Most launchers only start ranks by ssh and state no resources: the job is
+stored, its workers run, and its launcher is never created. So each container of the launcher gets the requests that the
+namespace requires and the job does not state, and limits only if the namespace requires them. A limit is never below an
+existing request.
 
-With `when: always` every launcher container gets the requests that it does not have, in every namespace.
+With `when: always` every launcher container gets the missing requests, in every namespace.
 
-In a queue of Kueue's whose flavors are all topology-aware, a launcher that requests none of their resources never
-starts (`no TAS flavor assigned`). It gets small requests of CPU and memory if the ClusterQueue covers them, and else
-`"0"` of a device that it covers. It also gets `"0"` of each accelerator that a LimitRange would add to it by default.
+In a queue of Kueue whose flavors are all topology-aware, a launcher that requests none of their resources never starts
+(`no TAS flavor assigned`). So it gets small requests of CPU and memory if the ClusterQueue covers them, or else `"0"`
+of a device that it covers. It also gets `"0"` of each accelerator that a LimitRange would add to it by default.
 
-Nothing is injected into a launcher that computes too (`runLauncherAsWorker`), into a pod with resources of its own, if
-the job's ClusterQueue does not cover the amounts, or if a LimitRange forbids them: the rules `resource-quota` and
-`limit-range` then say what to write. With `when: always` it is also left out if the ClusterQueue has quota for the job
-without it, and could never have as much. Nothing is injected while the LimitRanges of the namespace are unknown.
+Nothing is injected into a launcher that is a worker (`runLauncherAsWorker`), or into a pod with pod-level resources.
+Nothing is injected either if the job's ClusterQueue does not cover the amounts, or if a LimitRange forbids them: the
+rules `resource-quota` and `limit-range` then suggest amounts. With `when: always` the amounts are also left out if they
+would make the job larger than the ClusterQueue's quota. Nothing is injected while the LimitRanges of the namespace are
+unknown.
 """
 
 from collections.abc import Iterator, Mapping
@@ -63,7 +64,7 @@ Key = tuple[int, str, str]
 
 
 class When(StrEnum):
-    """The namespaces in which it is injected."""
+    """The namespaces in which the amounts are injected."""
 
     NEEDED = "needed"
     ALWAYS = "always"
@@ -86,7 +87,7 @@ Amounts = Annotated[dict[str, str], AfterValidator(_amounts)]
 
 
 class Settings(InjectionSettings):
-    """The amounts, and where they are injected."""
+    """The amounts, and the namespaces in which they are injected."""
 
     when: When = Field(
         When.NEEDED, description="needed: if a quota or LimitRange would reject the launcher; or always."
@@ -129,7 +130,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     names = sorted({name for _, _, name in amounts})
     problem = not_covered(ctx.view, ctx.namespace, queue, names) if isinstance(queue, str) and names else ""
     amounts = {} if problem else dict(_within_limit_ranges(launcher, amounts, ctx))
-    if not needed and (problem := problem or _in_vain(job, launcher, amounts, ctx, patch)):
+    if not needed and (problem := problem or _reason_to_wait(job, launcher, amounts, ctx, patch)):
         amounts = {}
     if problem:
         yield Caution(f"nothing is set for the launcher: {problem}")
@@ -144,7 +145,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _of_topologies(job: MPIJob, launcher: JobPods, ctx: Context, patch: PatchBuilder) -> frozenset[str]:
-    """The resources that Kueue must see in the launcher's requests to assign a topology-aware flavor."""
+    """The resources of which the launcher must request one, so that Kueue assigns a topology-aware flavor."""
     name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     config = configuration(ctx.view)
@@ -167,8 +168,10 @@ def _write(launcher: JobPods, amounts: Mapping[Key, str], patch: PatchBuilder) -
     return [*added]
 
 
-def _in_vain(job: MPIJob, launcher: JobPods, amounts: Mapping[Key, str], ctx: Context, patch: PatchBuilder) -> str:
-    """Why the job would wait for ever with these amounts, which it did not request; empty if it may start."""
+def _reason_to_wait(
+    job: MPIJob, launcher: JobPods, amounts: Mapping[Key, str], ctx: Context, patch: PatchBuilder
+) -> str:
+    """The reason why the job would wait for ever with these amounts; empty if it may start."""
     label = patch.get(("metadata", "labels", QUEUE_NAME))
     if not amounts or never_has(job, ctx, RESOURCES, label=label):
         return ""
@@ -182,11 +185,11 @@ def _in_vain(job: MPIJob, launcher: JobPods, amounts: Mapping[Key, str], ctx: Co
 
 def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
     """The amounts that the namespace requires and the job does not state."""
-    # Quotas are computed only for new jobs. An update needs the same result, to see what comes back.
-    found = assess(job, structs.replace(ctx, operation="CREATE", old=None, memo=Memo()))
-    if found is not None:
-        part = next(part for part in found.demand.parts if part.role == LAUNCHER)
-        for quota in found.quotas:
+    # Quotas are computed only for new jobs. For an update the result must be the same, to restore the same amounts.
+    assessment = assess(job, structs.replace(ctx, operation="CREATE", old=None, memo=Memo()))
+    if assessment is not None:
+        part = next(part for part in assessment.demand.parts if part.role == LAUNCHER)
+        for quota in assessment.quotas:
             if not quota.counts(part.charges[0].traits):
                 continue
             for resource, indices in quota.unstated(launcher.resources).items():
@@ -212,7 +215,7 @@ def _unrequested(settings: Settings, launcher: JobPods) -> Iterator[Key]:
 
 
 def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
-    """The policy's amount, adjusted to the existing request or limit: a limit is not below the request."""
+    """The policy's amount, changed to the existing request or limit if the limit would be below the request."""
     index, field, name = key
     container = launcher.resources.containers[index]
     text = (settings.limits if field == LIMITS else settings.requests)[name]
@@ -225,9 +228,7 @@ def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
 
 
 def _within_limit_ranges(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context) -> Mapping[Key, str]:
-    """These amounts; where a ratio forbids them, requests as high as limits; none where a maximum or minimum forbids
-    that too.
-    """
+    """These amounts, or with requests equal to limits if a ratio forbids them; none if a LimitRange forbids both."""
     level = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}
     return next((each for each in (amounts, level) if not _breaks_a_bound(launcher, each, ctx)), {})
 

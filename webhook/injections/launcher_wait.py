@@ -1,29 +1,34 @@
-"""The launcher starts when every worker's sshd answers, also in a queue: an init container waits for them.
+"""The launcher starts when every worker's sshd answers, also in a queue: an init container waits for the workers.
 
-mpirun does not wait for workers. If one has no address yet, ssh says "Could not resolve hostname" and the launcher
-fails. The operator's own `launcherCreationPolicy: WaitForWorkersReady` does not help jobs that are suspended or queued
-(mpi-operator issue 615), waits without a limit, and can block a gang for ever (mpi-operator issue 608). So the
+mpirun does not wait for workers. If a worker has no address yet, ssh reports "Could not resolve hostname" and the
+launcher fails. The operator's `launcherCreationPolicy: WaitForWorkersReady` has no effect on jobs that are suspended or
+queued (mpi-operator issue 615), has no time limit, and can block a gang for ever (mpi-operator issue 608). So the
 launcher's pod gets an init container, `wait-for-workers`, with the launcher's image. It tries ssh to every host of the
-operator's hostfile and never logs in: a host is up when ssh gets as far as its key. Its log names the missing workers.
-After `timeoutSeconds` the launcher starts all the same, because mpirun may be able to continue, and reports best why it
-cannot. If the operator keeps the launcher suspended until the workers are ready (mpi-operator pull request 868), the
-container ends at once.
+operator's hostfile, without logging in: a worker is ready when its sshd sends its host key. The log names the missing
+workers. After `timeoutSeconds` the launcher starts without them: mpirun may be able to continue, and otherwise reports
+the problem. If the operator keeps the launcher suspended until the workers are ready (mpi-operator pull request 868),
+the container ends at once.
 
-The init container needs a shell. With `when: shell` it is injected only if there certainly is one: the launcher's
-command is a shell, or its image is the one in which the workers run sshd. sshd rejects a user whose login shell is
-missing (OpenSSH `auth.c`, `allowed_user`), so in an image without a shell sshd cannot start a rank. `when: ownShell`
-leaves out the second kind, and `when: always` assumes a shell in every image. If the image has no ssh, the launcher
-starts at once.
+The init container needs a shell. With `when: shell` it is injected only if the image certainly has a shell: the
+launcher's command is a shell, or the workers run sshd in the same image. sshd rejects a user whose login shell is
+missing (OpenSSH `auth.c`, `allowed_user`), so in an image without a shell sshd cannot start a rank. With
+`when: ownShell` only the launcher's command decides, and `when: always` assumes a shell in every image. If the image
+has no ssh, the launcher starts at once.
 
-Nothing is injected if waiting could do harm or has no use: the workers do not show that they start sshd, the launcher
-writes or mounts a configuration of ssh, the job is elastic (`discover_hosts.sh`), an Istio sidecar is wanted, or the
-operator waits: with `launcherCreationPolicy: WaitForWorkersReady`, outside of queues and gangs. With the annotation
-below it must also have a readiness probe of the workers to wait for. The annotation
-`training.openshift.io/worker-readiness` decides for one job: `"false"` turns it off, `"true"` or the port of sshd adds
-it whatever the image.
+Nothing is injected if waiting could do harm or is not needed:
+
+* the workers' commands do not show that they start sshd;
+* the launcher writes or mounts a configuration of ssh;
+* the job is elastic (`discover_hosts.sh`);
+* the user requests an Istio sidecar;
+* the operator waits, with `launcherCreationPolicy: WaitForWorkersReady`, outside of queues and gangs.
+
+The annotation `training.openshift.io/worker-readiness` overrides this for a job: with `"false"` nothing is injected,
+and with `"true"` or the port of sshd the container is injected for every image. With the annotation, the operator's
+waiting is enough only if the workers have a readiness probe.
 
 The init container has the CPU, memory and storage of the launcher's first container, so the pod requests no more than
-before. It has that container's user, no capability, and no GPU.
+before. It has this container's user, no capability, and no GPU.
 """
 
 import re
@@ -45,8 +50,8 @@ from webhook.kit.forms import ITEM, in_launcher
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
-# $1: seconds; $2: an option of ssh with the port, or nothing. The image's configuration of ssh may have another port:
-# a worker is up if it answers without an option (-T says nothing of ports) or with that one.
+# $1: seconds; $2: an option of ssh with the port, or nothing. The image's configuration of ssh may have another port,
+# so a worker is ready if it answers on that port (the option -T does not change the port) or on the port in $2.
 SCRIPT: Final = """(
 command -v ssh >/dev/null || { echo "no ssh in this image: the launcher starts at once"; exit; }
 end=$(($(date +%s) + $1))
@@ -82,20 +87,20 @@ exit 0
 MOUNT: Final = {"name": "mpi-job-config", "mountPath": mpirun.CONFIG_FOLDER, "readOnly": True}
 """The operator adds the volume (mpi-operator `newLauncherPodTemplate`)."""
 NO_GPUS: Final = {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""}
-"""Like the operator's own for the launcher: an image for GPUs requires all of them and a driver by default."""
+"""As the operator sets it for the launcher. Without it, an image for GPUs gets all GPUs and needs a driver."""
 _NO_RIGHTS: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 _COPIED: Final = ("image", "imagePullPolicy")
 _COPIED_RIGHTS: Final = ("runAsUser", "runAsGroup", "runAsNonRoot", "readOnlyRootFilesystem", "seccompProfile")
 _AMOUNTS: Final = ("requests", "limits")
 _OWN_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _SHELL: Final = "/bin/sh"
-_POSIX: Final = shell.SHELLS - {"zsh"}  # which does not split $left
+_POSIX: Final = shell.SHELLS - {"zsh"}  # zsh does not split $left
 _CONFIGURES_SSH: Final = re.compile(r"ssh_config|\.ssh/config|\bPort[ =]+[\d$]|rsh_agent|ssh_agent")
 _ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n(?:p|um-proc)\b")
 
 
 class Shells(StrEnum):
-    """Which jobs without the annotation get it."""
+    """The jobs without the annotation that get the init container."""
 
     OWN_SHELL = "ownShell"
     SHELL = "shell"
@@ -103,12 +108,12 @@ class Shells(StrEnum):
 
 
 class Settings(InjectionSettings):
-    """Which launchers wait, and for how long."""
+    """The launchers that wait, and the time limit."""
 
     when: Shells = Field(
         Shells.SHELL,
-        description="ownShell: where the launcher's command is a shell; shell: also where its image is the one in which"
-        " the workers run sshd; or always.",
+        description="ownShell: if the launcher's command is a shell; shell: also if the workers run sshd in the"
+        " launcher's image; or always.",
     )
     timeout_seconds: int = Field(
         600, ge=1, le=86400, description="Seconds after which the launcher starts without the missing workers."
@@ -116,7 +121,7 @@ class Settings(InjectionSettings):
 
 
 def _is_ours(_: str, container: Any) -> bool:
-    """Whether `_container` can have written it. Later versions must also recognise this SCRIPT."""
+    """Whether `_container` could have written this container. Later versions must also recognise this SCRIPT."""
     command = mapping(container).get("command")
     return (
         isinstance(command, list)
@@ -129,7 +134,7 @@ def _is_ours(_: str, container: Any) -> bool:
 
 
 def _is_copied(name: str, amount: object) -> bool:
-    """A `0` of a device is copied, since a LimitRange may have another default."""
+    """Whether the amount is copied. A `0` of a device is copied, because a LimitRange may add devices by default."""
     return name in _OWN_RESOURCES or ("/" in name and amount in ("0", 0))
 
 
@@ -138,22 +143,24 @@ FORMS: Final = (in_launcher("spec", "initContainers", ITEM, holds=_is_ours),)
 
 @injection("launcher-wait", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Append the init container."""
+    """Appends the init container."""
     if not job.workers or job.worker is None or job.launcher is None:
         return
     launcher, worker = job.launcher.template, job.worker.template
     if not launcher.containers or not worker.containers or (launcher.spec and launcher.spec.for_windows):
         return
-    answer = job.annotations.get(annotations.WORKER_READINESS)
+    annotation = job.annotations.get(annotations.WORKER_READINESS)
     named = annotated_port(job)
-    if answer not in {None, "true", "false"} and named is None:
-        mention = annotations.mention(annotations.WORKER_READINESS, answer or "")
+    if annotation not in {None, "true", "false"} and named is None:
+        mention = annotations.mention(annotations.WORKER_READINESS, annotation or "")
         yield Caution(f'{mention} is not "true", "false" or a port')
-    wanted = answer == "true" or named or (_can_wait(launcher, worker, settings.when) and not is_wanted(job, launcher))
+    needed = (
+        annotation == "true" or named or (_can_wait(launcher, worker, settings.when) and not is_wanted(job, launcher))
+    )
     operator_waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS and operator_can_wait(job, ctx, patch)
-    # Without a probe a worker is ready before its sshd listens.
-    operator_waits = operator_waits and (answer is None or patch.get(PROBE) is not None)
-    if answer == "false" or not wanted or operator_waits:
+    # Without a probe the operator treats a worker as ready before its sshd listens.
+    operator_waits = operator_waits and (annotation is None or patch.get(PROBE) is not None)
+    if annotation == "false" or not needed or operator_waits:
         return
     port = named or sshd.port(job, None)
     own = patch.get((*template_path(LAUNCHER), "spec", "containers", 0))
@@ -165,11 +172,11 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _container(own: Any, command: list[str]) -> dict[str, object]:
-    """The init container next to `own`, the launcher's first container; that of an init container is itself."""
-    written = {field: at(own, "resources", field) for field in _AMOUNTS}
+    """The init container for `own`, the launcher's first container. For such an init container it is a copy."""
+    amounts_by_field = {field: at(own, "resources", field) for field in _AMOUNTS}
     resources = {
         field: copied
-        for field, amounts in written.items()
+        for field, amounts in amounts_by_field.items()
         if (copied := {name: amount for name, amount in amounts.items() if _is_copied(name, amount)})
     }
     rights = {field: at(own, "securityContext").get(field) for field in _COPIED_RIGHTS}
@@ -185,9 +192,9 @@ def _container(own: Any, command: list[str]) -> dict[str, object]:
 
 
 def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
-    """Whether waiting is safe: the workers start sshd, and there is a shell as `when` requires."""
-    own, other = launcher.containers[0], worker.containers[0]
-    if not sshd.starts(other):
+    """Whether waiting is safe: the workers start sshd, and the image has a shell as `when` requires."""
+    own, of_worker = launcher.containers[0], worker.containers[0]
+    if not sshd.starts(of_worker):
         return False
     mounts = any("ssh" in mount.mount_path for mount in own.volume_mounts or ())
     variables = any(_CONFIGURES_SSH.search(variable.name) for variable in own.env or ())
@@ -197,12 +204,12 @@ def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
     return (
         when is Shells.ALWAYS
         or bool(_own_shell(own))
-        or (when is Shells.SHELL and own.image == other.image is not None)
+        or (when is Shells.SHELL and own.image == of_worker.image is not None)
     )
 
 
 def _own_shell(container: Container) -> str:
-    """The shell that the container runs; empty if it runs none."""
+    """The shell that the container runs; empty if it runs no shell."""
     program = next(iter(shell.unwrapped(container.argv)), "")
     return program if _is_shell(program) else ""
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 MAX_NETWORKS_CHARACTERS: Final = 4096
-"""Characters of the networks annotation that are read."""
+"""Characters of the annotation with networks."""
 MAX_GPU_PRODUCTS: Final = 16
 """GPU products in the annotation of a job: each becomes a value of a node affinity."""
 MAX_RDMA_DEVICES: Final = 64

@@ -1,16 +1,16 @@
-"""Current MPI releases find their hosts, wait for them, and log in as the job says.
+"""Current MPI releases get the hostfile, several attempts of ssh, and the job's options of ssh.
 
-The operator sets environment variables of the launcher with the path of the hostfile, and with more than one attempt of
-ssh. Open MPI 5 and current MPICH read other names: without the hostfile Open MPI 5 runs every rank on the launcher and
-reports success (mpi-operator issue 842), and with a single attempt of ssh a worker that is not up yet fails the job.
-The names that they read go on the launcher's first container. Earlier releases ignore them, the options of mpirun
-override them, and Intel MPI needs none.
+The operator sets environment variables of the launcher with the path of the hostfile and with several attempts of ssh.
+Open MPI 5 and current MPICH read variables with other names. Without the hostfile Open MPI 5 runs every rank on the
+launcher and reports success (mpi-operator issue 842). With a single attempt of ssh, the job fails if a worker is not
+ready yet. So the launcher's first container gets the variables with the new names. Earlier releases ignore them, the
+options of mpirun override them, and Intel MPI does not need them.
 
-Open MPI 5 does not read `plm_rsh_args` either, which holds options of ssh such as a port. Its value is copied to
+Open MPI 5 does not read `plm_rsh_args` either, which contains options of ssh such as a port. Its value is copied to
 `PRTE_MCA_plm_ssh_args`, from mpirun's command line (`-mca plm_rsh_args "-p 2222"`) or from the launcher's variable
-`OMPI_MCA_plm_rsh_args`. A value with a shell variable in it cannot be copied: a warning says so.
+`OMPI_MCA_plm_rsh_args`. A value with a shell variable cannot be copied and causes a warning.
 
-A variable that the user sets stays. One that comes from `envFrom` cannot be seen here, and is overridden.
+A variable that the user sets stays. A variable from `envFrom` is not known here, and is overridden.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -54,7 +54,7 @@ FORMS: Final = (
 
 @injection("mpi-env", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Append the variables that are missing to the launcher's first container."""
+    """Appends the missing variables to the launcher's first container."""
     if job.launcher is None or not job.launcher.template.containers:
         return
     container = job.launcher.template.containers[0]
@@ -72,13 +72,13 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
 
 
 def _ssh_args(container: Container, calls: Iterable[Invocation]) -> str | None:
-    """The options of ssh that the launcher gives Open MPI 4, empty for none, None if they are unknown."""
+    """The launcher's options of ssh for Open MPI 4; empty if it sets none, None if they are unknown."""
     text = " ".join(container.argv)
     if NEW in text:
-        return ""  # the user has set it
+        return ""  # the user has set the new parameter
     if OLD in text:
         values = [value for call in calls for name, value in mca.parameters(call.words) if name == OLD]
-        # Any other occurrence is part of a variable's value, or of a script that is written first.
+        # Any other occurrence is in the value of a variable, or in a script that the command writes.
         return _literal(*set(values)) if text.count(OLD) == len(values) else None
     return _literal(*(one.value for one in container.env or () if one.name == OLD_VARIABLE))
 
@@ -91,5 +91,5 @@ def _literal(*values: str | None) -> str | None:
 
 
 def _with_attempts(options: str) -> str:
-    """ssh uses the first value of an option, so the job's own come first."""
+    """The options with several attempts. ssh uses the first value of an option, so the job's options are first."""
     return options if "connectionattempts" in options.lower() else f"{options} {SSH_ARGS}"

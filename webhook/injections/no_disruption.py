@@ -1,15 +1,15 @@
-"""Nodes with a job's pods are not emptied to save cost.
+"""Autoscalers do not evict a job's pods.
 
-A job does not survive the loss of a pod: "ORTE has lost communication with a remote daemon". Karpenter and the cluster
-autoscaler evict pods to empty nodes. They leave the nodes of pods with these annotations alone:
-`karpenter.sh/do-not-disrupt: "true"` and `cluster-autoscaler.kubernetes.io/safe-to-evict: "false"`. Launcher and
-workers get both. They do not help against preemption, `kubectl drain` or a lost node.
+A job fails if it loses a pod: "ORTE has lost communication with a remote daemon". Karpenter and the cluster autoscaler
+evict pods to remove nodes and save cost, except pods with the annotations `karpenter.sh/do-not-disrupt: "true"` and
+`cluster-autoscaler.kubernetes.io/safe-to-evict: "false"`. With `enabled`, launcher and workers get both annotations.
+The annotations have no effect on preemption, `kubectl drain` or a lost node.
 
-With `budget`, and `serve --disruption-budgets`, each job gets a PodDisruptionBudget while it runs: `mpijob-<job>`. The
-API server then rejects the eviction of its pods, so `kubectl drain` waits for the job's end. It does not help against
-preemption, a lost node, `kubectl delete pod` or `kubectl drain --disable-eviction`.
+With `budget`, and `serve --disruption-budgets`, each running job gets a PodDisruptionBudget `mpijob-<job>`. The API
+server then rejects the eviction of its pods, so `kubectl drain` waits for the end of the job. The budget has no effect
+on preemption, a lost node, `kubectl delete pod` or `kubectl drain --disable-eviction`.
 
-Both are off unless a policy sets them: a job that hangs then keeps its nodes until its time limit.
+Both settings are off by default, because a job that hangs then keeps its nodes until its time limit.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ ANNOTATIONS: Final = MappingProxyType(
 
 
 class Settings(InjectionSettings):
-    """Whether it is on."""
+    """Whether annotations and budget are on."""
 
     enabled: bool = Field(False, description="Whether anything is injected.")
     budget: bool = Field(False, description="Whether each job gets a PodDisruptionBudget while it runs.")

@@ -1,10 +1,10 @@
 """Pods run on the nodes that the policy gives to their namespace.
 
-Nothing happens unless `labels` are set. Both pod templates get each of them as `nodeSelector`. If a template already
-has the key, in `nodeSelector` or in the required node affinity, the user's choice stays and a warning says so. So this
-injection does not keep jobs off other nodes; the rule `compliance` does.
+Nothing is injected unless `labels` are set. Both pod templates get the labels as `nodeSelector`. If a template already
+has the key, in `nodeSelector` or in the required node affinity, the user's choice stays, and a warning reports a
+different value. So this injection does not keep jobs off other nodes; the rule `compliance` does.
 
-Kueue reads these labels too: a pod with such a label fits only flavors without a different value for it.
+Kueue reads the node selector too: a pod with such a label fits only flavors without a different value for it.
 """
 
 from collections.abc import Iterator
@@ -31,25 +31,27 @@ FORMS: Final = in_templates("spec", "nodeSelector", ITEM, holds=a_text, when=Com
 
 @injection("node-selector", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Add the missing labels to `nodeSelector`."""
+    """Adds the missing labels to `nodeSelector`."""
     added: dict[str, str] = {}
-    kept: dict[str, str] = {}
+    conflicting: dict[str, str] = {}
     for role, _, replica in job.replicas() if settings.labels else ():
         template = replica.template
         if template.spec is None:
             continue
-        own = {
+        present_keys = {
             *template.node_selector,
             *(one.key for term in template.node_terms for one in term.match_expressions or ()),
         }
-        missing = {key: value for key, value in settings.labels.items() if key not in own}
+        missing = {key: value for key, value in settings.labels.items() if key not in present_keys}
         added |= patch.add_entries((*template_path(role), "spec", "nodeSelector"), missing)
-        present = settings.labels.keys() & own
-        kept |= {key: settings.labels[key] for key in present if not template.requires_node(key, settings.labels[key])}
+        present = settings.labels.keys() & present_keys
+        conflicting |= {
+            key: settings.labels[key] for key in present if not template.requires_node(key, settings.labels[key])
+        }
     if added:
         yield f"added nodeSelector {_shown(added)}"
-    if kept:
-        yield Caution(f"the job's own choice of nodes stays, the policy has {_shown(kept)}")
+    if conflicting:
+        yield Caution(f"the job's own choice of nodes stays, the policy has {_shown(conflicting)}")
 
 
 def _shown(labels: dict[str, str]) -> str:

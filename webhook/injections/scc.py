@@ -1,16 +1,16 @@
-"""On OpenShift, the pods get what the SCCs that they may use need to run them.
+"""On OpenShift, the pods get fields that their SCC requires but does not fill in.
 
-OpenShift admits a pod under the first of its Security Context Constraints (SCC) that accepts it, and fills in what that
-SCC requires. It does not fill in two things:
+OpenShift admits a pod under the first of its Security Context Constraints (SCC) that accepts it, and fills in fields
+that this SCC requires. It does not fill in these two:
 
-* `hostUsers: false`, if the pods may use no SCC that accepts them as they are, but one that accepts them in a user
-  namespace. So `restricted-v3`, which every ServiceAccount may use, accepts users from 1000 to 65534, such as those of
-  upstream's images. The pods' volumes need a file system with id-mapped mounts; NFS has none;
-* `NET_BIND_SERVICE` for the worker's first container, if the SCC drops all capabilities and allows this one, and the
-  container does not run as root: the sshd of upstream's images has that file capability, and the kernel starts no
+* `hostUsers: false`, if no SCC that the pods may use accepts the pods, but an SCC accepts them in a user namespace. So
+  `restricted-v3`, which every ServiceAccount may use, accepts users from 1000 to 65534, such as those of upstream's
+  images. The pods' volumes need a file system with id-mapped mounts, which NFS does not have;
+* `NET_BIND_SERVICE` for the worker's first container, if the SCC drops all capabilities and allows this capability, and
+  the container does not run as root. The sshd of upstream's images has this file capability, and the kernel starts no
   program whose file capabilities were all dropped (mpi-operator `build/base/Dockerfile`, `setcap`).
 
-Elsewhere, and if the SCCs or their users are unknown, nothing is injected.
+Nothing is injected in other clusters, or if the SCCs or the accounts that may use them are unknown.
 """
 
 from collections.abc import Iterator
@@ -28,18 +28,18 @@ from webhook.kit.settings import InjectionSettings
 from webhook.predict.pod_security.pod import Capabilities, convert
 from webhook.predict.scc.outcome import may_add, outcome
 
-KEPT: Final = "NET_BIND_SERVICE"
+BIND_SERVICE: Final = "NET_BIND_SERVICE"
 _CAPABILITIES: Final = ("securityContext", "capabilities")
 
 FORMS: Final = (
     *in_templates("spec", "hostUsers", holds=equal(False)),
-    in_worker("spec", "containers", ITEM, *_CAPABILITIES, "add", holds=equal([KEPT])),
+    in_worker("spec", "containers", ITEM, *_CAPABILITIES, "add", holds=equal([BIND_SERVICE])),
 )
 
 
 @injection("scc", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """The user namespace first: it decides which SCC the pods get."""
+    """Injects the user namespace first, because it decides which SCC the pods get."""
     for role, _, _ in job.replicas():
         where = template_path(role)
         try:
@@ -59,5 +59,5 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         dropped = (admitted_as.first.capabilities or Capabilities()).drop or ()
         capabilities = (*where, "spec", "containers", 0, *_CAPABILITIES)
         loses = role == WORKER and "ALL" in dropped and patch.get(capabilities) is None
-        if loses and may_add(KEPT, role, template, ctx) and patch.add((*capabilities, "add"), [KEPT]):
-            yield f"gave the worker {KEPT}: SCC {admitted_as.scc} drops it"
+        if loses and may_add(BIND_SERVICE, role, template, ctx) and patch.add((*capabilities, "add"), [BIND_SERVICE]):
+            yield f"gave the worker {BIND_SERVICE}: SCC {admitted_as.scc} drops it"

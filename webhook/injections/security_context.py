@@ -1,19 +1,20 @@
 """If the level restricted is enforced, containers get the fields that the level requires.
 
-If the namespace's label `pod-security.kubernetes.io/enforce` says `restricted`, or the rule `pod-security` rejects what
-is below `floor: restricted` and the job is not exempt from it, each container and init container gets `runAsNonRoot:
-true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]` and `seccompProfile.type: RuntimeDefault`, as far
-as the enforced version requires it and neither container nor pod sets it. The user's own values stay, and the rule
-`pod-security` judges them: so a privileged container gets no `allowPrivilegeEscalation`, which the API server does not
-accept together with it. A container that is explicitly for root (`runAsUser: 0`) gets nothing: it will not start here,
-and injected fields would only hide why. Elsewhere nothing is injected, nor what the pods' SCC fills in on OpenShift.
+The level is enforced if the namespace's label `pod-security.kubernetes.io/enforce` is `restricted`, or if the rule
+`pod-security` has `floor: restricted`, rejects jobs below it, and the job is not exempt from the rule. Then each
+container and init container gets `runAsNonRoot: true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]`
+and `seccompProfile.type: RuntimeDefault`, if the enforced version requires the field and neither container nor pod sets
+it. Values of the user stay, and the rule `pod-security` checks them. A privileged container gets no
+`allowPrivilegeEscalation`, because the API server rejects the combination. A container of root (`runAsUser: 0`) gets
+nothing: it cannot start in this namespace, and injected fields would only hide the reason. Nothing is injected if the
+level is not enforced, or if the pods' SCC fills in the fields on OpenShift.
 
-The worker's first container keeps `NET_BIND_SERVICE`, the one capability that restricted allows: the sshd of upstream's
-images has that file capability, and the kernel starts no program whose file capabilities were all dropped (mpi-operator
-`build/base/Dockerfile`, `setcap`).
+The worker's first container keeps `NET_BIND_SERVICE`, the only capability that restricted allows. The sshd of
+upstream's images has this file capability, and the kernel starts no program whose file capabilities were all dropped
+(mpi-operator `build/base/Dockerfile`, `setcap`).
 
-An image that is made for root does not run like this: it needs another user, and the job an `sshAuthMountPath` in the
-home of that user. The rule `ssh-paths` reports it.
+An image for root does not run with these fields: the job needs another image or user, and an `sshAuthMountPath` in the
+home of the user. The rule `ssh-paths` reports it.
 """
 
 import re
@@ -48,7 +49,7 @@ _TOKEN = re.compile(r"[^.\[\]]+")
 
 
 class Settings(InjectionSettings):
-    """The capabilities that workers keep."""
+    """Whether workers keep a capability."""
 
     net_bind_service: bool = Field(
         True, description="Whether the worker's first container keeps NET_BIND_SERVICE, for its sshd."
@@ -65,7 +66,7 @@ FORMS: Final = tuple(
 
 @injection("security-context", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Fill in the fields that the checks name."""
+    """Fills in the fields that the checks of the level name."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     enforced = labels.read(namespace.labels if isinstance(namespace, Namespace) else {})[0].enforce
     if enforced.level is not Level.RESTRICTED:
@@ -81,7 +82,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
             continue  # the API server's schema rejects it
         if of_scc := outcome(role, template, ctx):
             template = of_scc.filled or template
-        for path, field in _open(template, enforced.version):
+        for path, field in _missing(template, enforced.version):
             if patch.add((*where, *path), VALUES[field]):
                 added[field.partition(".")[0]] = True
                 mpi_container = path[:3] == ("spec", "containers", 0)
@@ -91,18 +92,16 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         yield f"added {', '.join(added)} for {enforced}"
 
 
-def _open(template: PodTemplate, version: Version) -> Iterator[tuple[Path, str]]:
-    """The fields that are missing for restricted at `version`, or have other values: path in the template, key of
-    VALUES.
-    """
+def _missing(template: PodTemplate, version: Version) -> Iterator[tuple[Path, str]]:
+    """(path in the template, key of VALUES) of each field that restricted at `version` requires."""
     subject = Subject(template)
     roots = {place.path for place in of_root.places(subject)}
     # The API server rejects a privileged container with `allowPrivilegeEscalation: false`.
-    left = {("allowPrivilegeEscalation", place.path) for place in subject.containers if _escalates(place.security)}
+    excluded = {("allowPrivilegeEscalation", place.path) for place in subject.containers if _escalates(place.security)}
     for result in evaluate(Level.RESTRICTED, version, template):
         for path in result.paths:
             container, _, field = path.partition(_CONTEXT)
-            if field not in VALUES or container in roots or (field, container) in left:
+            if field not in VALUES or container in roots or (field, container) in excluded:
                 continue
             if field == "runAsNonRoot" or not subject.for_windows:
                 yield tuple(int(token) if token.isdigit() else token for token in _TOKEN.findall(path)), field

@@ -1,15 +1,15 @@
-"""Workers with accelerators get room in `/dev/shm`: a memory volume, unless they mount something there.
+"""Containers with accelerators get a memory volume at `/dev/shm`, unless they mount another volume there.
 
-NCCL and the data loaders of the frameworks pass data between processes through `/dev/shm`. Container runtimes give it
-64 MiB, and a job that needs more ends with "No space left on device" or a bus error after minutes of work. Each
+NCCL and the data loaders of frameworks pass data between processes through `/dev/shm`. Container runtimes limit it to
+64 MiB, and a job that needs more fails with "No space left on device" or a bus error after minutes of work. So each
 container that requests an accelerator or a resource claim gets an `emptyDir` with `medium: Memory` there.
 
-What is written to it counts as memory of the container, so its `sizeLimit` is never above the memory limit of the
-container or of the pod as a whole: the size of the policy or the memory limit, whichever is less. Without either, no
-`sizeLimit` is set. Nothing is added to requests or limits, so quotas count what they counted before.
+Data in the volume is charged to the memory of the container. So its `sizeLimit` is the size in the policy, or the
+memory limit of the container or pod if that is lower. Without a size and a memory limit, no `sizeLimit` is set.
+Requests and limits do not change, so the use of quotas does not change either.
 
-Nothing is injected if the pod uses the host's IPC namespace or mounts `/dev` as a whole, if a volume is already called
-`shared-memory`, or if the pods are for Windows.
+Nothing is injected if the pod uses the host's IPC namespace, if a container mounts `/dev` or `/`, if a volume is
+already called `shared-memory`, or if the pods are for Windows.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ from webhook.kit.settings import InjectionSettings, ResourceNames
 from webhook.predict.job_pods import job_pods
 
 SHM: Final = "/dev/shm"  # noqa: S108 - a path in a container
-# A mount there hides the runtime's /dev/shm, or brings the host's.
+# A mount at one of these paths hides the runtime's /dev/shm, or mounts the /dev/shm of the host.
 AROUND: Final = frozenset({SHM, "/dev", "/"})
 
 
@@ -41,7 +41,7 @@ _MEBIBYTE = 2**20 * quantity.NANO
 
 
 class Settings(InjectionSettings):
-    """The size."""
+    """The size, and the accelerators."""
 
     size: str | None = Field(
         None, description="The size limit of the volume, as 64Gi; null for the container's memory limit."
@@ -83,7 +83,7 @@ FORMS: Final = (
 
 @injection("shared-memory", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """A volume for each template, a mount for each container."""
+    """Adds a volume to each template, and a mount to each container that needs it."""
     for role, _, replica in job.replicas():
         chosen = _containers(replica.template, settings.resources)
         if not chosen:
@@ -100,7 +100,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _containers(template: PodTemplate, patterns: tuple[str, ...]) -> list[int]:
-    """Which containers of the template get the volume."""
+    """The indices of the template's containers that get the volume."""
     spec = template.spec
     if (
         spec is None
@@ -116,13 +116,13 @@ def _needs_it(container: Container, patterns: tuple[str, ...]) -> bool:
     claims = container.resources.claims if container.resources is not None else None
     if not (claims or accelerators(container, patterns)):
         return False
-    # The runtime takes a relative path from the root, and a leading // like /.
+    # For the runtime, a relative path is below the root, and a leading // is the same as /.
     mounted = {normpath(f"/{mount.mount_path.lstrip('/')}") for mount in container.volume_mounts or ()}
     return mounted.isdisjoint(AROUND)
 
 
 def _limits(resources: PodResources, chosen: list[int], spec: Path, patch: PatchBuilder) -> Iterator[Quantity | None]:
-    """The memory limits of the containers, including those that were injected just now."""
+    """The memory limits of the containers, including injected limits."""
     for index in chosen:
         if index < len(resources.containers):
             yield resources.containers[index].limits.get("memory")
@@ -130,9 +130,9 @@ def _limits(resources: PodResources, chosen: list[int], spec: Path, patch: Patch
 
 
 def _size(settings: Settings, limits: list[Quantity | None]) -> str | None:
-    """The policy's size, no larger than the least of these memory limits; a limit of a few bytes is a typo."""
-    known = [limit for limit in limits if limit and limit >= _MEBIBYTE]
-    least = min(known, default=None)
+    """The policy's size, or the lowest memory limit if that is lower. Limits below a mebibyte are ignored as typos."""
+    valid = [limit for limit in limits if limit and limit >= _MEBIBYTE]
+    least = min(valid, default=None)
     if settings.size is None:
         return quantity.format(least) if least else None
     if least is not None and least < quantity.parse(settings.size):

@@ -1,9 +1,9 @@
-"""Pods may run on tainted nodes that the policy opens to their namespace.
+"""Pods get the policy's tolerations, so they may run on tainted nodes.
 
-Nothing happens unless `tolerations` are set. Both pod templates get those that their own tolerations do not cover. If
-one of the user's is wider, or differs only in `tolerationSeconds`, only that one stays.
+Nothing is injected unless `tolerations` are set. Both pod templates get each toleration that the user's tolerations do
+not cover. A toleration of the user covers it if it is broader, or differs only in `tolerationSeconds`.
 
-A toleration allows pods on nodes and does not direct them there: the injection `node-selector` does.
+A toleration does not make the scheduler prefer the tainted nodes. The injection `node-selector` selects nodes.
 """
 
 from collections.abc import Iterator
@@ -26,13 +26,13 @@ EXISTS = "Exists"
 
 
 class Wanted(PolicySettings):
-    """A toleration, as in a pod; valid where the API server takes it (kubernetes `pkg/apis/core/validation`)."""
+    """A toleration, as in a pod, with the API server's validation (kubernetes `pkg/apis/core/validation`)."""
 
     key: str = Field("", description="The taint's key; empty for every key.")
     operator: Literal["Equal", "Exists"] = Field("Equal", description="Equal compares the value, Exists does not.")
     value: str = Field("", description="The taint's value.")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
-        None, description="The taint's effect; null for every one."
+        None, description="The taint's effect; null for every effect."
     )
     toleration_seconds: int | None = Field(
         None, ge=-(2**63), le=2**63 - 1, description="Seconds for which NoExecute is tolerated; null for ever."
@@ -54,7 +54,7 @@ class Wanted(PolicySettings):
 
     @property
     def item(self) -> dict[str, object]:
-        """The toleration for a pod."""
+        """The toleration as it is written into a pod."""
         fields = self.model_dump(by_alias=True)
         return {name: value for name, value in fields.items() if value not in ("", None)}
 
@@ -84,7 +84,7 @@ FORMS: Final = in_templates("spec", "tolerations", ITEM, holds=_is_of_a_policy, 
 
 @injection("tolerations", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Append the tolerations that are not covered."""
+    """Appends the tolerations that the user's tolerations do not cover."""
     added: dict[str, None] = {}
     for role, _, replica in job.replicas() if settings.tolerations else ():
         if replica.template.spec is None:

@@ -1,36 +1,34 @@
-"""The workers of a job run near each other: in one rack if possible, or else in one block or zone.
+"""The workers of a job run near each other: if possible in one rack, or else in one block or zone.
 
-Workers get a preferred pod affinity to the other workers of their job, one term for each of `keys` that some node has
-as a label, the first with the greatest weight. It is a preference: if a rack has no room left the next worker goes to
-another one, and a cluster that scales up from nothing is not held back. The scheduler alone would rather spread the
-workers, since they all belong to one Service.
+Workers get a preferred pod affinity to the other workers of their job. It has one term for each label in `keys` that a
+node has, and the first label has the greatest weight. It is a preference, so workers may run in another rack if a rack
+is full, and the first workers in an empty cluster are not blocked. Without the affinity the scheduler prefers to spread
+the workers, because they belong to one Service.
 
-If some node could hold all of them, the first key is `kubernetes.io/hostname`: four workers of one GPU share a node
-of eight. They must state their CPU or a device, and none may have a claim or use a port of the node. A job that
-needs several nodes, such as a test of the network, has a pod anti-affinity by that key. If more than a hundred nodes
-could hold a worker, the scheduler scores only some of them (`percentageOfNodesToScore` of its configuration), and a
-worker may go elsewhere.
+If a node could hold all workers, the first key is `kubernetes.io/hostname`: four workers with one GPU each share a node
+with eight. For this the workers must state their CPU or a device, and must have no claim and no host port. A job that
+must run on several nodes, such as a test of the network, needs a pod anti-affinity by this key. If more than a hundred
+nodes could hold a worker, the scheduler scores only some of them (`percentageOfNodesToScore` in its configuration), so
+a worker may still run on another node.
 
-The launcher starts the ranks and does no work of its own, so the scheduler may put it anywhere; with
-`runLauncherAsWorker` it is one of the workers. The term names the job. For a job with `generateName` it has
-`matchLabelKeys` instead, which an API server before Kubernetes 1.31 drops; it is injected only if some kubelet has that
-version or a newer one.
+The launcher only starts the ranks, so it gets no affinity; with `runLauncherAsWorker` it is one of the workers. The
+terms select pods by the name of the job. For a job with `generateName` they have `matchLabelKeys` instead, which an API
+server before Kubernetes 1.31 drops, so they are injected only if a kubelet has at least this version.
 
-If the policy has no `keys`, these are tried, the nearest first: the labels of NVIDIA's topograph, Google Cloud, AWS and
-Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.io/block` and `topology.kubernetes.io/zone`. If
-the nodes are unknown, only keys that the policy names are used.
+If the policy has no `keys`, these labels are tried, the nearest first: the labels of NVIDIA's topograph, Google Cloud,
+AWS and Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.io/block` and
+`topology.kubernetes.io/zone`. If the nodes are unknown, only keys in the policy are used.
 
-In a queue of Kueue's with topology-aware scheduling pod affinity means nothing. There the workers get the annotation
-`kueue.x-k8s.io/podset-preferred-topology` with the narrowest level above the node, with `runLauncherAsWorker` launcher
-and workers as one `kueue.x-k8s.io/podset-group-name`. In a queue that has other flavors too, the annotation would keep
-pods from those: they get it only if they fit nowhere else. The launcher gets
-`kueue.x-k8s.io/podset-unconstrained-topology` if it needs it to start. If the queue or its flavors are unknown, the
-affinity is injected: should the queue be topology-aware, Kueue chooses the node of each pod and the affinity has no
-effect.
+In a queue of Kueue with topology-aware scheduling, pod affinity has no effect. Instead the workers get the annotation
+`kueue.x-k8s.io/podset-preferred-topology` with the narrowest level above the node. With `runLauncherAsWorker` launcher
+and workers get a common `kueue.x-k8s.io/podset-group-name`. If the queue also has flavors without a topology, pods with
+the annotation could not use these flavors, so the pods get it only if they fit no flavor without it. The launcher gets
+`kueue.x-k8s.io/podset-unconstrained-topology` if it cannot start without it. If the queue or its flavors are unknown,
+the affinity is injected; it has no effect if the queue is topology-aware.
 
-Nothing happens to a job whose templates have a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by
-another label than `kubernetes.io/hostname`, or a topology annotation of Kueue's: its user has chosen. A job copied from
-another one may have an affinity to that job's workers: a warning says so.
+Nothing is injected if a template has a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by another label
+than `kubernetes.io/hostname`, or a topology annotation of Kueue, because the user has chosen the placement. A copied
+job may have an affinity to the workers of the original job, and a warning reports it.
 """
 
 from collections.abc import Iterator
@@ -67,7 +65,7 @@ MATCH_LABEL_KEYS_SINCE: Final = (1, 31)
 """The first Kubernetes in which `matchLabelKeys` of a pod affinity is on (KEP-3633)."""
 
 WELL_KNOWN: Final = (
-    # https://github.com/NVIDIA/topograph, the newest labels first; tier 0 and leaf are the switch of the node
+    # https://github.com/NVIDIA/topograph, the newest labels first; tier 0 and leaf are the node's switch
     "fabric.topograph.run/tier-0",
     "fabric.topograph.run/tier-1",
     "fabric.topograph.run/tier-2",
@@ -86,7 +84,7 @@ WELL_KNOWN: Final = (
     "topology.kubernetes.io/zone",
 )
 _WEIGHTS: Final = (100, 25, 6, 1)
-"""By the rank of the key; keys beyond these have the last weight."""
+"""The weights of the first keys. All further keys have the last weight."""
 _ANNOTATIONS: Final = frozenset(
     {
         topology.REQUIRED,
@@ -113,13 +111,13 @@ class Settings(InjectionSettings):
     keys: Annotated[tuple[str, ...] | None, AfterValidator(_keys)] = Field(
         None,
         max_length=16,
-        description="Labels of nodes by which workers come together, the nearest first; null for those well-known ones "
-        "that nodes have.",
+        description="Labels of nodes by which workers are placed together, the nearest first; null for the well-known "
+        "labels that nodes have.",
     )
 
 
 def _term(weight: object, key: object, job: object, *, workers_only: bool) -> dict[str, object]:
-    """A preference for the pods of `job`, or of the pod's own job if that is None."""
+    """A preference for nodes near the pods of `job`, or near the pods of the same job if `job` is None."""
     labels: dict[str, object] = {OPERATOR: "mpi-operator", **({ROLE: "worker"} if workers_only else {})}
     near: dict[str, object] = {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
     if job is None:
@@ -148,7 +146,7 @@ FORMS: Final = (
 
 @injection("topology", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Annotations for Kueue where its queue is topology-aware, else terms of a pod affinity."""
+    """Injects annotations for Kueue if the queue is topology-aware, else terms of a pod affinity."""
     templates = [replica.template for _, _, replica in job.replicas()]
     if other := _copied_from(job):
         shown = annotations.quoted(other)
@@ -159,16 +157,14 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     roles = [WORKER, *([LAUNCHER] if job.spec.run_launcher_as_worker else [])]
     if job.workers + len(roles) - 1 < 2 or not job.managed_here:
         return
-    if wanted := _of_queue(ctx, patch):
-        yield from _annotate(wanted, patch)
+    if annotations_by_role := _of_queue(ctx, patch):
+        yield from _annotate(annotations_by_role, patch)
         return
     yield from _attract(job, settings, ctx, patch, roles)
 
 
 def _copied_from(job: MPIJob) -> str:
-    """The job whose workers this one has an injected affinity to, because it was copied from that job; empty for
-    none.
-    """
+    """The name of the job from which this job was copied, as shown by an injected affinity; empty for none."""
     template = job.worker.template if job.worker is not None else None
     affinity = template.spec.affinity if template is not None and template.spec is not None else None
     terms = affinity.pod_affinity.terms if affinity is not None and affinity.pod_affinity is not None else ()
@@ -195,21 +191,21 @@ def _chosen(template: PodTemplate) -> bool:
 
 
 def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
-    """The requirements of the job's future queue."""
+    """The annotations that the job's queue requires; None if it requires none."""
     name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     if queue is None:
         return None
-    # Including the fields that other injections add.
+    # The document includes the fields that other injections add.
     document = msgspec.json.encode(patch.document)
     return choice(mpijob.decode(document), structs.replace(ctx, document=document, memo=Memo()), queue)
 
 
-def _annotate(wanted: Choice, patch: PatchBuilder) -> Iterator[str]:
-    level = wanted[WORKER][topology.PREFERRED]
+def _annotate(annotations_by_role: Choice, patch: PatchBuilder) -> Iterator[str]:
+    level = annotations_by_role[WORKER][topology.PREFERRED]
     added = [
         role
-        for role, entries in wanted.items()
+        for role, entries in annotations_by_role.items()
         if patch.add_entries((*template_path(role), "metadata", "annotations"), entries)
     ]
     if added:
@@ -221,7 +217,7 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
     keys = settings.keys if settings.keys is not None else () if nodes is UNKNOWN else WELL_KNOWN
     missing = [] if nodes is UNKNOWN else [key for key in keys if key not in nodes.labels]
     if settings.keys and missing:
-        yield Caution(f"no node has the label {', '.join(missing)}, so it brings no workers together")
+        yield Caution(f"no node has the label {', '.join(missing)}, so it places no workers together")
     keys = tuple(key for key in dict.fromkeys(keys) if key not in missing)
     if settings.keys != () and nodes is not UNKNOWN and HOSTNAME in nodes.labels and _share_a_node(job, ctx, roles):
         keys = tuple(dict.fromkeys((HOSTNAME, *keys)))
@@ -229,9 +225,9 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
         return
     name = None if job.metadata.generate_name else job.metadata.name or None
     if name is not None and names.label_value_problem(name):
-        return  # the name is rejected, and a copy of it in a selector would be reported as another fault
+        return  # a rule rejects the name, and a selector with the name would be reported as another fault
     if name is None and (nodes is UNKNOWN or nodes.kubelet < MATCH_LABEL_KEYS_SINCE):
-        yield Caution("workers do not come together: with generateName that needs nodes of Kubernetes 1.31")
+        yield Caution("workers are not placed together: with generateName that needs nodes of Kubernetes 1.31")
         return
     added: dict[str, None] = {}
     for rank, key in enumerate(keys):
@@ -240,27 +236,25 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
             if patch.append(_terms(role), term, key=None):
                 added[key] = None
     if added:
-        yield f"workers come together by {', '.join(added)}"
+        yield f"workers are placed together by {', '.join(added)}"
 
 
 def _share_a_node(job: MPIJob, ctx: Context, roles: list[str]) -> bool:
-    """Whether some node, if empty, holds all pods of these roles with the most that they may use."""
+    """Whether a node, if empty, could hold all pods of these roles, with the larger of requests and limits."""
     together = [pods for pods in job_pods(job, ctx) if pods.role in roles]
     count = sum(pods.count for pods in together)
     for pods in together:
         amounts = {**pods.requests, **pods.limits}
         stated = any(amount > 0 and (name == "cpu" or "/" in name) for name, amount in amounts.items())
-        wanted = demands(pods.template, amounts, None)
-        most = max((pods_per_node(wanted, shape) or 0 for shape in node_shapes(ctx.view)), default=0)
+        pod_demands = demands(pods.template, amounts, None)
+        most = max((pods_per_node(pod_demands, shape) or 0 for shape in node_shapes(ctx.view)), default=0)
         if not stated or most < count or _keeps_apart(pods.template):
             return False
     return bool(together)
 
 
 def _keeps_apart(template: PodTemplate) -> bool:
-    """Whether two such pods may not share a node, because of an anti-affinity, a port of the node, or devices by
-    claims.
-    """
+    """Whether two such pods may not share a node, because of an anti-affinity, a host port or claims."""
     spec = template.spec
     far = spec and spec.affinity and spec.affinity.pod_anti_affinity
     ports = (port for _, _, container in template.each_container for port in container.ports or ())

@@ -1,13 +1,14 @@
-"""A job that names no queue of Volcano's gets the queue of its namespace.
+"""A job without a queue of Volcano gets the queue of its namespace.
 
-That is the one in the annotation `scheduling.volcano.sh/queue-name` of the Namespace, else `queue`; it goes into
-`spec.runPolicy.schedulingPolicy.queue`. Volcano itself puts the namespace's queue into a new PodGroup, but the operator
-removes it when it next reconciles the job: without this injection all jobs of the namespace end in `default`.
+The queue of the namespace is the annotation `scheduling.volcano.sh/queue-name` of the Namespace, else the setting
+`queue`. It is written to `spec.runPolicy.schedulingPolicy.queue`. Volcano itself sets the namespace's queue in a new
+PodGroup, but the operator removes it at the next reconciliation: without this injection all jobs of the namespace are
+in the queue `default`.
 
-It is off unless the policy switches it on: the queue has a meaning only if the operator runs with
-`--gang-scheduling=volcano`. A job that names a queue, in the field or in the same annotation of its own, keeps it, and
-one in a queue of Kueue's gets none. A queue that does not exist is not injected, and a warning says so. Nothing happens
-if Volcano is not installed, or its queues or the Namespace are unknown.
+The injection is off unless the policy sets `enabled`, because a queue has an effect only if the operator runs with
+`--gang-scheduling=volcano`. A job that names a queue, in the field or in its own annotation of this name, keeps it. A
+job in a queue of Kueue gets no queue of Volcano. A queue that does not exist is not injected, and a warning names it.
+Nothing is injected if Volcano is not installed, or if its queues or the Namespace are unknown.
 """
 
 from collections.abc import Iterator
@@ -51,13 +52,13 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     if not (name := _of_namespace(ctx.view, ctx.namespace) or settings.queue):
         return
-    found = ctx.view.get(VOLCANO_QUEUES, name)
-    if found is ABSENT:
+    queue = ctx.view.get(VOLCANO_QUEUES, name)
+    if queue is ABSENT:
         yield Caution(f"not in queue {annotations.quoted(name)} of the namespace, which does not exist")
-    elif found is not UNKNOWN and patch.add(FIELD, name):
+    elif queue is not UNKNOWN and patch.add(FIELD, name):
         yield Note(f"put into Volcano's queue {name}", brief=name)
 
 
 def _of_namespace(view: ClusterView, namespace: str) -> str:
-    found = view.get(NAMESPACES, namespace)
-    return found.annotations.get(VOLCANO_QUEUE, "") if isinstance(found, Namespace) else ""
+    record = view.get(NAMESPACES, namespace)
+    return record.annotations.get(VOLCANO_QUEUE, "") if isinstance(record, Namespace) else ""

@@ -1,21 +1,23 @@
-"""The operator creates the launcher when every worker's sshd answers, where a policy switches this on.
+"""The operator creates the launcher when every worker's sshd answers.
 
-Two things are injected that only work together: `launcherCreationPolicy: WaitForWorkersReady`, and on the worker's
-first container a readiness probe on the port of sshd. Without the probe a worker counts as ready before its sshd
-listens. With the probe alone, the name of a worker stays unknown until its sshd listens, and a launcher that starts
-earlier fails. The operator then waits without a limit, and no pod of the launcher exists. Elsewhere `launcher-wait`
-lets the launcher itself wait.
+The injection is off unless a policy sets `enabled`. It injects `launcherCreationPolicy: WaitForWorkersReady` and, on
+the worker's first container, a readiness probe on the port of sshd. Both are needed. Without the probe the operator
+treats a worker as ready before its sshd listens. With only the probe, the name of a worker cannot be resolved until its
+sshd listens, and a launcher that starts earlier fails. With both, the operator waits without a time limit, and no pod
+of the launcher exists until then. Without this injection, `launcher-wait` lets the launcher itself wait.
 
-A readiness probe of the user's stays. `launcherCreationPolicy: AtStartup` is replaced, because it is the field's
-default and looks the same. The annotation `training.openshift.io/worker-readiness` may name the port. Otherwise it is
-read from sshd's options, the worker's `ports` or the launcher's options of ssh; if none of them shows it, it is the
-setting `port`. Without these nothing is injected, with a warning unless the launcher itself waits: the port is set in
-the image, upstream's base image has 2222, and with a probe of another port the launcher would never start.
+A readiness probe of the user stays. `launcherCreationPolicy: AtStartup` is replaced, because it is the field's default
+and a user's choice looks the same. The annotation `training.openshift.io/worker-readiness` may name the port. Otherwise
+the port is read from sshd's options, the worker's `ports` or the launcher's options of ssh, or it is the setting
+`port`. If none of these has a port, nothing is injected: the image sets the port, such as 2222 in upstream's base
+image, and with a probe of another port the launcher would never start. A warning reports this unless the launcher
+itself waits.
 
-Jobs that are suspended or queued, or that Kueue itself will queue, get nothing, nor does a job for which this is
-unknown: the operator creates their launcher at once, whatever the policy says (mpi-operator issue 615). Nor do jobs
-whose gang includes a launcher that does not exist yet (mpi-operator issue 608): `schedulingPolicy.minAvailable` must be
-at most the number of workers. Leave it off if the operator runs with `--gang-scheduling`: nothing in a job shows that.
+Nothing is injected into jobs that are suspended or queued, or that Kueue itself will queue, or if this is unknown: the
+operator creates their launcher at once and ignores the policy (mpi-operator issue 615). Nothing is injected either if
+the gang includes the launcher, which does not exist yet (mpi-operator issue 608): `schedulingPolicy.minAvailable` must
+be at most the number of workers. Do not enable the injection if the operator runs with `--gang-scheduling`, because a
+job does not show this flag.
 """
 
 from collections.abc import Iterator
@@ -40,14 +42,14 @@ PROBE: Final = (*template_path(WORKER), "spec", "containers", 0, "readinessProbe
 
 
 class Settings(InjectionSettings):
-    """Whether it is on, and the port of sshd."""
+    """Whether the injection is on, and the port of sshd."""
 
     enabled: bool = Field(False, description="Whether anything is injected.")
     port: int | None = Field(
         None,
         ge=1,
         le=65535,
-        description="The port of sshd for jobs that show no other port; null: such a job is skipped.",
+        description="The port of sshd for jobs that show no other port; null to skip these jobs.",
     )
 
 
@@ -68,7 +70,7 @@ FORMS: Final = (
 
 @injection("worker-readiness", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Inject both the probe and the policy, or nothing."""
+    """Injects both the probe and the policy, or nothing."""
     policy = AT_STARTUP if job.spec.launcher_creation_policy is None else job.spec.launcher_creation_policy
     if not job.workers or job.worker is None or policy not in {AT_STARTUP, WAIT_FOR_WORKERS}:
         return
@@ -76,8 +78,8 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     port, own_probe = annotated_port(job) or sshd.port(job, settings.port), patch.get(PROBE) is not None
     if not own_probe and not port:
-        own = mappings(patch.get((*template_path(LAUNCHER), "spec", "initContainers")))
-        if all(each.get("name") != sshd.WAIT_CONTAINER for each in own):
+        init_containers = mappings(patch.get((*template_path(LAUNCHER), "spec", "initContainers")))
+        if all(each.get("name") != sshd.WAIT_CONTAINER for each in init_containers):
             yield Caution(
                 f'sshd\'s port is unknown: declare it in ports, or set {annotations.WORKER_READINESS}: "2222"'
             )

@@ -1,5 +1,5 @@
-"""Optional parts: a package each, which the core does not need and does not import.
+"""Optional parts. Each part is a package which the core does not import.
 
-The docstring of a part describes its purpose, its `PART` what it adds to the core. `webhook/kit/optional_parts.py`
-lists the parts. A part may import all of the core, and no other part.
+The docstring of a part describes its purpose, and `PART` declares its additions to the core. The parts are listed in
+`webhook/kit/optional_parts.py`. A part may import any module of the core, but not a different part.
 """

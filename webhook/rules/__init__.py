@@ -1,9 +1,9 @@
-"""The rules: one file each, found by its presence. A rule is an id, settings, a docstring and one pure function.
+"""The rules: one module each, loaded automatically. A rule is an id, settings, a docstring and one pure function.
 
-The docstring of a rule's module is what `mpijob-webhook explain` and the reference show: first line the summary. A rule
-sees the job with the operator's defaults applied and yields violations; the policy decides which of them deny.
-Predictions of the cluster's reaction come from `webhook.predict`. A rule does not build on the findings of another, and
-never on an injection.
+`mpijob-webhook explain` and the reference show the docstring of a rule's module; its first line is the summary. A rule
+reads the job with the operator's defaults applied and yields violations. The policy decides which of them reject the
+job. Predictions of the cluster's reaction come from `webhook.predict`. A rule does not depend on the results of other
+rules or on injections.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,17 +31,15 @@ class CauseReason(StrEnum):
 
 
 class Degree(msgspec.Struct, frozen=True):
-    """How bad a fault is. An update that lessens it passes, although its text differs."""
+    """How bad a fault is. An update that makes the fault smaller is admitted, although the message differs."""
 
     of: str
-    """The fault: the same in a job before and after an update, and different from the rule's other faults."""
+    """Identifies the fault within the rule: the same text before and after an update."""
     amount: int | frozenset[str] | Mapping[str, int]
-    """How far it is from what is allowed, or each place where something is wrong, or how far it is from each of several
-    limits.
-    """
+    """The excess over a limit (larger is worse), the set of wrong values, or the excess over each of several limits."""
 
     def is_within(self, other: "Degree") -> bool:
-        """Whether it is at most as bad as `other`."""
+        """Whether this degree is at most as bad as `other`."""
         if isinstance(self.amount, frozenset):
             return isinstance(other.amount, frozenset) and self.amount <= other.amount
         if isinstance(self.amount, Mapping):
@@ -60,19 +58,19 @@ class Violation:
     fix: str
     reason: CauseReason = CauseReason.INVALID
     advisory: bool = False
-    """Likely, not certain: it is at most a warning, whatever the action of the rule."""
+    """The fault is likely, not certain: it is at most a warning, whatever the action of the rule."""
     audit_only: bool = False
     """Only for the audit log: the user does not see it."""
     of_lines: bool = False
-    """Message and fix are lines that the rule has made; otherwise a line end in them is the user's."""
+    """The rule wrote the line ends in message and fix. Otherwise line ends come from the user's text."""
     degree: Degree | None = field(default=None, compare=False)
-    """None if any other text is another fault."""
+    """None: two violations are the same fault only if their texts are equal."""
     follows: str = field(default="", compare=False)
-    """The field, if any, whose fix by the advice of another rule surely fixes this too: then this only follows."""
+    """A field: if another rule's fix changes this field, that fix also fixes this violation. Empty for none."""
 
     @property
     def ceiling(self) -> Action:
-        """The strictest action that it triggers."""
+        """The strictest action that this violation can trigger."""
         if self.audit_only:
             return Action.AUDIT
         return Action.WARN if self.advisory else Action.DENY
@@ -83,17 +81,17 @@ Check = Callable[[MPIJob, S, Context], Iterator[Violation]]
 
 
 def not_allowed(path: str, value: str, allowed: Sequence[str], *, default: str) -> Violation:
-    """A choice that the operator knows and the policy does not allow; `default` is the operator's."""
+    """A valid value that the policy does not allow; `default` is the operator's default."""
     return Violation(
         path,
-        f'"{value}" is not allowed here (a job that does not say gets "{default}")',
+        f'"{value}" is not allowed here (the default is "{default}")',
         fix=f"Use one of {', '.join(allowed)}.",
         reason=CauseReason.NOT_SUPPORTED,
     )
 
 
 def shortened(text: str, limit: int = 100) -> str:
-    """Enough of a user's text to recognise it in a message."""
+    """The text, cut to `limit` characters for a message."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
@@ -105,10 +103,10 @@ class Rule(msgspec.Struct, frozen=True):
     check: Callable[[MPIJob, Any, Context], Iterator[Violation]]
     since: str
     admits: Callable[[Any], Admitted] = lambda _: ANYTHING
-    """The numbers of workers, accelerators and slots that it admits, by its settings."""
+    """The numbers of workers, accelerators and slots that the rule admits with these settings."""
     importance: Importance = Importance.HARMS
     plugin: str = ""
-    """The plug-in of the rule; empty for a rule of this package."""
+    """The plug-in that has the rule; empty for a rule of this package."""
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -129,8 +127,8 @@ def rule(
 ) -> Callable[[Check[S]], Check[S]]:
     """Register the decorated function as the rule `rule_id`, which exists since version `since`.
 
-    A rule that limits the workers, their accelerators or slots returns the limits in `admits`, for the advice of
-    others.
+    A rule that limits the workers, their accelerators or slots returns the limits in `admits`, so that other rules
+    suggest only sizes within them.
     """
 
     def register(check: Check[S]) -> Check[S]:

@@ -1,24 +1,22 @@
-"""Some node of the cluster could hold a pod of the job, were it empty, and all nodes together the whole job.
-
-If no node has a device at all, the amounts of other resources are not checked: what nodes with that device would have
-is unknown.
+"""The cluster's nodes, if empty, could hold each pod of the job, and all pods together.
 
 The requests of one pod (accelerators, cpu, memory and all others) are compared with what nodes offer, its nodeSelector
-and required node affinity with their labels, and its tolerations with their taints. A node that is cordoned, starting
-or away counts, because it comes back. Whether there is room at the moment does not matter, nor do labels that are
-different on every node, such as `kubernetes.io/hostname`.
+and required node affinity with their labels, and its tolerations with their taints. Cordoned, starting and temporarily
+missing nodes are included. Current free capacity is ignored, and so are labels that differ on every node, such as
+`kubernetes.io/hostname`. If no node has a device at all, the other resources of the pod are not checked: nodes with
+that device might have more of them.
 
-All workers, and a launcher that is one of them, are counted against all nodes that match: a job that these nodes cannot
-hold starts in part, and holds its GPUs for ever. This check is left out if nodes may be added: by Karpenter, or for a
-queue of Kueue with admission checks.
+The number of workers, and of a launcher that is one of them, is compared with all nodes that match. If these nodes
+cannot hold the whole job, it starts in part and holds its GPUs for ever. This check is left out if nodes may be added:
+by Karpenter, or for a queue of Kueue with admission checks.
 
-Tolerations are not compared if others add unknown ones: the flavors of Kueue for a queued job, or a RuntimeClass. What
-other webhooks add is a setting. In a cluster without any node nothing is checked.
+Tolerations are not compared if they are added later: by the flavors of Kueue for a queued job, or by a RuntimeClass.
+Tolerations that other webhooks add are a setting. In a cluster without any node nothing is checked.
 
-A violation is a warning, because nodes may be added, or get labels and devices. With `autoscaled: false`, which says
-that no nodes are added automatically, a pod that requests more of a resource than any node has is rejected, and so is a
-job that all nodes together cannot hold. It stays a warning for a queued job, for which Kueue may provision nodes, and
-in a cluster with nodes made by Karpenter.
+A violation is a warning, because nodes may be added, or get labels and devices. With `autoscaled: false` no nodes are
+added automatically: then a pod that requests more of a resource than any node has is rejected, and so is a job that all
+nodes together cannot hold. The violation stays a warning for a queued job, for which Kueue may provision nodes, and in
+a cluster with nodes made by Karpenter.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -64,27 +62,27 @@ _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 class Settings(RuleSettings):
-    """Facts that nodes do not show."""
+    """Facts that the nodes do not show."""
 
     autoscaled: bool | None = Field(
         None,
         description="Whether nodes of other kinds may be added when pods wait. true: a violation is only audited; "
-        "false: more than any node has is rejected; null, not known: it is at most a warning.",
+        "false: a request for more than any node has is rejected; null (unknown): a violation is at most a warning.",
     )
     tolerated_taints: tuple[str, ...] = Field(
         (),
-        description="Keys of taints that something adds tolerations for when pods are created, such as nvidia.com/gpu "
-        "where the API server runs with ExtendedResourceToleration.",
+        description="Keys of taints for which another component adds tolerations when pods are created, such as "
+        "nvidia.com/gpu if the API server runs with ExtendedResourceToleration.",
     )
     ignored_resources: ResourceNames = Field(
         (),
-        description="Resources that no node shows, besides those of DeviceClasses; `*` in a name matches any text.",
+        description="Resources that no node reports, in addition to resources of DeviceClasses; `*` matches any text.",
     )
 
 
 @rule("accelerator-available", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """One pod of each role against each shape of nodes, then all workers against all nodes."""
+    """Compares one pod of each role with each shape of nodes, then all workers with all nodes."""
     shapes = node_shapes(ctx.view)
     if not shapes:
         return
@@ -97,11 +95,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
                 backed(name, ctx) or (settings.ignored_resources and is_accelerator(name, settings.ignored_resources))
             )
         }
-        wanted = demands(pods.template, requests, _tolerations(job, pods, settings))
-        if fits(wanted, shapes):
-            roles[pods.role] = wanted
+        pod_demands = demands(pods.template, requests, _tolerations(job, pods, settings))
+        if fits(pod_demands, shapes):
+            roles[pods.role] = pod_demands
         else:
-            for lack in _causes(lacks(wanted, shapes)):
+            for lack in _causes(lacks(pod_demands, shapes)):
                 yield _violation(job, pods, lack, settings, ctx)
     if WORKER in roles and not _nodes_may_come(job, ctx):
         computes = bool(job.spec.run_launcher_as_worker) and roles.get(LAUNCHER) == roles[WORKER]
@@ -109,54 +107,54 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _together(
-    job: MPIJob, wanted: tuple[Demand, ...], settings: Settings, ctx: Context, *, launcher: bool
+    job: MPIJob, pod_demands: tuple[Demand, ...], settings: Settings, ctx: Context, *, launcher: bool
 ) -> Iterator[Violation]:
-    """Too few nodes for all workers, and for a `launcher` like them, with nothing else on any node."""
-    found = [(pods_per_node(wanted, shape), count) for shape, count in counted_shapes(ctx.view)]
-    if any(each is None for each, _ in found):
+    """All nodes, if empty, cannot hold all workers, and the `launcher` if it is a worker too."""
+    pods_on_nodes = [(pods_per_node(pod_demands, shape), count) for shape, count in counted_shapes(ctx.view)]
+    if any(pods is None for pods, _ in pods_on_nodes):
         return
-    held = sum((each or 0) * count for each, count in found)
-    if job.workers + launcher > held:
+    capacity = sum((pods or 0) * count for pods, count in pods_on_nodes)
+    if job.workers + launcher > capacity:
         sizes = Sizes.of(job, ctx)
         pods = f"{job.workers + 1} pods" if launcher else f"{job.workers} workers"
         yield Violation(
             f"{replica_path(WORKER)}.replicas",
-            f"{pods}, nodes for {held}",
-            fix=fewer_workers(job, ctx, held - launcher),
+            f"{pods}, nodes for {capacity}",
+            fix=fewer_workers(job, ctx, capacity - launcher),
             reason=CauseReason.NOT_SUPPORTED,
             advisory=settings.autoscaled is not False or QUEUE_NAME in job.labels,
             audit_only=settings.autoscaled is True,
-            degree=Degree("together", job.workers - held),
-            follows=sizes.workers_field(sizes.largest(lambda size: size.workers <= held - launcher)),
+            degree=Degree("together", job.workers - capacity),
+            follows=sizes.workers_field(sizes.largest(lambda size: size.workers <= capacity - launcher)),
         )
 
 
 def _nodes_may_come(job: MPIJob, ctx: Context) -> bool:
-    """Whether Karpenter creates nodes here, or an admission check of the job's queue may."""
+    """Whether nodes may be added, by Karpenter or by an admission check of the job's queue."""
     name = job.labels.get(QUEUE_NAME)
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name else None
     return bool(name and (queue is None or queue.checks)) or _by_karpenter(node_shapes(ctx.view))
 
 
-def _causes(found: list[Lack]) -> list[Lack]:
-    """Without causes whose fix would not help: what the nodes with a missing device would have besides is unknown."""
-    devices = [lack for lack in found if _is_missing_device(lack)]
-    return [lack for lack in found if lack in devices or not (devices and isinstance(lack.demand, Room))]
+def _causes(all_lacks: list[Lack]) -> list[Lack]:
+    """Without other resources if a device is missing: nodes with the device might have more of these resources."""
+    devices = [lack for lack in all_lacks if _is_missing_device(lack)]
+    return [lack for lack in all_lacks if lack in devices or not (devices and isinstance(lack.demand, Room))]
 
 
 def _is_missing_device(lack: Lack) -> bool:
-    """Whether no node at all has any of the device."""
+    """Whether no node has the device."""
     demand = lack.demand
     return isinstance(demand, Room) and "/" in demand.resource and lack.everywhere and not _most(demand, lack.near)
 
 
 def _most(demand: Room, near: Shapes) -> Quantity:
-    """The most that any of the nodes has."""
+    """The largest amount of the resource on one node."""
     return max(shape.allocatable.get(demand.resource, Quantity(0)) for shape in near)
 
 
 def _tolerations(job: MPIJob, pods: JobPods, settings: Settings) -> list[Toleration] | None:
-    """The tolerations of the pods, None if others add to them."""
+    """The tolerations of the pods; None if Kueue or a RuntimeClass may add others."""
     spec = pods.template.spec
     if QUEUE_NAME in job.labels or (spec is not None and spec.runtime_class_name):
         return None
@@ -194,7 +192,7 @@ def _violation(job: MPIJob, pods: JobPods, lack: Lack, settings: Settings, ctx: 
 
 
 def _is_certain(job: MPIJob, lack: Lack, settings: Settings, ctx: Context) -> bool:
-    """Whether nodes have too little of it, and no others come; Kueue may provision some for a queued job."""
+    """Whether nodes certainly have too little: no nodes may be added, also not by Kueue for a queued job."""
     demand = lack.demand
     if settings.autoscaled is not False or QUEUE_NAME in job.labels:
         return False
@@ -203,12 +201,12 @@ def _is_certain(job: MPIJob, lack: Lack, settings: Settings, ctx: Context) -> bo
 
 
 def _by_karpenter(shapes: Shapes) -> bool:
-    """Whether Karpenter has made any of them, so that it makes others."""
+    """Whether Karpenter created one of the nodes, so it may create others."""
     return any(key.startswith(_KARPENTER) for shape in shapes for key in (*shape.labels, *shape.varying))
 
 
 def _spread(job: MPIJob, pods: JobPods, room: Room, most: Quantity, ctx: Context) -> str:
-    """The advice to spread the same accelerators over more workers, if that suffices and every rule admits it."""
+    """The fix to spread the accelerators over more workers, if that size fits and every rule admits it."""
     sizes = Sizes.of(job, ctx)
     if pods.role != WORKER or (room.resource, quantity.whole(room.amount)) != (sizes.resource, sizes.own.gpus):
         return ""
@@ -220,7 +218,7 @@ def _spread(job: MPIJob, pods: JobPods, room: Room, most: Quantity, ctx: Context
 
 
 def _parts(resource: str, amount: int, ctx: Context) -> int:
-    """How often this amount of a device fits on all nodes together."""
+    """The number of pods with this amount of the device that all nodes together could hold."""
     return sum(
         quantity.whole(shape.allocatable.get(resource, Quantity(0))) // amount * count
         for shape, count in counted_shapes(ctx.view)
@@ -240,7 +238,7 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
 
 
 def _meant(name: str, ctx: Context) -> str | None:
-    """The node's device that was probably meant; None for another vendor's name, or one close to it."""
+    """The device of the nodes with the closest name; None if a well-known name is equal or closer."""
     devices = {device for shape in node_shapes(ctx.view) for device in shape.allocatable if "/" in device}
     if name in devices or is_accelerator(name, DEFAULT_ACCELERATORS):
         return None
@@ -266,10 +264,10 @@ def _label(key: str, value: str, near: Shapes, node: str, ctx: Context) -> tuple
 
 
 def _affinity(demand: Affinity, near: Shapes, node: str) -> tuple[str, str]:
-    """The first condition that none of the nodes meets, if there is a single term."""
+    """The first condition that no node meets, if there is a single term."""
     fix = "Request labels that nodes have."
     if not demand.terms:
-        return "selects no node, for want of conditions", "Write some, or remove it."
+        return "selects no node, because it has no conditions", "Write some, or remove it."
     if len(demand.terms) > 1:
         return f"{node} satisfies one of its {len(demand.terms)} terms", fix
     for one in demand.terms[0].match_expressions or ():

@@ -1,10 +1,10 @@
 """Pods have a token for the Kubernetes API only if they name a service account.
 
-The injection of the same name keeps the token from pods that name no account. So this rule reports pods without the
-injection: it is switched off or skipped, a controller owns the job, or `automountServiceAccountToken` is true without
-an account. It reports nothing if the ServiceAccount `default` gives its pods no token. A projected volume with a
-`serviceAccountToken` is a token too, for any audience. A token in a Secret of the namespace is not seen. Pods that need
-the API name a `serviceAccountName`, even `default`, with no more rights than they need.
+The injection of the same name keeps the token from pods that name no account. This rule reports pods that get a token
+nevertheless: the injection is off or skipped, a controller owns the job, or `automountServiceAccountToken` is true
+without an account. Nothing is reported if the ServiceAccount `default` gives its pods no token. A projected volume with
+a `serviceAccountToken` is reported too, for any audience. A token in a Secret of the namespace is not seen. Pods that
+need the API should name a `serviceAccountName`, even `default`, with no more permissions than they need.
 """
 
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ class Settings(WarningRuleSettings):
 
 @rule("api-access", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Each template that names no account: the token that is left on, then those in volumes."""
+    """For each template without a named account: its API token, then tokens in volumes."""
     for _, path, replica in job.replicas():
         pod = replica.template.spec
         if pod is None or pod.service_account_name or pod.service_account:
             continue
         if token := gets_token(pod, ctx.view, ctx.namespace):
             fix = "Set automountServiceAccountToken: false."
-            # If the account of the stored job was not read, its token does not excuse an update.
+            # An unknown account of the stored job does not excuse a certain token in an update.
             degree = Degree(path, int(token is True))
             yield Violation(f"{path}.template.spec", "gets an API token", fix=fix, degree=degree)
         for index, volume in enumerate(pod.volumes or ()):

@@ -1,14 +1,15 @@
 """The names that the operator needs for a job's own objects are free.
 
 For a job `train` the operator creates a Service `train`, a ConfigMap `train-config`, a Job `train-launcher` and Pods
-`train-worker-0` and so on. If another owner's object has one of these names it reports `ErrResourceExists`, creates no
-pods, and retries for ever: the job has no status and never starts. So such a job is rejected.
+`train-worker-0` and so on. If an object of another owner has one of these names, the operator reports
+`ErrResourceExists`, creates no pods, and retries for ever: the job has no status and never starts. So this rule rejects
+the job.
 
-Objects that will soon be gone only cause a warning: those that are being deleted, and those of a former job of the same
-name, which the garbage collector removes. The same goes for the names of a suspended job's workers, which are created
-later. Pods of the operator have the label `training.kubeflow.org/job-name`. Other pods, such as those of a StatefulSet
-called `train-worker`, are checked too, but a service that has just started does not wait for the list of them. The
-Secret `train-ssh` is needed too, but this service may not read Secrets.
+An object that will soon be deleted is only a warning: it is being deleted, or it belongs to a former job of the same
+name and the garbage collector removes it. A taken name of a suspended job's worker is a warning too, because the
+operator creates workers only when the job is resumed. Pods without the label `training.kubeflow.org/job-name`, such as
+the pods of a StatefulSet `train-worker`, are checked as well, except while this service has not yet listed them after
+its start. The operator also needs the Secret `train-ssh`, but this service may not read Secrets.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,12 +36,12 @@ NAME = "metadata.name"
 
 
 class Settings(RuleSettings):
-    """The names are the operator's."""
+    """No settings except the action: the operator decides the names."""
 
 
 @rule("child-names", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Service, ConfigMap, Job, and the first of the Pods."""
+    """The Service, the ConfigMap, the Job, and the first pod with a worker's name."""
     name, namespace = job.metadata.name, ctx.namespace
     if not name or not job.managed_here:
         return
@@ -58,7 +59,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _workers(job: MPIJob, namespace: str, pods: Mapping[ByNamespace, Owned]) -> Iterator[Owned]:
-    """The pods with the names of the job's workers; `pods` are those of the namespace."""
+    """The pods with the names of the job's workers; `pods` are all pods of the namespace."""
     prefix = job.metadata.name + WORKER_INFIX
     if job.workers <= len(pods):
         keys = ((namespace, f"{prefix}{index}") for index in range(job.workers))
@@ -71,7 +72,7 @@ def _workers(job: MPIJob, namespace: str, pods: Mapping[ByNamespace, Owned]) -> 
 
 
 def _taken(job: MPIJob, kind: str, child: Owned, *, later: bool = False) -> Iterator[Violation]:
-    """Whether another object has the name; `later`: it is not needed yet."""
+    """A violation if `child` is not the job's own object; `later`: the operator does not need the name yet."""
     owner = child.owner
     if owner is not None and owner.uid and owner.uid == job.metadata.uid:
         return

@@ -1,7 +1,7 @@
-"""The platform supports the job's `cleanPodPolicy`, the treatment of its pods at the end.
+"""The platform allows the job's `cleanPodPolicy`, which decides about its pods when the job ends.
 
-`Running` removes pods that still run, `All` removes all of them, `None` keeps them, and the GPUs of the workers with
-them, until the job is deleted. A job without a policy gets `None` from the operator.
+`Running` deletes pods that still run and `All` deletes all pods. With `None` the workers keep running, and keep their
+GPUs, until the job is deleted. The operator's default is `None`.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Settings(RuleSettings):
 
 @rule("clean-pod-policy", Settings, since="0.1", importance=Importance.MINOR)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The policy against `allowed`; `upstream-contract` rejects values that the operator does not know."""
+    """Values that the operator does not know are left to the rule `upstream-contract`."""
     value = job.run_policy.clean_pod_policy
     if value in CLEAN_POD_POLICIES and value not in settings.allowed:
         yield not_allowed("spec.runPolicy.cleanPodPolicy", value, settings.allowed, default="None")

@@ -1,30 +1,30 @@
-"""Containers start what they are meant to start, and mpirun gets a number of ranks and a program.
+"""Commands of containers can start their program, and mpirun gets a number of ranks and a program.
 
-No shell reads a container's `command`: with `command: ["mpirun -np 4 train"]` the node looks for a program of that
-whole name and starts nothing, mpirun knows no option `"-np 4"`, and `$NP` stays what it is. Kubernetes itself replaces
-`$(NP)` by a variable of the container. A shell without `-c` takes a command line for the name of a file. With
+No shell reads a container's `command`. With `command: ["mpirun -np 4 train"]` the node looks for a program with this
+whole text as its name and starts nothing, mpirun has no option `"-np 4"`, and `$NP` is not replaced. Kubernetes itself
+replaces `$(NP)` by a variable of the container. A shell without `-c` reads a command line as the name of a file. With
 `["bash", "-c", "mpirun", "-np", "4", "train"]` it runs `mpirun` alone: only the word after `-c` is the script. `cd`,
-`export`, `A=B` in front of a program, `&&`, `|` and `>` do nothing without a shell.
+`export`, `A=B` in front of a program, `&&`, `|` and `>` have no effect without a shell.
 
 Without a `command` the words in `args` go to the image's entry point, which may use them in any way: then only the
-words for a shell are judged. Programs that start another one are skipped: `env A=B`, `tini --`, `timeout 1h`, `time
--v`, `nice`, `numactl`, `conda run -n NAME`, `su USER -c` and similar ones.
+words for a shell are checked. Programs that start another program are skipped: `env A=B`, `tini --`, `timeout 1h`,
+`time -v`, `nice`, `numactl`, `conda run -n NAME`, `su USER -c` and similar ones.
 
-mpirun needs a program after its options. Where a line of a script lacks its `\\` at the end, mpirun fails, and the next
+mpirun needs a program after its options. If a line of a script lacks its `\\` at the end, mpirun fails, and the next
 line runs once, on the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt.
 
-An option of another MPI than `mpiImplementation` ends mpirun at once: `-x` and `--allow-run-as-root` are Open MPI's,
-`-genv` and `-ppn` those of Intel MPI and MPICH. In an image with another MPI, as upstream's `mpi-pi:intel`, mpirun
-finds no hostfile, and runs all ranks on the launcher.
+mpirun fails at once with an option of another MPI than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to
+Open MPI, `-genv` and `-ppn` to Intel MPI and MPICH. If the image has another MPI, as upstream's `mpi-pi:intel` has,
+mpirun finds no hostfile and runs all ranks on the launcher.
 
-sshd starts itself again for each connection, so it refuses to start unless it is called by its absolute path. Without
-`-D`, or followed by `&`, it goes to the background: a container that does nothing after that ends.
+sshd starts itself again for each connection, so it starts only if it is called by its absolute path. Without `-D`, or
+followed by `&`, it runs in the background, and the container ends unless another program follows.
 
-`-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 refuses both; Open MPI 5, MPICH and Intel MPI fail or
-start an arbitrary number of ranks. `-np 0` is a rank for each slot to Open MPI, and an error to others.
+`-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 rejects both; Open MPI 5, MPICH and Intel MPI fail or
+start an arbitrary number of ranks. `-np 0` means a rank for each slot to Open MPI, and is an error for the others.
 
-Certain faults reject the job: a launcher whose command is an `mpirun` of Open MPI with a negative number, or with an
-option in one word. The rest is a warning, because the image is unknown here.
+The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number, or with an option and
+its value in one word. Other faults are a warning, because the image is unknown here.
 """
 
 import json
@@ -55,27 +55,27 @@ _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
 # A shell expands these, or Kubernetes replaces a variable there.
 _EXPANDED: Final = re.compile(r"[$`]")
 _BLANKS: Final = " \t\r\n"
-# A program's argument that is only a reference; these programs use `$(...)` themselves.
+# An argument that is only a reference. The interpreters below use `$(...)` themselves.
 _IS_REFERENCE: Final = re.compile(r"(?:-[\w.-]++=)?\$\([\w.-]++\)")
 _INTERPRETERS: Final = frozenset(("awk", "csh", "gawk", "gmake", "make", "mawk", "nawk", "perl", "ruby", "tcsh"))
 # Variables that Kubernetes adds for the namespace's Services.
 _OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
 _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
-# How a script uses its arguments.
+# A script that reads its arguments.
 _POSITIONAL: Final = re.compile(
     r"\$\{?[@*#!\d]|\b(?:shift|getopts|source)\b|\bfor\s++\w++\s*+(?:;|do\b)|(?:^|[\n;&|])[ \t]*+\.\s"
 )
-# Images with one MPI: upstream's, and Intel's.
+# Images with a known MPI: upstream's images, and Intel's.
 _IMAGE: Final = re.compile(r"(?:^|/)(?:mpioperator/(?:mpi-pi:)?(openmpi|intel|mpich)|intel/(?:oneapi-)?hpckit)\b")
 _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
-# Options of Open MPI that some releases of MPICH take too.
+# Options of Open MPI that some releases of MPICH have too.
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
 _OF_A_SHELL: Final = re.compile(r"(?:[.]|cd|export|set|source|ulimit|unset)(?=\s)|[A-Za-z_]\w*=\S*")
 _OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>"))
-# Values that scripts get for `$0`.
+# Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
-# A field of the container, its fault and the fix.
+# (field of the container, fault, fix)
 _Fault = tuple[str, str, str]
 
 
@@ -104,7 +104,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _programs(template: PodTemplate, path: str) -> Iterator[Violation]:
-    """Faults in the first words of containers."""
+    """Faults in the commands of the containers."""
     if template.spec is None or template.spec.for_windows:
         return
     for kind, index, container in template.each_container:
@@ -114,10 +114,7 @@ def _programs(template: PodTemplate, path: str) -> Iterator[Violation]:
 
 
 def _program(container: Container) -> _Fault | None:
-    """Whether the first word can be a program, and a shell runs all words that were meant.
-
-    An image may split one word in `args`, but not the words for a shell.
-    """
+    """A first word that cannot be a program, or words that a shell ignores."""
     command, argv = shell.unwrapped(container.command or ()) or ("",), shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
     if command[0] and command[0].split() != [command[0]]:
@@ -153,13 +150,13 @@ def _lost_words(argv: Sequence[str]) -> Sequence[str]:
     of_script = [word.rpartition("/")[2] for word in words]
     if len(rest) == 1 and (name in _NO_ARGUMENTS or name in shell.SHELLS or name in of_script):
         return ()
-    # Each item may be a command with its arguments.
+    # Each word may be a command with its arguments.
     started = {of_script[-1], *(word.partition(" ")[0].rpartition("/")[2] for word in rest)}
     return rest if len(words) == 1 or not started.isdisjoint(_PROGRAMS) else ()
 
 
 def _sshd(container: Container) -> _Fault | None:
-    """How the container starts sshd."""
+    """sshd by its name only, or in the background of a container that then ends."""
     calls, last = sshd.calls(container) if "sshd" in sshd.text(container) else ((), None)
     if not all(call.by_path for call in calls):
         return _field(container, "sshd"), "sshd starts only by its absolute path", "Write /usr/sbin/sshd."
@@ -178,7 +175,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     if len(words) > 1 and words[0] in spoken.options:
         more = ", ..." if len(words) > MAX_LISTED_WORDS else "."
         fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
-        fault = f'"{shortened(call.unread)}" is one word, and no option'
+        fault = f'"{shortened(call.unread)}" is one word, not an option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
     if near := NEAR_OPTION.fullmatch(call.unread or call.started):
         name = "np" if near[1] == "pn" else near[1]
@@ -213,21 +210,21 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
 
 
 def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[str]:
-    """Options that only the other family has, as they are written."""
+    """The options of the call, as written, that exist only in the `other` dialect."""
     options, _ = mpirun.options_of(call.words, other.options | spoken.options)
     written = dict.fromkeys(word.partition("=")[0] for word, name, _ in options if name not in _OF_SOME)
     return [word for word in written if word not in spoken.options]
 
 
 def _is_command_line(program: str) -> bool:
-    """Whether it is a program with its arguments, and not a path with a blank in it."""
+    """Whether the word is a program with arguments, not a path with a blank in it."""
     first, blank, rest = program.strip(_BLANKS).partition(" ")
     of_path = first.startswith("/") and any("/" in word[1:] and word[0] not in "-/" for word in rest.split())
     return bool(blank) and "$" not in program and not of_path
 
 
 def _unreplaced(call: Invocation, launcher: Container, job: MPIJob) -> Iterator[Violation]:
-    """Variables that neither a shell nor Kubernetes replaces; a shell that mpirun starts replaces its own."""
+    """Variables that neither a shell nor Kubernetes replaces, before the words of a shell that mpirun starts."""
     inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
     named = {variable.name for variable in launcher.env or ()}.union(operator_env.values(LAUNCHER, job))
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
@@ -259,7 +256,7 @@ def _field(container: Container, text: str) -> str:
 
 
 def _ranks(name: str, job: MPIJob, ctx: Context) -> str:
-    """A rank for each slot, unless the job's size must change too."""
+    """The fix: a rank for each slot. It names no number if the job's size must change too."""
     sizes = Sizes.of(job, ctx)
     total = sizes.slots * (sizes.own.workers + (1 if sizes.computing_launcher else 0))
     stays = sizes.own.workers in sizes.replicas() and sizes.slots in ctx.admitted.slots & Span(1)

@@ -1,16 +1,16 @@
 """Jobs with regulated data (HIPAA, PHI) use only the nodes and storage that the policy allows.
 
-A job has such data when it, or a pod template of it, carries one of `markers` as label or annotation. With an empty
-list every job has such data: use that for namespaces that hold nothing else, since a user can leave a marker out.
-Nothing is required unless it is set: `nodeLabels` that the node of every pod must have, by nodeSelector or in every
-term of the required node affinity; `storageClasses` (the encrypted ones) for all storage; annotations for the audit; no
+A job has regulated data if it, or one of its pod templates, has one of `markers` as label or annotation. With an empty
+list every job has regulated data: use this for namespaces with only such jobs, since a user can omit a marker. Each
+requirement is off unless it is set: `nodeLabels` that the node of every pod must have, by nodeSelector or in every term
+of the required node affinity; `storageClasses` (the encrypted classes) for all storage; annotations for the audit; no
 volumes on the disk of the node.
 
-The storage class of a PersistentVolumeClaim is looked up; if it is unknown, the claim passes. A claim that does not
-exist does not pass: its class would be decided after the check. Storage that a pod mounts without a claim (NFS, for
-example) has no storage class, so it is rejected if `storageClasses` are set.
+The storage class of a PersistentVolumeClaim is looked up. An unknown claim is accepted. A missing claim is rejected,
+because its class is decided after the check. Storage that a pod mounts without a claim, such as NFS, has no storage
+class, so it is rejected if `storageClasses` are set.
 
-Not guaranteed: a claim that is replaced after the check is seen only when a user resumes the job.
+Not guaranteed: a claim that is replaced after the check is checked again only when a user resumes the job.
 """
 
 import re
@@ -33,7 +33,7 @@ _ANYTHING = ("*", "?*")
 _WILD = re.compile(r"[*?\[]")
 _LEGEND = ", where * is any text and ? any character"
 
-# Labels or annotations: both have the same keys.
+# Labels or annotations: the same keys are valid in both.
 Metadata = Annotated[dict[str, str], each(names.label_key_problem)]
 
 
@@ -144,14 +144,14 @@ def _on_the_node(path: str, volume: Volume, settings: Settings) -> Iterator[Viol
 
 
 def _storage(path: str, volume: Volume, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    wanted = _wanted(settings)
+    allowed = _allowed_classes(settings)
     if volume.ephemeral is not None:
         template = volume.ephemeral.volume_claim_template
         name = template.storage_class if template else None
         if name not in settings.storage_classes:
             where = f"{path}.ephemeral.volumeClaimTemplate.spec.storageClassName"
             fault = f'"{shortened(name)}" is not for' if name else "is missing, and the default may not be for"
-            yield Violation(where, f"{fault} regulated data", fix=f"Use {wanted}.", reason=CauseReason.FORBIDDEN)
+            yield Violation(where, f"{fault} regulated data", fix=f"Use {allowed}.", reason=CauseReason.FORBIDDEN)
     elif volume.persistent_volume_claim is not None:
         where = f"{path}.persistentVolumeClaim.claimName"
         yield from _claim(where, volume.persistent_volume_claim.claim_name, settings, ctx)
@@ -161,25 +161,25 @@ def _storage(path: str, volume: Volume, settings: Settings, ctx: Context) -> Ite
             yield Violation(
                 f"{path}.{kind}",
                 f"a volume of type {kind} has no storage class, so it is not for regulated data",
-                fix=f"Use a PersistentVolumeClaim with {wanted}.",
+                fix=f"Use a PersistentVolumeClaim with {allowed}.",
                 reason=CauseReason.FORBIDDEN,
             )
 
 
 def _claim(path: str, name: str, settings: Settings, ctx: Context) -> Iterator[Violation]:
     claim = ctx.view.get(PERSISTENT_VOLUME_CLAIMS, (ctx.namespace, name))
-    wanted = _wanted(settings)
+    allowed = _allowed_classes(settings)
     shown = f'PersistentVolumeClaim "{shortened(name)}"'
     follows = path if claim is ABSENT else ""
     if follows:
-        fault, fix = "does not exist, so its storage class is unknown", f"Create it first, with {wanted}."
+        fault, fix = "does not exist, so its storage class is unknown", f"Create it first, with {allowed}."
     elif isinstance(claim, PersistentVolumeClaim) and claim.storage_class not in settings.storage_classes:
         has = f'storage class "{claim.storage_class}"' if claim.storage_class else "no storage class"
-        fault, fix = f"has {has}, which is not for regulated data", f"Use a claim with {wanted}."
+        fault, fix = f"has {has}, which is not for regulated data", f"Use a claim with {allowed}."
     else:
         return
     yield Violation(path, f"{shown} {fault}", fix=fix, reason=CauseReason.FORBIDDEN, follows=follows)
 
 
-def _wanted(settings: Settings) -> str:
+def _allowed_classes(settings: Settings) -> str:
     return f"storage class {' or '.join(settings.storage_classes)}"

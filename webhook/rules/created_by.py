@@ -1,13 +1,13 @@
 """Only admission writes who created a job.
 
 The annotation `training.openshift.io/created-by` attributes a job and its GPU-hours to a user, and the injection
-`created-by` writes it. A user could write another name, or change it while the mutating hook is down. So a new job that
-has the annotation must name the requester: users can apply their own exported jobs again. An update may neither change,
-add nor remove it.
+`created-by` writes it. A user could write another name, or change it while the mutating hook is down. So a new job with
+the annotation must name the requester; users can apply their own exported jobs again. An update must not change, add or
+remove the annotation.
 
-A new job of the policy's `controllers` may name another user: MultiKueue copies jobs with their annotations. Programs
-that restore jobs of others from a backup need an exemption from this rule. A name is not checked in jobs that were
-stored before this rule was in force.
+A new job by one of the policy's `controllers` may name another user: MultiKueue copies jobs with their annotations.
+Programs that restore jobs of other users from a backup need an exemption from this rule. Names in jobs that were stored
+before this rule was enabled are not checked.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Settings(RuleSettings):
 
 @rule("created-by", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The requester at creation, the stored name on an update."""
+    """Compares the name with the requester at creation, and with the stored name on an update."""
     name = job.annotations.get(CREATED_BY)
     if ctx.operation == "CREATE":
         if name is not None and ctx.username and name != ctx.username and not ctx.by_controller:

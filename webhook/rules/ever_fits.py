@@ -1,20 +1,21 @@
-"""The job's queue could admit the job if nothing else were in it.
+"""The job's queue could admit the job if the queue were empty.
 
-A job that Kueue can never admit waits, and only the status of its Workload says why. A job never fits if
+A job that Kueue can never admit waits for ever, and only the status of its Workload shows the reason. A job never fits
+if
 
-- its pods ask for a resource that the ClusterQueue has no quota for (`resource X unavailable in ClusterQueue`);
-- no flavor takes the pods (`NoMatchingFlavor`): for a taint that they do not tolerate, a label that they do not want,
-  or topology-aware scheduling that they ask for and the flavor lacks, or the other way round;
-- all flavors are topology-aware and a role requests nothing that the ClusterQueue covers, as most launchers (`no TAS
-  flavor assigned`): a request of `0` is enough;
-- no flavor that takes them has as much, with all that the cohort could lend (`ExceedsMaxQuota`).
+- its pods request a resource for which the ClusterQueue has no quota (`resource X unavailable in ClusterQueue`);
+- no flavor matches the pods (`NoMatchingFlavor`): they do not tolerate its taint, they require another label, or only
+  one of pods and flavor uses topology-aware scheduling;
+- all flavors are topology-aware and a role, as most launchers do, requests no resource that the ClusterQueue covers
+  (`no TAS flavor assigned`): a request of `0` is enough;
+- no matching flavor has enough quota, including all quota that the cohort could lend (`ExceedsMaxQuota`).
 
-The launcher and the workers count together, as Kueue counts them: requests after the defaults of LimitRanges, with the
-overhead of the RuntimeClass, without what `resources.excludeResourcePrefixes` excludes.
+Requests of launcher and workers are added up as Kueue does it: after the defaults of LimitRanges, with the overhead of
+the RuntimeClass, without the resources that `resources.excludeResourcePrefixes` excludes.
 
-What is unknown counts in the job's favour: objects that cannot be read, cohorts with a cycle, resources that Kueue
-transforms. Jobs for MultiKueue, jobs with resource claims, and jobs with a prebuilt Workload are not checked. It is a
-warning, because quotas change. The numbers are those of Kueue's own messages.
+Nothing is reported if the result is uncertain: objects that cannot be read, cohorts with a cycle, resources that Kueue
+transforms. Jobs for MultiKueue, jobs with resource claims, and jobs with a prebuilt Workload are not checked. A
+violation is a warning, because quotas change. Its numbers are the numbers in Kueue's messages.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,7 +49,7 @@ class Settings(WarningRuleSettings):
 
 @rule("ever-fits", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Each pod set against the flavors of the queue."""
+    """Compares each pod set with the flavors of the queue."""
     name = job.labels.get(QUEUE_NAME)
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name else None
     if queue is None:
@@ -59,30 +60,34 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     sets = pod_sets(job, ctx, config)
     if sets is None:
         return
-    found = list(obstacles(ctx.view, queue, sets, config))
-    if not found:
+    all_obstacles = list(obstacles(ctx.view, queue, sets, config))
+    if not all_obstacles:
         return
-    # The advice to request nothing is separate, and fits everywhere.
+    # A missing request for a topology has its own fix, which works in every queue.
     fits: Fits = lambda other, pods: all(each.of_topologies for each in obstacles(ctx.view, other, pods, config))  # noqa: E731
     elsewhere = _other_queue(ctx, name, sets, fits)
     sizes = Sizes.of(job, ctx)
-    fits_so = elsewhere or all(obstacle.of_topologies for obstacle in found)
+    fits_so = elsewhere or all(obstacle.of_topologies for obstacle in all_obstacles)
     size = None if fits_so else sizes.largest(lambda size: fits(queue, _resized(sets, size, sizes)))
-    for obstacle in found:
+    for obstacle in all_obstacles:
         fix = (not obstacle.of_topologies and elsewhere) or _fix(
             obstacle, size, sizes, lambda pods: fits(queue, pods), sets
         )
         follows = sizes.workers_field(size)
         fault = _message(obstacle, queue)
         yield Violation(_path(obstacle), fault, fix=fix, reason=CauseReason.NOT_SUPPORTED, follows=follows)
-    if size is not None and (besides := sizes.besides(size)) and all(each.unavailable is None for each in found):
+    if (
+        size is not None
+        and (besides := sizes.besides(size))
+        and all(each.unavailable is None for each in all_obstacles)
+    ):
         yield Violation(
             "spec", f"other numbers change with {_in_words(size, sizes.own)}", fix=f"Set {listed(besides)}."
         )
 
 
 def _path(obstacle: Obstacle) -> str:
-    """The role, or the part of its template that no flavor fits."""
+    """The path of the role, or of the only part of its template that no flavor matches."""
     path = obstacle.pod_set.path
     parts = {one.part for one in obstacle.mismatches}
     if obstacle.shortages or len(parts) != 1:
@@ -102,7 +107,7 @@ def _path(obstacle: Obstacle) -> str:
 
 
 def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
-    """Kueue's message for the flavor with the most quota, else the closest."""
+    """Kueue's message for the flavor with the largest share of the request."""
     if obstacle.unavailable is not None:
         return f"resource {obstacle.unavailable} unavailable in ClusterQueue {queue.name}"
     if obstacle.several_topologies:
@@ -118,7 +123,7 @@ def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
 
 
 def _fixable(obstacle: Obstacle) -> Mismatch:
-    """The first mismatch with a single fix, or else the first."""
+    """The first mismatch with a fix, or else the first mismatch."""
     return next((one for one in obstacle.mismatches if one.fix), obstacle.mismatches[0])
 
 
@@ -128,7 +133,7 @@ def _share(short: FlavorShortage) -> float:
 
 
 def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits: Fits) -> str:
-    """Another queue in which the whole job fits as it is."""
+    """The fix to use another queue in which the unchanged job fits; empty if there is none."""
     for other, behind in islice(queues.usable(ctx.view, ctx.namespace), MAX_QUEUES_TRIED):
         if other != name and fits(behind, sets):
             return f"Use queue {other}."
@@ -142,10 +147,10 @@ def _fix(
     fits: Callable[[tuple[PodSet, ...]], bool],
     sets: tuple[PodSet, ...],
 ) -> str:
-    """A fix for this queue that all rules admit: another `size`, if there is one."""
+    """A fix for this queue that all rules admit, such as another `size`."""
     if obstacle.unavailable is not None:
-        # Without its devices (accelerators, RDMA) a job is another one.
-        return "Use one with it." if "/" in obstacle.unavailable else "Leave it out."
+        # A job usually cannot do without its devices (accelerators, RDMA).
+        return "Use another queue." if "/" in obstacle.unavailable else "Leave it out."
     if obstacle.of_topologies:
         name = topology.request_for(obstacle.of_topologies)
         return f'Request {name}: "0".' if "/" in name else f"Request {name}."
@@ -167,7 +172,7 @@ def _in_words(size: Size, own: Size) -> str:
 
 
 def _resized(sets: tuple[PodSet, ...], size: Size, sizes: Sizes) -> tuple[PodSet, ...]:
-    """The pod sets of the job in another size."""
+    """The pod sets of the job if it had this size."""
     return tuple(_of_size(each, size, sizes) if each.role == WORKER else each for each in sets)
 
 

@@ -1,17 +1,20 @@
 """The settings for gang scheduling can be met.
 
-The operator's flag `--gang-scheduling` decides whether there is gang scheduling, and by which scheduler. A job does not
-show it, so it is a setting (`scheduler`). With it on, no pod of a job is bound before `minAvailable` pods exist
+The operator's flag `--gang-scheduling` enables gang scheduling and names the scheduler. A job does not show the flag,
+so it is the setting `scheduler`. With gang scheduling, no pod of a job is bound before `minAvailable` pods exist
 (default: all workers and the launcher). If `minAvailable` is above the number of pods, they wait for ever. With
-`WaitForWorkersReady` they also do if it is above the number of workers, or not set: the operator creates the launcher
-only when the workers run (kubeflow/mpi-operator#608). If the setting is empty these are warnings: without gang
-scheduling the operator ignores `schedulingPolicy`.
+`WaitForWorkersReady` they also wait for ever if `minAvailable` is unset or above the number of workers: the operator
+creates the launcher only when the workers run (kubeflow/mpi-operator#608). If the setting is empty, these faults are
+warnings, because without gang scheduling the operator ignores `schedulingPolicy`.
 
-These are warnings, since the rest of the job still runs: `schedulingPolicy` if neither Volcano nor the coscheduling
-plugin is installed and the job is in no queue of Kueue; fields that this scheduler does not read; and
-`WaitForWorkersReady` on a job that waits in a queue, for which the operator creates the launcher at once
-(kubeflow/mpi-operator#615). So are two schedulers at once: queues of Volcano and Kueue, a coscheduling PodGroup with
-either, and a launcher and workers that name different schedulers if the operator does not set it.
+The following faults are warnings, because the job runs nevertheless:
+
+* `schedulingPolicy`, if neither Volcano nor the coscheduling plugin is installed and the job is in no queue of Kueue;
+* fields that the scheduler does not read;
+* `WaitForWorkersReady` on a job in a queue, for which the operator creates the launcher at once
+  (kubeflow/mpi-operator#615);
+* two schedulers: queues of Volcano and Kueue, a coscheduling PodGroup and a queue, or different schedulers for launcher
+  and workers if the operator does not set the scheduler.
 """
 
 from collections.abc import Iterator
@@ -35,7 +38,7 @@ MIN_AVAILABLE = f"{volcano.POLICY}.minAvailable"
 TIMEOUT = f"{volcano.POLICY}.scheduleTimeoutSeconds"
 LAUNCHER_CREATION = "spec.launcherCreationPolicy"
 VOLCANO = "volcano"
-# The scheduler of pods that name none.
+# The scheduler of pods without `schedulerName`.
 DEFAULT_SCHEDULER = "default-scheduler"
 # The coscheduling plugin's label for the pods of a gang (scheduler-plugins `apis/scheduling/v1alpha1`).
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
@@ -48,14 +51,14 @@ class Settings(RuleSettings):
     scheduler: ObjectName = Field(
         "",
         description="The value of the operator's flag --gang-scheduling: volcano, or the name of a scheduler with the "
-        "coscheduling plugin; empty when it is not known, or off.",
+        "coscheduling plugin; empty if the flag is unknown or off.",
     )
     max_schedule_timeout_seconds: int | None = Field(None, ge=1, description="Maximum scheduleTimeoutSeconds of a job.")
 
 
 @rule("gang", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """minAvailable, the timeout, the queues, and settings without effect on this scheduler or queue."""
+    """Checks minAvailable, the timeout, the queues, and settings without effect."""
     policy = job.run_policy.scheduling_policy or SchedulingPolicy()
     waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS and job.workers > 0
     # A launcher that was created while its job was suspended still exists when the job resumes.
@@ -78,7 +81,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _is_unread(job: MPIJob, settings: Settings, ctx: Context) -> bool:
-    """Whether certainly no scheduler reads the policy; a queue of Kueue has its own way to start a job whole."""
+    """Whether certainly no gang scheduler reads `schedulingPolicy`."""
     if settings.scheduler:
         return False
     named = (replica.template.spec and replica.template.spec.scheduler_name for _, _, replica in job.replicas())
@@ -97,15 +100,15 @@ def _queued(job: MPIJob) -> bool:
 
 
 def _min_available(
-    job: MPIJob, asked: int | None, settings: Settings, ctx: Context, *, waits: bool
+    job: MPIJob, requested: int | None, settings: Settings, ctx: Context, *, waits: bool
 ) -> Iterator[Violation]:
-    """`waits`: the launcher is created only when all workers run. Workers beyond the admitted number are ignored."""
+    """`waits`: the operator creates the launcher only when all workers run. Workers above the maximum are ignored."""
     admitted = Sizes.of(job, ctx).replicas(gpus=0)
     too_many = admitted.most is not None and not admitted.empty and job.workers > admitted.most
     workers = admitted.most if too_many and admitted.most is not None else job.workers
     pods = workers + 1
     most = workers if waits else pods
-    if asked is None:
+    if requested is None:
         if waits:
             yield Violation(
                 MIN_AVAILABLE,
@@ -115,21 +118,21 @@ def _min_available(
                 advisory=not settings.scheduler,
                 degree=Degree("unset", 0),
             )
-    elif asked < 0:
-        degree = Degree("negative", -asked)
-        fault = f"is {asked}, must not be negative"
+    elif requested < 0:
+        degree = Degree("negative", -requested)
+        fault = f"is {requested}, must not be negative"
         advisory = not settings.scheduler
         yield Violation(MIN_AVAILABLE, fault, fix=f"Set it to {most}.", advisory=advisory, degree=degree)
-    elif asked > most:
-        there = (
+    elif requested > most:
+        limit = (
             f"the job {'may have' if too_many else 'has'} {pods}"
-            if asked > pods
+            if requested > pods
             else f"the launcher waits for {most} workers"
         )
-        fix, degree = f"Set it to {most} or fewer.", Degree("too many", asked - most)
+        fix, degree = f"Set it to {most} or fewer.", Degree("too many", requested - most)
         advisory = not settings.scheduler
-        yield Violation(MIN_AVAILABLE, f"{asked} pods, but {there}", fix=fix, advisory=advisory, degree=degree)
-    elif asked == 0:
+        yield Violation(MIN_AVAILABLE, f"{requested} pods, but {limit}", fix=fix, advisory=advisory, degree=degree)
+    elif requested == 0:
         yield Violation(MIN_AVAILABLE, "0 turns gang scheduling off", fix=f"Set it to {most}.", advisory=True)
 
 
@@ -156,7 +159,7 @@ def _queues(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation
 
 
 def _pod_groups(job: MPIJob, settings: Settings) -> Iterator[Violation]:
-    """Gangs of the coscheduling plugin in the labels of the pods."""
+    """Labels of pods for a PodGroup of the coscheduling plugin."""
     other = "Kueue" if QUEUE_NAME in job.labels else "Volcano" if volcano.queue_of(job)[1] else ""
     for _, path, replica in job.replicas():
         if POD_GROUP not in replica.template.labels:
@@ -178,7 +181,7 @@ def _replaced_schedulers(job: MPIJob, scheduler: str) -> Iterator[Violation]:
 
 
 def _two_schedulers(job: MPIJob) -> Iterator[Violation]:
-    """Each assigns room on the nodes without the other; a scheduler named for one role is meant for both."""
+    """Two schedulers do not see each other's pods. The fix uses the named scheduler for both roles."""
     named = {
         role: (replica.template.spec and replica.template.spec.scheduler_name) or DEFAULT_SCHEDULER
         for role, _, replica in job.replicas()

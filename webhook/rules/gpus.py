@@ -1,25 +1,26 @@
 """GPUs and other accelerators are requested in a way that a node can provide.
 
-A worker gets between `min` and `max` of them, counted like Kubernetes counts a pod (init containers and sidecars
-included). They come whole, with requests and limits equal, and of one kind in the whole job: mixed kinds are not
-supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. For cores,
-of which one device has several (`coreResources`, such as `aws.amazon.com/neuroncore`), `maxCores` is the bound. It or
-`max` also applies to a launcher that is not a worker, `min` does not. A GPU of its first container stays idle (the
-operator empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning, as is a GPU that a LimitRange adds to it by default.
+A worker requests between `min` and `max` accelerators, added up as Kubernetes does it for a pod (init containers and
+sidecars included). The numbers are whole, requests equal limits, and a job has one kind of accelerator: a part that
+needs another kind must be a separate job. The setting `resources` lists the accelerators. For cores, of which a device
+has several (`coreResources`, such as `aws.amazon.com/neuroncore`), the limit is `maxCores`. `max` and `maxCores` also
+apply to a launcher that is not a worker, `min` does not. A GPU of this launcher's first container stays idle, because
+the operator sets its `NVIDIA_VISIBLE_DEVICES` to an empty value: that is a warning, and so is a GPU that a LimitRange
+adds to it by default.
 
 `NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
-container toolkit, it gives GPUs of the node past every request, quota and queue. `refuseVisibleDevices` and `max: 0`
-reject it. Not guaranteed: variables of images and of `envFrom` are not seen, nor are mounts under
+container toolkit, it gives the container GPUs of the node without a request, quota or queue. `refuseVisibleDevices` and
+`max: 0` reject it. Not guaranteed: variables of images and of `envFrom` are not seen, nor are mounts under
 `/var/run/nvidia-container-devices`. The toolkit's setting `accept-nvidia-visible-devices-envvar-when-unprivileged =
-false` closes that way on the nodes.
+false` prevents this access on the nodes.
 
-Devices that come by claims are counted if their ResourceClaimTemplate is known. Those of a DeviceClass are accelerators
-if `deviceclass.resource.kubernetes.io/` with its name, or the extended resource that it names, is among the resource
-names. If a request has several choices (`firstAvailable`), the largest counts against `max`. A claim that pods share or
-that takes all devices of a node rejects nothing: a warning names it and the reason. A claim that cannot be read is
-ignored. With `refuseUncountedClaims`, claims of the first two kinds are rejected, as are claims of a template that does
-not exist yet, and of DeviceClasses that are neither accelerators nor in `otherClasses`; a claim that cannot be read is
-a warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
+Devices of claims are counted if the ResourceClaimTemplate is known. Devices of a DeviceClass are accelerators if
+`deviceclass.resource.kubernetes.io/` with the name of the class, or the extended resource of the class, is one of the
+resource names. If a request has several choices (`firstAvailable`), the largest choice is compared with `max`. A claim
+that pods share, or that takes all devices of a node, is not counted, and a warning names it. A claim that cannot be
+read is ignored. With `refuseUncountedClaims` claims of the first two kinds are rejected, as are claims of a missing
+template and claims for DeviceClasses that are neither accelerators nor in `otherClasses`; a claim that cannot be read
+is then a warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -57,7 +58,7 @@ from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_CLAIM_NAME_CHARACTERS
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
-# Values with which the toolkit gives no GPU: https://github.com/NVIDIA/nvidia-container-toolkit
+# With these values the toolkit gives no GPU: https://github.com/NVIDIA/nvidia-container-toolkit
 NO_DEVICES = frozenset({None, "", "none", "void"})
 
 
@@ -74,35 +75,36 @@ class Settings(RangeRuleSettings):
         128, ge=0, description="Maximum number of cores of a worker, or of the launcher; with max: 0 none are allowed."
     )
     core_resources: ResourceNames = Field(
-        CORES, description="Resource names of which one device has several: maxCores bounds them, not max."
+        CORES,
+        description="Names of resources that are cores, of which a device has several: maxCores limits them, not max.",
     )
     refuse_uncounted_claims: bool = Field(
         False,
-        description="Whether claims are rejected whose accelerators cannot be counted; otherwise it is a warning.",
+        description="Whether claims whose accelerators cannot be counted are rejected; otherwise they cause a warning.",
     )
     other_classes: ObjectNames = Field(
-        (), description="DeviceClasses besides accelerators that claims may then request, such as those of adapters."
+        (), description="Other DeviceClasses that claims may then request, such as classes of network adapters."
     )
     refuse_visible_devices: bool = Field(
         False,
-        description="Whether NVIDIA_VISIBLE_DEVICES is rejected in every container. Otherwise it is a warning where no "
-        "accelerator is requested, and rejected there with max: 0.",
+        description="Whether NVIDIA_VISIBLE_DEVICES is rejected in every container. Otherwise it is a warning in "
+        "containers that request no accelerator; with max: 0 it is rejected in them.",
     )
 
     @property
     def others(self) -> tuple[str, ...] | None:
-        """`other_classes` if claims that cannot be counted are rejected; None if they cause a warning."""
+        """`other_classes` if the policy rejects claims that cannot be counted; None if they cause a warning."""
         return self.other_classes if self.refuse_uncounted_claims else None
 
 
 def admits(settings: Settings) -> Admitted:
-    """Accelerators within the bounds."""
+    """Accelerators within the limits."""
     return Admitted(gpus=Span(settings.min, settings.max), accelerators=settings.resources)
 
 
 @rule("gpus", Settings, since="0.1", admits=admits, importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Each quantity, then the kinds, then the number for each pod."""
+    """Checks each quantity, the number of each pod, and then the kinds in the job."""
     kinds: dict[str, str] = {}
     computing = {role for role, _, _ in job.computing()}
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
@@ -138,7 +140,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """If nodes are known, `accelerator-available` reports what they have; `pod-template` rejects invalid names."""
+    """Misspelt names of accelerators. The rule `accelerator-available` reports them if nodes are known."""
     for where, amounts in () if node_shapes(ctx.view) else quantity_fields.of_template(template):
         for name in amounts:
             meant = misspelt_accelerator(name)
@@ -150,7 +152,7 @@ def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context
 
 
 def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
-    """More than one kind in `kinds`; the workers' kind is the job's."""
+    """A violation for each kind after the first; the kind of the workers is the first."""
     launcher = replica_path(LAUNCHER)
     first, *others = sorted(kinds, key=lambda name: kinds[name].startswith(launcher))
     for name in others:
@@ -163,13 +165,14 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
 
 
 def _quantities(
-    path: str, asked: ResourceRequirements, names: tuple[str, ...], kinds: dict[str, str], filled_in: bool
+    path: str, resources: ResourceRequirements, names: tuple[str, ...], kinds: dict[str, str], filled_in: bool
 ) -> Iterator[Violation]:
-    """Whole numbers, requests equal to limits; records in `kinds` where each accelerator first appears.
+    """Amounts that are not whole, and requests that differ from limits.
 
-    The same fault in both is one. If missing limits are `filled_in`, `limit-range` judges them.
+    Adds to `kinds` the field where each accelerator first appears. If a LimitRange may have `filled_in` missing limits,
+    the rule `limit-range` checks them.
     """
-    limits, requests = map(_as_meant, (asked.limits or {}, asked.requests or {}))
+    limits, requests = map(_corrected_names, (resources.limits or {}, resources.requests or {}))
     for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
         for name, value in amounts.items():
             if "/" not in name or not is_accelerator(name, names):
@@ -180,7 +183,7 @@ def _quantities(
             except QuantityError:
                 continue  # upstream-contract rejects it
             if amount < 0:
-                continue  # and this one too
+                continue  # upstream-contract rejects it
             if amount > 0:
                 kinds.setdefault(name, where)
             in_both = read(others.get(name)) == amount if name in others else False
@@ -196,12 +199,12 @@ def _quantities(
                 yield from _equal(path, name, amount, limits)
 
 
-def _as_meant(amounts: Mapping[str, object]) -> Mapping[str, object]:
+def _corrected_names(amounts: Mapping[str, object]) -> Mapping[str, object]:
     return {misspelt_accelerator(name) or name: amount for name, amount in amounts.items()}
 
 
 def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]) -> Iterator[Violation]:
-    """Kubernetes does not overcommit such resources: a request needs a limit, and the same one.
+    """Kubernetes does not overcommit extended resources: a request needs a limit of the same amount.
 
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
     (`validateResourceRequirements`)
@@ -220,29 +223,35 @@ def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]
     except QuantityError:
         return  # upstream-contract rejects it
     if request != limit:
-        shown, wanted, sound = quantity.format(request), quantity.format(limit), limit >= 0 and quantity.is_whole(limit)
+        shown, limit_text, valid = (
+            quantity.format(request),
+            quantity.format(limit),
+            limit >= 0 and quantity.is_whole(limit),
+        )
         yield Violation(
             f"{path}.requests[{name}]",
-            f"{shown} differs from the limit of {wanted}, and GPUs are not overcommitted",
-            fix=f"Set it to {wanted}, or remove it: the limit applies." if sound else "Remove it: the limit applies.",
+            f"{shown} differs from the limit of {limit_text}, and GPUs are not overcommitted",
+            fix=f"Set it to {limit_text}, or remove it: the limit applies."
+            if valid
+            else "Remove it: the limit applies.",
         )
 
 
 def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation:
-    """With the advice to spread the accelerators, if more workers are admitted."""
+    """The violation, with more workers as part of the fix if the rules admit more workers."""
     if job.workers + 1 not in Sizes.of(job, ctx).replicas(gpus=0):
         return fault
     return replace(fault, fix=f"{fault.fix.removesuffix('.')}, and use more workers.")
 
 
 def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
-    """The advice for a pod with too few: as many as a worker, if that is within the limits."""
+    """The number to suggest for a launcher with too few: the number of a worker if it is within the limits."""
     count = devices.of_each(job.worker, settings.resources, ctx)
     return count if settings.min <= count <= settings.max else settings.min
 
 
 class _Bound(NamedTuple):
-    """The limits of a pod, and their resource."""
+    """The limits for a pod, and the noun for the resource."""
 
     least: int
     most: int
@@ -250,42 +259,42 @@ class _Bound(NamedTuple):
 
 
 def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context) -> _Bound:
-    """`maxCores` for a pod whose accelerators are all cores."""
+    """The limits; the maximum is `maxCores` if all accelerators of the pod are cores."""
     beyond = pod.asked > min(settings.max, settings.max_cores)
     if beyond and settings.max and devices.of_pod(template, settings.core_resources, ctx).asked == pod.asked:
         return _Bound(settings.min, settings.max_cores, "core")
     return _Bound(settings.min, settings.max)
 
 
-def _bounds(role: str, path: str, found: Devices, bound: _Bound, wanted: Callable[[], int]) -> Iterator[Violation]:
-    """`wanted` is called only for a pod that has too few."""
+def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Callable[[], int]) -> Iterator[Violation]:
+    """`suggest` returns the number for the fix; it is called only for a pod with too few accelerators."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
-    if found.asked > bound.most:
-        yield _too_many(pod, role, path, found, bound)
-    elif found.most is not None and found.most < bound.least:
-        # If claims have too few, the claims need more.
-        number = bound.least if found.by_claim else wanted()
-        fix = f"Request {number} or more {_where_else(found, 'in resources.limits')}."
-        fault = f"{pod} requests {_count(found.most)}, at least {bound.least} required"
-        yield Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}<", -found.most))
+    if counted.asked > bound.most:
+        yield _too_many(pod, role, path, counted, bound)
+    elif counted.most is not None and counted.most < bound.least:
+        # Claims need another template, so the number of a worker is not suggested.
+        number = bound.least if counted.by_claim else suggest()
+        fix = f"Request {number} or more {_where_else(counted, 'in resources.limits')}."
+        fault = f"{pod} requests {_count(counted.most)}, at least {bound.least} required"
+        yield Violation(_where(path, counted), fault, fix=fix, degree=Degree(f"{role}<", -counted.most))
 
 
-def _too_many(pod: str, role: str, path: str, found: Devices, bound: _Bound) -> Violation:
-    count = _count(found.asked, bound.noun)
-    if found.most != found.least:
-        count = f"{count} or more" if found.most is None else f"up to {count}"
-    fix = f"Request {bound.most} or fewer {_where_else(found)}."
+def _too_many(pod: str, role: str, path: str, counted: Devices, bound: _Bound) -> Violation:
+    count = _count(counted.asked, bound.noun)
+    if counted.most != counted.least:
+        count = f"{count} or more" if counted.most is None else f"up to {count}"
+    fix = f"Request {bound.most} or fewer {_where_else(counted)}."
     fault = f"{pod} requests {count}, at most {bound.most} allowed"
-    return Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}>", found.asked))
+    return Violation(_where(path, counted), fault, fix=fix, degree=Degree(f"{role}>", counted.asked))
 
 
-def _where(path: str, found: Devices) -> str:
-    return f"{path}.template.spec.{'resourceClaims' if found.by_claim else 'containers'}"
+def _where(path: str, counted: Devices) -> str:
+    return f"{path}.template.spec.{'resourceClaims' if counted.by_claim else 'containers'}"
 
 
-def _where_else(found: Devices, otherwise: str = "for each") -> str:
-    """A ResourceClaimTemplate cannot be changed."""
-    return "in all, by another ResourceClaimTemplate" if found.by_claim else otherwise
+def _where_else(counted: Devices, otherwise: str = "for each") -> str:
+    """The last words of a fix. A ResourceClaimTemplate cannot be changed, so claims need another one."""
+    return "in all, by another ResourceClaimTemplate" if counted.by_claim else otherwise
 
 
 def uncounted(
@@ -295,9 +304,9 @@ def uncounted(
     ctx: Context,
     others: tuple[str, ...] | None = None,
 ) -> Iterator[Violation]:
-    """Claims with an unknown number of GPUs: one violation per reason and role in a review, for all rules together.
+    """Claims with an unknown number of GPUs, once for each reason and role in a review, although several rules call it.
 
-    A warning, unless the policy rejects such claims: then `others` has the further DeviceClasses that are allowed.
+    It is a warning, unless the policy rejects such claims: then `others` is a tuple of the other allowed DeviceClasses.
     """
     where = f"{path}.template.spec.resourceClaims"
     if where in ctx.memo.reported_claims:
@@ -306,10 +315,10 @@ def uncounted(
     for reason, claims in (each for each in reasons if others is not None or each[0].known):
         ctx.memo.reported_claims.add(where)
         first, of_one = f'claim "{shortened(claims[min(claims)], MAX_CLAIM_NAME_CHARACTERS)}"', len(claims) == 1
-        subject = f"{first} counts" if of_one else f"{first} and {len(claims) - 1} more count"
+        subject = first if of_one else f"{first} and {len(claims) - 1} more"
         at = f"{where}[{min(claims)}]" if of_one else where
         advisory = others is None or not reason.known
-        yield Violation(at, f"{subject} against no GPU bound: {reason.why}", fix=reason.fix, advisory=advisory)
+        yield Violation(at, f"the GPUs of {subject} are not counted: {reason.why}", fix=reason.fix, advisory=advisory)
 
 
 def _count(number: int, noun: str = "GPU") -> str:
@@ -319,10 +328,10 @@ def _count(number: int, noun: str = "GPU") -> str:
 def _visible(
     path: str, template: PodTemplate, settings: Settings, *, overwritten: bool, pod: Devices
 ) -> Iterator[Violation]:
-    """GPUs by a variable that the container toolkit reads; the operator has `overwritten` that of the first container.
+    """GPUs by a variable that the container toolkit reads; `overwritten`: the operator sets it in the first container.
 
-    A user's value wins over that of the device plugin (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`). Claims
-    of other devices, such as adapters, give no GPU.
+    A user's value overrides the device plugin's (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`). Claims of
+    other devices, such as adapters, give no GPU.
     """
     first = template.containers[0]
     for kind, index, container in template.each_container:
@@ -347,7 +356,7 @@ def _visible(
 
 
 def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:
-    # The operator hides GPUs only from the first container; a sidecar may well use one.
+    # The operator hides GPUs only from the first container; a sidecar may use one.
     count = accelerators(template.containers[0], settings.resources)
     if count:
         noun = "GPU stays" if count == 1 else "GPUs stay"
@@ -360,7 +369,7 @@ def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Viol
 
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The launcher's first device that only a LimitRange adds."""
+    """The first accelerator that only a LimitRange adds to the launcher."""
     for pods in (each for each in job_pods(job, ctx) if each.role == LAUNCHER):
         for _, name in pods.by_default:
             if is_accelerator(name, settings.resources):

@@ -1,9 +1,9 @@
-"""Workers in the host network have an sshd on another port than the node's own.
+"""Workers in the host network run sshd on another port than the node's sshd.
 
-With `hostNetwork: true` the pod's ports are the node's, and nearly every node runs an sshd on port 22. The worker's
-sshd then cannot start, or the launcher talks to the node's, which has other keys (mpi-operator issue 593). The warning
-is for jobs that show port 22 or no port at all; a configuration in the image may name another one, and so may one that
-is mounted. The injection `host-network` keeps two workers of one job from sharing a node.
+With `hostNetwork: true` the ports of the pod are ports of the node, and nearly every node runs an sshd on port 22. The
+worker's sshd then cannot start, or the launcher connects to the node's sshd, which has other keys (mpi-operator issue
+593). The warning is for jobs that show port 22 or no port. A configuration of sshd in the image or in a volume may set
+another port. The injection `host-network` keeps two workers of a job from sharing a node.
 """
 
 import re
@@ -23,7 +23,7 @@ _CONFIGURATION: Final = re.compile(r"/etc(?:/ssh(?:/sshd_config(?:\.d(?:/.*)?)?)
 
 @rule("host-network", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[Violation]:
-    """The port of the workers' sshd."""
+    """Checks the port of the workers' sshd."""
     template = job.worker.template if job.worker else None
     pod = template.spec if template else None
     if template is None or pod is None or not pod.host_network or sshd.port(job, NODES_PORT) != NODES_PORT:
@@ -32,4 +32,4 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
         return
     path = f"{replica_path(WORKER)}.template.spec.hostNetwork"
     fix = "Set another Port in its sshd_config and ssh_config."
-    yield Violation(path, "sshd meets the node's own on port 22", fix, follows=path)
+    yield Violation(path, "the node's sshd uses port 22 already", fix, follows=path)

@@ -1,14 +1,14 @@
-"""The launcher starts ranks on the workers, and the workers run sshd, by which it reaches them.
+"""The launcher starts ranks on the workers, and the workers run sshd for the launcher's connections.
 
-Without a hostfile horovodrun and deepspeed run all ranks on the launcher, and so do torchrun, accelerate and a plain
-Python program that mpirun does not start. Such a job seems to work, and its workers stay idle with their GPUs. The
-operator's list of workers is `/etc/mpi/hostfile`; Open MPI, MPICH and Intel MPI get it from the operator.
+Without a hostfile horovodrun and deepspeed run all ranks on the launcher. So do torchrun, accelerate and a plain Python
+program if mpirun does not start them. Such a job seems to work, but its workers and their GPUs stay idle. The list of
+workers is the operator's file `/etc/mpi/hostfile`. Open MPI, MPICH and Intel MPI get its path from the operator.
 
-mpirun reaches workers by ssh alone, so a worker that runs `sleep infinity` or the training itself is never reached.
+mpirun connects to workers only by ssh, so it cannot use a worker that runs `sleep infinity` or the training itself.
 
-All of it is a warning: a program may start others on the workers in ways of its own, and a script in Python may start
-mpirun. Nothing is said where the command is a file of the image, or where it mentions ssh, hosts or a launcher of its
-own.
+A violation is a warning, because a program may start processes on the workers in other ways, and a Python script may
+start mpirun. Nothing is reported if the command is a file of the image, or if it mentions ssh, hosts or another
+launcher.
 """
 
 import re
@@ -31,7 +31,7 @@ from webhook.rules.limits import MAX_SHOWN_WORDS_CHARACTERS
 
 _PYTHON: Final = re.compile(r"python[\d.]*")
 _ON_ITS_NODE: Final = re.compile(r"(?:accelerate(?: |\.commands\.)|torch\.distributed\.)launch")
-# Texts that may name the workers, or start something on them.
+# Texts that may name the workers, or start processes on them.
 _OTHER_WAYS: Final = re.compile(
     r"ssh|hosts\b|host[-_]?(?:file|list)|\s--?(?:host|np|nprocs)[\s=]|launch|spawn|submit|(?:node|machine)[-_]?rank"
     r"|dask|spark|deepspeed|horovod|(?<![a-z])(?:(?:open|o)?mpi|ray\b"
@@ -43,7 +43,7 @@ _NAMES_HOSTS: Final = re.compile(
 )
 _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent", re.IGNORECASE)
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
-# Pods are known by their name and that of the Service, as the hostfile has them.
+# A worker's host name without the name of the Service, or with a wrong one. The hostfile has both names.
 _UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
 _EMPTY: Final = '""'
 _USE: Final = f"--hostfile {HOSTFILE}"
@@ -52,7 +52,7 @@ _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
 
 @rule("idle-workers", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[Violation]:
-    """The programs of the workers; if that is sshd, the programs of the launcher."""
+    """Checks the programs of the workers, and the programs of the launcher if the workers run sshd."""
     if not job.workers or job.worker is None or job.launcher is None:
         return
     workers, launchers = job.worker.template.containers, job.launcher.template.containers
@@ -70,7 +70,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
         return
     program = _only(worker, started)
-    # Tools in args may follow an entry point that starts sshd.
+    # With tools in args, the image's entry point may start sshd.
     shown = program is not None and (worker.command or program not in programs.TOOLS)
     if program is not None and shown and b'"postStart"' not in bytes(ctx.document):
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
@@ -79,7 +79,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
 
 
 def _only(worker: Container, started: frozenset[str] | None) -> str | None:
-    """The only program of the worker; None if there may be another, which starts sshd."""
+    """The only program of the worker; None if another program may start sshd."""
     others = programs.TOOLS | programs.INSTALLERS
     known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | {""}
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
@@ -96,7 +96,7 @@ def _has_agent(launcher: Container) -> bool:
 
 
 def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tuple[str, str]]:
-    """(fault, fix)"""
+    """(fault, fix) of each fault of the launcher."""
     for call in calls:
         yield from _call(launcher, call, alone=len(calls) == 1)
     started = None if calls else programs.started_by(launcher)
@@ -131,14 +131,14 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
             elif unknown := _UNKNOWN.search(value):
                 yield f"finds no host {unknown[1][:20]}", f"Write {_USE}."
             elif call.program == "horovodrun" and ("/" in value or "hostfile" in value):
-                yield f"-{name} takes hosts, and no file", f"Write {_USE}."
+                yield f"-{name} takes hosts, not a file", f"Write {_USE}."
         elif _is_missing(launcher, value):
             shown = shortened(value, MAX_SHOWN_WORDS_CHARACTERS)
             yield f"nothing in the job writes {shown}", f"Use {HOSTFILE}."
 
 
 def _is_missing(launcher: Container, path: str) -> bool:
-    """Whether neither a volume nor the launcher's script can have put a file there."""
+    """Whether the file certainly does not exist: no volume contains it, and the launcher's script does not write it."""
     if "$" in path or path == HOSTFILE or sshd.text(launcher).count(path) > 1:
         return False
     started = programs.started_by(launcher)

@@ -1,17 +1,18 @@
-"""Container images are named in a way that a node can pull, from registries that are allowed.
+"""Names of container images are valid, and the images are from allowed registries.
 
-Kubernetes itself only checks that the name is not empty, so a typo shows only on the node, as `InvalidImageName`, one
-pod after the other. Init containers count too. An image id (64 hexadecimal digits, or any after `sha256:`) is rejected:
-it runs whatever image of that id a node has stored, from any registry.
+Kubernetes only checks that the name is not empty, so a typo appears only on the node, as `InvalidImageName` for each
+pod. Init containers are checked too. An image id (64 hexadecimal digits, or any digits after `sha256:`) is rejected: a
+node runs any image that it has stored under this id, from any registry.
 
-Off unless set: `allowedRegistries` (a registry, or one with a path: `registry.example.com/team`), `requireDigest`, and
-`pullSecretsFor`, registries that need a pull secret. That one only warns, because the secret may come with the service
-account. An image without a tag, or with the tag `latest`, is a warning, once for each image: nodes may run different
-versions of it. `refuseLatest` rejects or admits it. On OpenShift, an image with a tag whose registry is mirrored by
-digest only is a warning too: no mirror ever serves the tag.
+These checks are off unless they are set: `allowedRegistries` (registries, also with a path such as
+`registry.example.com/team`), `requireDigest`, and `pullSecretsFor` (registries that need a pull secret). A missing pull
+secret is a warning, because the service account may have the secret. An image without a tag, or with the tag `latest`,
+is a warning, once for each image, because nodes may run different versions of it. `refuseLatest` rejects or admits it.
+On OpenShift, an image with a tag is a warning too if its registry is mirrored by digest only, because no mirror serves
+a tag.
 
-Not guaranteed: without `requireDigest` the registry decides what a tag is when a pod starts. A command in a container
-can fetch programs from elsewhere.
+Not guaranteed: without `requireDigest` the registry decides which image a tag means when a pod starts. A command in a
+container can download programs.
 """
 
 import re
@@ -38,10 +39,10 @@ from webhook.rules.limits import MAX_SHOWN_REGISTRIES
 
 _TAG_OR_DIGEST = re.compile("[:@]")
 _BLANKS = re.compile(r"\s*([:/@])\s*")
-# A tag that is still a placeholder.
+# A placeholder instead of a tag.
 _PLACEHOLDER = re.compile(r":(?:<[^<>]*>|\$\{?\w+\}?|\{\{.*\}\})?\Z")
 
-# Each with or without a path: `registry.example.com/team`.
+# Registries, also with a path such as `registry.example.com/team`.
 Registries = Annotated[tuple[str, ...], each(images.registry_problem)]
 
 
@@ -63,12 +64,14 @@ class Settings(RuleSettings):
 
 @rule("images", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Each container's image, and once for each template the pull secrets; then the images that may change."""
-    warned: dict[tuple[str, ...], dict[str, Violation]] = {}  # the first in each template
+    """Checks the images and pull secrets of each template, then images that may change or are mirrored by digest."""
+    warned: dict[
+        tuple[str, ...], dict[str, Violation]
+    ] = {}  # by image and reason: the first violation in each template
     unpinned = _unpinned(job, ctx.old) if settings.require_digest else {}
     for _, path, replica in job.replicas():
-        found, moving, tagged = _of_template(replica.template, f"{path}.template", settings, unpinned)
-        yield from found
+        faults, moving, tagged = _of_template(replica.template, f"{path}.template", settings, unpinned)
+        yield from faults
         for image, violation in moving:
             warned.setdefault((image,), {}).setdefault(path, violation)
         for field, image, reference in tagged if image_mirrors.any_digests(ctx.view) else ():
@@ -81,8 +84,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield replace(first, message=f"{first.message}{again}")
 
 
-class _Found(NamedTuple):
-    """For a template: its faults, the images that may change with the violation, and the images that a tag names."""
+class _TemplateImages(NamedTuple):
+    """The faults of a template, (image, violation) of images that may change, and (field, image, reference) by tag."""
 
     wrong: Sequence[Violation]
     moving: Sequence[tuple[str, Violation]]
@@ -90,35 +93,35 @@ class _Found(NamedTuple):
 
 
 def _unpinned(job: MPIJob, stored: MPIJob | None) -> Mapping[str, int]:
-    """Numbers the images without a digest by field, those of each repository from 1 on and first the `stored` job's."""
-    places = _tagged(job)
-    known = _tagged(stored) if stored else {}
+    """A number for each field with an image without a digest: within a repository from 1, unchanged fields first."""
+    sources = _tagged(job)
+    stored_sources = _tagged(stored) if stored else {}
     counts: Counter[str] = Counter()
     numbers = {}
-    for field in sorted(places, key=lambda field: known.get(field) != places[field]):
-        counts[places[field]] += 1
-        numbers[field] = counts[places[field]]
+    for field in sorted(sources, key=lambda field: stored_sources.get(field) != sources[field]):
+        counts[sources[field]] += 1
+        numbers[field] = counts[sources[field]]
     return numbers
 
 
 def _tagged(job: MPIJob) -> dict[str, str]:
-    found = {}
+    sources = {}
     for _, path, replica in job.replicas():
         for field, image in _images(replica.template, f"{path}.template"):
             with suppress(ImageError):
                 reference = images.parse(image or "")
                 if reference.digest is None:
-                    found[field] = _source(reference)
-    return found
+                    sources[field] = _source(reference)
+    return sources
 
 
 def _source(reference: ImageReference) -> str:
     return f"{reference.registry}/{reference.repository}"
 
 
-def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned: Mapping[str, int]) -> _Found:
-    """The findings about the images of the template at `path` that do not depend on the cluster."""
-    found: list[Violation] = []
+def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned: Mapping[str, int]) -> _TemplateImages:
+    """The checks of the template at `path` that do not depend on the cluster."""
+    faults: list[Violation] = []
     moving: list[tuple[str, Violation]] = []
     tagged: list[tuple[str, str, ImageReference]] = []
     references = []
@@ -126,28 +129,28 @@ def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned:
     for field, image in _images(template, path):
         if not image:
             fix = f"Write its name, as {images.PATTERN}."
-            found.append(Violation(field, "is missing", fix=fix, reason=CauseReason.REQUIRED))
+            faults.append(Violation(field, "is missing", fix=fix, reason=CauseReason.REQUIRED))
             continue
         try:
             reference = images.parse(image)
         except ImageError as error:
-            found.append(_unreadable(field, image, error))
+            faults.append(_unreadable(field, image, error))
             continue
         references.append(reference)
-        refused = [*_policy(field, image, reference, settings, unpinned)] if is_bounded else []
-        found += refused
-        if settings.refuse_latest is None and not refused and reference.effective_tag == "latest":
+        rejected = [*_policy(field, image, reference, settings, unpinned)] if is_bounded else []
+        faults += rejected
+        if settings.refuse_latest is None and not rejected and reference.effective_tag == "latest":
             fault = f"has {'the tag latest' if reference.tag else 'no tag'}, so it may change"
             moving.append((image, _caution(field, image, fault, "Name a version.", "latest")))
-        if not refused and reference.digest is None:
+        if not rejected and reference.digest is None:
             tagged.append((field, image, reference))
     if settings.pull_secrets_for:
-        found += _pull_secrets(path, template.spec, references, settings)
-    return _Found(found, moving, tagged)
+        faults += _pull_secrets(path, template.spec, references, settings)
+    return _TemplateImages(faults, moving, tagged)
 
 
 def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]]:
-    """(field, image) of each container, then of volumes; a container without an image is the API server's to reject."""
+    """(field, image) of each container, then of each image volume with a reference."""
     for kind, index, container in template.each_container:
         yield f"{path}.spec.{kind}[{index}].image", container.image
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
@@ -156,12 +159,12 @@ def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]
 
 
 def _caution(where: str, image: str, fault: str, fix: str, kind: str) -> Violation:
-    """A possible fault of the image at `where`."""
+    """A warning about the image at `where`."""
     return Violation(where, fault, fix, advisory=True, degree=Degree(kind, frozenset({image})))
 
 
 def _unreadable(field: str, image: str, error: ImageError) -> Violation:
-    """The error, with the corrected reference as advice if there is one."""
+    """The error, with the corrected reference as the fix if there is one."""
     fault, _, advice = str(error).rpartition(": ")
     if not fault:
         fault, advice = advice, f"write it as {images.PATTERN}"
@@ -172,7 +175,7 @@ def _unreadable(field: str, image: str, error: ImageError) -> Violation:
 
 
 def _likely_reference(image: str) -> str | None:
-    """The reference without blanks around it and without a scheme, its name in lower case, if that is a valid one."""
+    """The reference without blanks and scheme, and with its name in lower case; None if this is not valid either."""
     text = _BLANKS.sub(r"\1", image[: 2 * MAX_IMAGE_CHARACTERS].strip()).rpartition(" pull ")[2]
     text = _PLACEHOLDER.sub(":1.0", text.rpartition("://")[2])
     path, slash, last = text.rpartition("/")
@@ -205,14 +208,14 @@ def _policy(
             f'"{shortened(image)}" has no digest, so it may change',
             fix="Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
             reason=CauseReason.FORBIDDEN,
-            # An update may change the tag or the container's name, but not add such a container.
+            # An update may change the tag or the container's name, but not add an image without a digest.
             degree=Degree(f"digest {source}", unpinned[where]),
         )
     elif settings.refuse_latest and reference.effective_tag == "latest":
-        said = "has the tag" if reference.tag else "has no tag, which means"
+        tag = "has the tag" if reference.tag else "has no tag, which means"
         yield Violation(
             where,
-            f'"{shortened(image)}" {said} latest, which changes over time',
+            f'"{shortened(image)}" {tag} latest, which changes over time',
             fix="Name the tag of a version, or a digest.",
             reason=CauseReason.FORBIDDEN,
             degree=Degree(f"{where} tag", frozenset({image})),

@@ -1,13 +1,14 @@
 """A job has no more bytes than the policy allows.
 
-The object counts as JSON, with `metadata.managedFields` and the status.
+The size is the number of bytes of the object as JSON, including `metadata.managedFields` and the status.
 
-Two further limits belong to this rule, and no policy changes them. An object that etcd could not store (1.5 MiB), or
-with more than 20,000 mappings and lists, is rejected, no other rule looks at it, and nothing is injected into it. A job
-whose checks take more than 250 ms of processor time is rejected as too expensive to judge: one job may not keep the
-others waiting. Only its creator and its time limit are injected. With `mode` `warn` or `audit`, both are admitted
-unchecked. An update that leaves spec, labels and annotations unchanged passes. In a cluster with Kueue, one by a
-controller of the policy may also change what Kueue changes when it starts and stops a job.
+This rule has two further limits, which a policy cannot change. An object that etcd could not store (1.5 MiB), or with
+more than 20,000 mappings and lists, is rejected; other rules do not check it, and nothing is injected into it. A job
+whose checks take more than 250 ms of processor time is rejected as too expensive to check, because other jobs would
+have to wait. Only its creator and its time limit are injected. With `mode` `warn` or `audit`, jobs above these two
+limits are admitted unchecked. An update that leaves spec, labels and annotations unchanged is admitted. In a cluster
+with Kueue, an update by a controller of the policy may also change the fields that Kueue changes when it starts and
+stops a job.
 """
 
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ class Settings(RuleSettings):
 
 @rule(RULE, Settings, since="0.1", importance=Importance.FAILS)
 def check(_: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Count the bytes."""
+    """Compares the number of bytes with `maxBytes`."""
     size = len(memoryview(ctx.document))
     if size > settings.max_bytes:
         yield Violation(

@@ -1,13 +1,12 @@
 """Containers, pods and claims stay within the LimitRanges of the namespace.
 
-The API server checks pods, not jobs: it stores a job whose pods break a limit, and minutes later rejects the pods, one
-by one, on every attempt. So this rule checks the pods that the operator will create, with the defaults of LimitRanges
-and of the API server: `min`, `max` and `maxLimitRequestRatio` of containers and of pods, `min` and `max` of the claims
-of `ephemeral` volumes. It also finds pods that the defaults themselves make invalid, such as a default limit below the
-job's request.
+The API server checks pods, not jobs: it stores a job whose pods break a limit, and minutes later rejects each pod on
+every attempt. So this rule checks the pods that the operator will create, with the defaults of LimitRanges and of the
+API server: `min`, `max` and `maxLimitRequestRatio` of containers and of pods, and `min` and `max` of the claims of
+`ephemeral` volumes. It also reports pods that a default makes invalid, such as a default limit below the job's request.
 
-If two LimitRanges have different defaults for a resource the API server takes either one, so a resource that is left to
-the default is then not checked. Nothing is checked while the LimitRanges are unknown.
+If two LimitRanges have different defaults for a resource, the API server uses either default. So a resource without a
+value in the job is then not checked. Nothing is checked while the LimitRanges are unknown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,12 +30,12 @@ _NOUNS = {"Container": "container", "Pod": "pod", CLAIM: "claim"}
 
 
 class Settings(RuleSettings):
-    """No settings except the action: the limits are those of the namespace's LimitRanges."""
+    """No settings except the action: the LimitRanges of the namespace have the limits."""
 
 
 @rule("limit-range", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Each container, each pod, each claim."""
+    """Checks each container, pod and claim."""
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     if ranges is UNKNOWN or not ranges:
         return
@@ -44,24 +43,24 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for pods in job_pods(job, ctx):
         if not pods.template.containers:
             continue  # upstream-contract rejects it
-        together: dict[tuple[object, ...], list[OutOfBounds]] = {}
+        by_resource: dict[tuple[object, ...], list[OutOfBounds]] = {}
         for fault in faults(pods.template, pods.resources, pods.disputed, every):
             if isinstance(fault, OutOfBounds):
-                together.setdefault((fault.kind == CLAIM, fault.asked.path, fault.asked.name), []).append(fault)
+                by_resource.setdefault((fault.kind == CLAIM, fault.asked.path, fault.asked.name), []).append(fault)
             else:
                 yield _by_default(f"{pods.path}.template", fault)
-        for broken in together.values():
+        for broken in by_resource.values():
             yield _out_of_bounds(f"{pods.path}.template", broken)
 
 
 def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violation:
     """A pod that defaults make invalid."""
     match fault:
-        case NoLimit(asked=asked):
-            request = _shown(asked.request)
-            limit = "no limit" if asked.limit is None else f"default limit {_shown(asked.limit)}"
+        case NoLimit(asked=stated):
+            request = _shown(stated.request)
+            limit = "no limit" if stated.limit is None else f"default limit {_shown(stated.limit)}"
             message = f"{limit} for the request {request}; {_REFUSED}"
-            return Violation(f"{path}.{asked.path}.limits[{asked.name}]", message, fix=_fix(asked, fault.fit))
+            return Violation(f"{path}.{stated.path}.limits[{stated.name}]", message, fix=_fix(stated, fault.fit))
         case HugePagesAlone(path=where, name=name, amount=amount):
             message = f"default {name} {_shown(amount)} without cpu or memory; {_REFUSED}"
             return Violation(f"{path}.{where}", message, fix="Set limits[memory] to the needed amount.")
@@ -74,9 +73,9 @@ def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violat
 
 
 def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
-    """All limits that one pair of request and limit breaks: one fix is enough."""
+    """One violation for all LimitRanges that the request and limit of a resource break; one fix satisfies them."""
     first = broken[0]
-    asked = first.asked
+    stated = first.asked
     bounds: dict[str, list[str]] = {}
     for fault in broken:
         amount, bound = _out(fault)
@@ -84,18 +83,18 @@ def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
     out = "; ".join(f"{amount}, {', '.join(texts)}" for amount, texts in bounds.items())
     sources = tuple(dict.fromkeys(source for fault in broken for source in fault.sources))
     effect = "its pods wait for ever" if first.kind == CLAIM else _REFUSED
-    missing = asked.request is None or asked.limit is None
+    missing = stated.request is None or stated.limit is None
     return Violation(
         f"{path}.{_field(first)}",
         f"{out}; {effect} (LimitRange {_listed(sources)})",
-        fix=_fix(asked, first.fit, least=first.bounds.min, only_request=first.kind == CLAIM),
+        fix=_fix(stated, first.fit, least=first.bounds.min, only_request=first.kind == CLAIM),
         reason=CauseReason.REQUIRED if missing else CauseReason.INVALID,
-        degree=_degree(f"{path}.{asked.path} {asked.name}", broken),
+        degree=_degree(f"{path}.{stated.path} {stated.name}", broken),
     )
 
 
 def _degree(of: str, broken: Sequence[OutOfBounds]) -> Degree | None:
-    """How far each limit is exceeded; None if something without an amount is missing."""
+    """The amount for each broken limit; None if the job states no amount."""
     amounts: dict[str, int] = {}
     for fault in broken:
         amount = _excess(fault)
@@ -118,61 +117,61 @@ def _excess(fault: OutOfBounds) -> int | None:
 
 
 def _field(fault: OutOfBounds) -> str:
-    """The one that the user would change first."""
-    asked = fault.asked
-    if asked.several:
-        return asked.path
-    limit_is_over = fault.bound is Bound.MAX and fault.fit is not None and asked.limit != fault.fit.limit
-    requests = fault.kind == CLAIM or (asked.own_request and not limit_is_over)
-    return f"{asked.path}.{'requests' if requests else 'limits'}[{asked.name}]"
+    """The field, request or limit, that the user should change first."""
+    stated = fault.asked
+    if stated.several:
+        return stated.path
+    limit_is_over = fault.bound is Bound.MAX and fault.fit is not None and stated.limit != fault.fit.limit
+    requests = fault.kind == CLAIM or (stated.own_request and not limit_is_over)
+    return f"{stated.path}.{'requests' if requests else 'limits'}[{stated.name}]"
 
 
 def _out(fault: OutOfBounds) -> tuple[str, str]:
-    """The amount and the limit."""
-    asked, own = fault.asked, fault.bounds
-    request, limit = asked.request, asked.limit
+    """(the amount, the broken limit) in words."""
+    stated, own = fault.asked, fault.bounds
+    request, limit = stated.request, stated.limit
     noun = _NOUNS[fault.kind]
     match fault.bound:
         case Bound.MAX:
             bound = f"at most {_shown(own.max)} for a {noun}"
             over = limit is None or request is None or own.max is None or limit > own.max
             of_limit = over and fault.kind != CLAIM
-            amount = _amount(asked, "limit", limit) if of_limit else _amount(asked, "request", request)
+            amount = _amount(stated, "limit", limit) if of_limit else _amount(stated, "request", request)
         case Bound.MIN:
             bound = f"at least {_shown(own.min)} for a {noun}"
             under = limit is None or request is None or own.min is None or request < own.min
-            amount = _amount(asked, "request", request) if under else _amount(asked, "limit", limit)
+            amount = _amount(stated, "request", request) if under else _amount(stated, "limit", limit)
         case Bound.RATIO:
             bound = f"limits are at most {_shown(own.ratio)} times requests"
             if limit is None and request is None:
-                amount = f"neither {asked.name} limit nor request"
+                amount = f"neither {stated.name} limit nor request"
             else:
-                amount = f"{_amount(asked, 'limit', limit)} and {_amount(asked, 'request', request)}"
+                amount = f"{_amount(stated, 'limit', limit)} and {_amount(stated, 'request', request)}"
     return amount, bound
 
 
-def _amount(asked: Asked, field: str, amount: Quantity | None) -> str:
+def _amount(stated: Asked, field: str, amount: Quantity | None) -> str:
     if amount is None:
-        return f"no {asked.name} {field}"
-    if asked.several:
-        return f"{asked.name} {field}s of {_shown(amount)} in all"
-    default = "" if asked.own_request or asked.own_limit else "default "
+        return f"no {stated.name} {field}"
+    if stated.several:
+        return f"{stated.name} {field}s of {_shown(amount)} in all"
+    default = "" if stated.own_request or stated.own_limit else "default "
     return f"{default}{field} {_shown(amount)}"
 
 
-def _fix(asked: Asked, fit: Fit | None, *, least: Quantity | None = None, only_request: bool = False) -> str:
-    """The amounts to write."""
+def _fix(stated: Asked, fit: Fit | None, *, least: Quantity | None = None, only_request: bool = False) -> str:
+    """The fix: the amounts to write."""
     if fit is None:
         return "No amount fits: ask an administrator to change the LimitRanges."
     if fit is ANY:
-        return f"Set limits[{asked.name}] to the needed amount."
+        return f"Set limits[{stated.name}] to the needed amount."
     changes = []
-    if not only_request and (fit.limit != asked.limit or not (asked.own_request or asked.own_limit)):
-        changes.append(f"limits[{asked.name}] to {_shown(fit.limit)}")
-    if asked.own_request and fit.request != asked.request:
-        changes.append(f"requests[{asked.name}] to {_shown(fit.request)}")
-    in_all = " in all" if asked.several else ""
-    most = " or less" if asked.request is None and asked.limit is None and fit.limit != least else ""
+    if not only_request and (fit.limit != stated.limit or not (stated.own_request or stated.own_limit)):
+        changes.append(f"limits[{stated.name}] to {_shown(fit.limit)}")
+    if stated.own_request and fit.request != stated.request:
+        changes.append(f"requests[{stated.name}] to {_shown(fit.request)}")
+    in_all = " in all" if stated.several else ""
+    most = " or less" if stated.request is None and stated.limit is None and fit.limit != least else ""
     return f"Set {' and '.join(changes)}{in_all}{most}."
 
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 MAX_QUEUES_TRIED: Final = 10
-"""Other queues that are tried for a suggestion."""
+"""Queues that are tried for a suggestion."""
 MAX_SHOWN_KINDS: Final = 3
 """Kinds of nodes or accelerators named in a message."""
 MAX_LISTED_SHAPES: Final = 10
@@ -17,7 +17,7 @@ MAX_MCA_ADVICE_CHARACTERS: Final = 50
 MAX_LISTED_WORDS: Final = 50
 """Words of a split command line in a fix."""
 MAX_QUOTA_WARNINGS: Final = 3
-"""Warnings about quotas that are busy."""
+"""Warnings about quotas without enough free capacity."""
 MAX_NAMED_QUOTAS: Final = 5
 """Quotas named in a message."""
 MAX_SPLIT_CHARACTERS: Final = 300
@@ -35,7 +35,7 @@ MAX_SHOWN_LIMIT_RANGES: Final = 3
 MAX_SHOWN_CLASSES: Final = 5
 """Priority classes named in a message."""
 MAX_POD_SECURITY_CHARACTERS: Final = 1_000
-"""Characters of a message in Pod Security's words."""
+"""Characters of a message of Pod Security."""
 MAX_SHOWN_QUEUES: Final = 3
 """Volcano queues named in a message."""
 MAX_QUEUE_NAME_CHARACTERS: Final = 30

@@ -1,14 +1,14 @@
-"""The queue that a job names takes jobs from its namespace.
+"""The queue that a job names accepts jobs of its namespace.
 
-Kueue suspends every job with the label `kueue.x-k8s.io/queue-name`. A queue that does not exist, is stopped, or whose
-ClusterQueue is stopped, inactive or not for this namespace, leaves the job suspended, and only the Workload says why.
-If Kueue does not manage the namespace (`managedJobsNamespaceSelector`), not even a Workload exists. If it does not
-manage MPIJobs at all the label has no effect: the job starts at once, outside the quota.
+Kueue suspends every job with the label `kueue.x-k8s.io/queue-name`. The job stays suspended if the queue does not exist
+or is stopped, or if its ClusterQueue is stopped, inactive or not for this namespace, and only the Workload shows the
+reason. If Kueue does not manage the namespace (`managedJobsNamespaceSelector`), there is no Workload either. If Kueue
+does not manage MPIJobs at all, the label has no effect: the job starts at once, outside the quota.
 
-A job with `managedBy: kueue.x-k8s.io/multikueue` runs in another cluster, where Kueue sends it. Without a queue, or
-with one whose ClusterQueue has no admission check of MultiKueue, nothing ever starts it.
+Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. It never starts without a queue, or in
+a queue whose ClusterQueue has no admission check of MultiKueue.
 
-It is a warning, because a queue may be created, or resumed, after the job. Unknown queues cause no warning.
+A violation is a warning, because a queue may be created or resumed after the job. Unknown queues cause no warning.
 """
 
 from collections.abc import Iterator
@@ -30,12 +30,12 @@ MANAGED_BY = "spec.runPolicy.managedBy"
 
 
 class Settings(WarningRuleSettings):
-    """The action for a queue that takes no jobs."""
+    """The action for a queue that accepts no jobs."""
 
 
 @rule("local-queue", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Whether Kueue manages the job; then the LocalQueue and its ClusterQueue."""
+    """Checks whether Kueue manages the job, then the LocalQueue and its ClusterQueue."""
     name = job.labels.get(QUEUE_NAME)
     if job.run_policy.managed_by == MULTIKUEUE:
         yield from _sent_elsewhere(name or "", ctx)
@@ -61,7 +61,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
-    """Why Kueue does not send the job to another cluster."""
+    """A violation if Kueue does not send the job to another cluster."""
     queue = queues.of_job(ctx.view, ctx.namespace, name)
     if queue is UNKNOWN or not is_there(ctx.view):
         return
@@ -77,6 +77,6 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
 
 
 def _may_send(check: str, ctx: Context) -> bool:
-    """Whether the AdmissionCheck may be MultiKueue's; a missing one keeps the queue inactive."""
+    """Whether the AdmissionCheck may belong to MultiKueue. A missing one only makes the queue inactive."""
     found = ctx.view.get(ADMISSION_CHECKS, check)
     return not isinstance(found, AdmissionCheck) or found.controller == MULTIKUEUE

@@ -1,6 +1,6 @@
 """The MPI implementation is one that the platform supports.
 
-The operator knows Open MPI, Intel MPI and MPICH; `allowed` narrows them if licences or images allow fewer.
+The operator supports Open MPI, Intel MPI and MPICH. The setting `allowed` can exclude some of them.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Settings(RuleSettings):
 
 @rule("mpi-implementation", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The implementation against `allowed`; `upstream-contract` rejects unknown ones."""
+    """Implementations that the operator does not know are left to the rule `upstream-contract`."""
     value = job.spec.mpi_implementation
     if value in IMPLEMENTATIONS and value not in settings.allowed:
         yield not_allowed("spec.mpiImplementation", value, settings.allowed, default="OpenMPI")

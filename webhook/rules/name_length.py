@@ -1,13 +1,13 @@
 """The job's name leaves room for scaling up.
 
 Worker pods are called `<name>-worker-<index>`, which must be a DNS label of at most 63 characters. A name that just
-fits ten workers becomes invalid with the eleventh, and the operator then freezes the running job. The name must fit as
-many workers as `scaleTo` says, now or later; `upstream-contract` rejects names that are too long for the current
-number.
+fits ten workers becomes invalid with the eleventh worker, and the operator then does nothing more for the running job.
+The name must be short enough for `scaleTo` workers. The rule `upstream-contract` rejects names that are too long for
+the current number of workers.
 
 With `setHostnameAsFQDN` the host is called `<name>-worker-<index>.<name>.<namespace>.svc.cluster.local`. The kubelet
-starts no pod with a host name of more than 64 characters. If a shorter domain of the cluster would suffice, it is a
-warning.
+starts no pod with a host name of more than 64 characters. It is a warning if the name would fit with a shorter cluster
+domain than `cluster.local`.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class Settings(RuleSettings):
 
 @rule("name-length", Settings, since="0.1", importance=Importance.MINOR)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The length of the name of the last worker, at `scaleTo` workers."""
+    """Checks the name of the last of `scaleTo` workers, and full host names."""
     if names.is_generated(job.metadata.name, job.metadata.generate_name):
         path, kind = "metadata.generateName", "generateName"
         base = min(len(job.metadata.generate_name), names.GENERATED_BASE_MAX_LENGTH)
@@ -55,7 +55,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _full_names(job: MPIJob, length: int, ctx: Context) -> Iterator[Violation]:
-    """`length` is that of the job's name, which is in the host's name and in its domain (`GetNodenameForKernel`)."""
+    """`length`: characters of the job's name, which is in the host name and in its domain (`GetNodenameForKernel`)."""
     for role, path, replica in job.replicas():
         if replica.template.spec is None or not replica.template.spec.set_hostname_as_fqdn:
             continue

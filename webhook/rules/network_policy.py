@@ -1,23 +1,24 @@
-"""Traffic of a job's pods that no NetworkPolicy filters is reported when the job is created.
+"""NetworkPolicies filter the traffic of a job's pods, and admit the launcher.
 
-With `--network-policies` the service makes a NetworkPolicy for every job, `mpijob-<job>`, by the `posture`:
+With `--network-policies` the service creates a NetworkPolicy `mpijob-<job>` for every job, according to the `posture`:
 
 - `none`: no object.
-- `default`: pods accept connections from pods of the same job alone.
-- `restricted`: and open none but to these, to DNS, to HTTPS (443), and to the API server where they have a token.
-- `isolated`: pods of the same job reach each other by TCP on the port of sshd and from 1024 on, and DNS; nothing else.
+- `default`: pods accept connections only from pods of the same job.
+- `restricted`: in addition, pods open connections only to pods of the same job, DNS, HTTPS (443), and, with a token,
+  the API server.
+- `isolated`: pods reach only DNS, and pods of the same job by TCP on the port of sshd and on ports from 1024 on.
 
-Other traffic that jobs need, such as to an object store, is set in `egress`, and clients that may connect, such as a
-scraper of metrics, in `ingress`. A job chooses another posture by the annotation
-`training.openshift.io/network-policy`, out of `choices`.
+The setting `egress` allows other targets, such as an object store. The setting `ingress` allows other clients, such as
+a scraper of metrics. A job chooses another posture, one of `choices`, by the annotation
+`training.openshift.io/network-policy`.
 
-Nothing filters pods in the host network: a job with such pods gets no NetworkPolicy, since its other pods would not
-accept their connections. Nor does any filter RDMA, which does not go through the kernel, or further networks (Multus)
-and replacements of the cluster's own network, which another kind of object filters. There, partitions (InfiniBand),
-VLANs or separate networks isolate jobs.
+Some traffic cannot be filtered. NetworkPolicies do not apply to pods in the host network, so a job with such pods gets
+no NetworkPolicy: its other pods would not accept their connections. RDMA does not pass through the kernel. Further
+networks (Multus), and replacements of the cluster's network, have their own kind of policy. Isolate such jobs by
+partitions (InfiniBand), VLANs or separate networks.
 
-For a job without its own NetworkPolicy, those of its namespace must admit the launcher. If one selects the workers and
-none admits any pod of the namespace, a warning says so.
+For a job without its own NetworkPolicy, the policies of its namespace must admit the launcher. It is a warning if a
+policy selects the workers and no policy admits any pod of the namespace.
 """
 
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ class Posture(StrEnum):
 
 
 def _cidr_problem(text: str) -> str | None:
-    """The API server accepts no plain address, netmask or zone."""
+    """The API server rejects a plain address, a netmask and a zone."""
     address, _, length = text.partition("/")
     with suppress(ValueError):
         if length == str(ip_network(text).prefixlen) and "%" not in address:
@@ -69,23 +70,23 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 class Peers(PolicySettings):
     """Peers outside of the job."""
 
-    cidrs: Cidrs = Field((), description="Networks, as 10.20.0.0/16.")
+    cidrs: Cidrs = Field((), description="Networks, such as 10.20.0.0/16.")
     namespaces: ObjectNames = Field((), description="Names of namespaces: all of their pods.")
     ports: tuple[Port, ...] = Field((), description="TCP ports on which pods listen; none means all ports.")
 
 
 class Opening(Peers):
-    """Other traffic that jobs need."""
+    """Other targets or clients of a job's pods."""
 
     @model_validator(mode="after")
     def _narrow(self) -> Self:
         if not (self.cidrs or self.namespaces or self.ports):
-            raise ValueError("is open for all: set cidrs, namespaces or ports")
+            raise ValueError("allows all traffic: set cidrs, namespaces or ports")
         return self
 
 
 class Dns(Peers):
-    """DNS, which is a pod, or a process of the node that no selector matches."""
+    """The DNS servers: pods, or processes of the nodes, which no selector matches."""
 
     ports: Annotated[tuple[Port, ...], Field(min_length=1)] = Field(
         (53, 5353, 8053), description="Ports on which its pods listen, UDP and TCP."
@@ -96,11 +97,11 @@ class Settings(WarningRuleSettings):
     """The NetworkPolicy of a job."""
 
     posture: Posture = Field(
-        Posture.NONE, description="What a job gets that does not choose: none, default, restricted or isolated."
+        Posture.NONE, description="The posture of jobs that choose no other: none, default, restricted or isolated."
     )
     choices: tuple[Posture, ...] = Field((), description="Postures that a job may choose by its annotation.")
     https_cidrs: Cidrs = Field(
-        (), description="With restricted: the targets of HTTPS, as 10.20.0.0/16; none means any."
+        (), description="With restricted: the targets of HTTPS, such as 10.20.0.0/16; empty for any."
     )
     api_ports: tuple[Port, ...] = Field(
         (443, 6443), description="With restricted: ports of the API server, for pods with a token."
@@ -110,28 +111,28 @@ class Settings(WarningRuleSettings):
         description="With restricted and isolated: the DNS servers; without cidrs and namespaces, any.",
     )
     egress: tuple[Opening, ...] = Field((), description="With restricted and isolated: further targets of connections.")
-    ingress: tuple[Opening, ...] = Field((), description="Who may connect to the pods, besides pods of the same job.")
+    ingress: tuple[Opening, ...] = Field((), description="Other clients that may connect to the pods.")
     rdma_devices: ResourceNames = Field(
         RDMA_DEVICES, description="Names of the resources that are RDMA devices; * matches any text."
     )
 
 
-def posture(asked: str | None, settings: Settings) -> Posture:
+def posture(requested: str | None, settings: Settings) -> Posture:
     """The posture of a job with this annotation."""
-    return Posture(asked) if asked in settings.choices else settings.posture
+    return Posture(requested) if requested in settings.choices else settings.posture
 
 
 @rule("network-policy", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The annotation, then the pods of each template that no NetworkPolicy filters."""
-    asked = job.annotations.get(NETWORK_POLICY)
-    chosen = posture(asked, settings)
-    if asked is not None and asked != chosen:
-        yield _no_choice(asked, chosen, settings)
+    """Checks the annotation, then the traffic of each template that no NetworkPolicy filters."""
+    requested = job.annotations.get(NETWORK_POLICY)
+    chosen = posture(requested, settings)
+    if requested is not None and requested != chosen:
+        yield _no_choice(requested, chosen, settings)
     if not job.managed_here:
         return
     if chosen is Posture.NONE:
-        yield from _kept_out(job, ctx)
+        yield from _blocked_launcher(job, ctx)
         return
     for _, path, replica in job.replicas():
         template = replica.template
@@ -140,14 +141,14 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield Violation(where, "is outside any NetworkPolicy", "Remove it.", CauseReason.FORBIDDEN)
         found = extended_resources([*template.containers, *((template.spec and template.spec.init_containers) or ())])
         if any(is_accelerator(name, settings.rdma_devices) for name in found):
-            fix = "Keep jobs apart by partitions or VLANs."
-            yield _passing(path, "RDMA passes by its NetworkPolicy", fix)
+            fix = "Use partitions or VLANs."
+            yield _unfiltered(path, "its NetworkPolicy does not filter RDMA", fix)
         if template.annotations.get(NETWORKS) or template.annotations.get(DEFAULT_NETWORK):
-            yield _passing(path, "further networks pass by its NetworkPolicy", "Give it its own.")
+            yield _unfiltered(path, "its NetworkPolicy does not filter further networks", "Give them a policy.")
 
 
-def _kept_out(job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """The namespace's own policies, which add up: a single policy that admits the launcher is enough."""
+def _blocked_launcher(job: MPIJob, ctx: Context) -> Iterator[Violation]:
+    """Policies of the namespace that block the launcher. One policy that admits it is enough."""
     policies = ctx.view.within(NETWORK_POLICIES, ctx.namespace)
     if policies is UNKNOWN or not policies or job.worker is None or job.launcher is None:
         return
@@ -160,7 +161,7 @@ def _kept_out(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     of_workers = [policy for policy in policies.values() if policy.pods.matches(labels)]
     if of_workers and all(policy.keeps_out(space) for policy in of_workers):
         name = shortened(min(policy.name for policy in of_workers), MAX_OBJECT_NAME_CHARACTERS)
-        fault = f"NetworkPolicy {name} shuts the launcher out"
+        fault = f"NetworkPolicy {name} blocks the launcher"
         yield Violation(
             replica_path(WORKER),
             fault,
@@ -169,13 +170,15 @@ def _kept_out(job: MPIJob, ctx: Context) -> Iterator[Violation]:
         )
 
 
-def _passing(path: str, fault: str, fix: str) -> Violation:
+def _unfiltered(path: str, fault: str, fix: str) -> Violation:
     return Violation(path, fault, fix, CauseReason.FORBIDDEN, advisory=True)
 
 
-def _no_choice(asked: str, chosen: Posture, settings: Settings) -> Violation:
+def _no_choice(requested: str, chosen: Posture, settings: Settings) -> Violation:
     choices = [str(choice) for choice in Posture if choice in settings.choices]
-    known = asked in list(Posture)
-    fault = f"{mention(NETWORK_POLICY, asked)} {'may not be chosen' if known else 'is not known'}: it is {chosen}"
+    is_posture = requested in list(Posture)
+    fault = (
+        f"{mention(NETWORK_POLICY, requested)} {'may not be chosen' if is_posture else 'is not known'}: it is {chosen}"
+    )
     fix = f"Use {' or '.join(choices)}, or remove it." if choices else "Remove it."
-    return Violation(ANNOTATION, fault, fix, CauseReason.FORBIDDEN if known else CauseReason.NOT_SUPPORTED)
+    return Violation(ANNOTATION, fault, fix, CauseReason.FORBIDDEN if is_posture else CauseReason.NOT_SUPPORTED)

@@ -1,22 +1,23 @@
-"""Launcher and workers are pods that the namespace's Pod Security level admits.
+"""The namespace's Pod Security level admits launcher and workers.
 
-Pod Security admission judges pods only: a job that breaks the level is accepted, and then none of its pods is. Here
-both pod templates, injections included, are judged by the same checks against the same labels of the namespace
-(`pod-security.kubernetes.io/enforce`, `audit`, `warn`, each with a `-version`): what the namespace enforces rejects the
-job, what it warns about becomes a warning, what it audits goes to the audit log. The words are those of Pod Security.
+Pod Security admission checks only pods: it admits a job that breaks the level, and then rejects each of its pods. This
+rule applies the same checks to both pod templates, injections included, with the same labels of the namespace
+(`pod-security.kubernetes.io/enforce`, `audit`, `warn`, each with a `-version`). A violation of the enforced level
+rejects the job, a violation of the `warn` level is a warning, and a violation of the `audit` level is written to the
+audit log. The messages are the messages of Pod Security.
 
-On OpenShift the pods are judged as their SCC leaves them: see the rule `scc`.
+On OpenShift the templates are checked after their SCC has filled in its values: see the rule `scc`.
 
-An invalid label counts as in Pod Security: enforce as restricted, audit and warn as privileged, any version as latest.
-`floor` is a level that holds whatever the labels say. If the namespace enforces that level or a stricter one, its own
-version counts.
+Invalid labels are read as Pod Security does it: enforce as restricted, audit and warn as privileged, any version as
+latest. The setting `floor` is a level that applies in addition to the labels. If the namespace enforces this level or a
+stricter level, the version of its label applies.
 
-The service reads the version of the API server with its policies: `hostUsers: false` excuses root only from 1.35 on,
-and API servers before 1.33 drop the field. Where no version can be read, as in `check` of files, the newest checks
-count unless `clusterVersion` says otherwise. After an upgrade of the API server the old version counts until a policy
-changes or the service restarts.
+The checks depend on the version of the API server, which the service reads together with its policies: with
+`hostUsers: false` root is allowed only from 1.35 on, and API servers before 1.33 drop the field. If no version can be
+read, as in `check` of files, the newest checks apply unless `clusterVersion` is set. After an upgrade of the API server
+the old version applies until a policy changes or the service restarts.
 
-Not guaranteed: `floor` is for the pods of jobs alone. For a user who may create Pods, only the labels count.
+Not guaranteed: `floor` applies only to the pods of jobs. For a user who may create Pods, only the labels apply.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,7 +54,7 @@ from webhook.predict.scc.outcome import filled_in, outcomes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_POD_SECURITY_CHARACTERS
 
-_COUNTS: Final = {"enforce": "restricted", "audit": "privileged", "warn": "privileged"}
+_APPLIES: Final = {"enforce": "restricted", "audit": "privileged", "warn": "privileged"}
 
 
 def _readable(version: str) -> str:
@@ -68,26 +69,28 @@ class Settings(RuleSettings):
     """Levels in addition to the labels."""
 
     floor: Level = Field(
-        Level.PRIVILEGED, description="The level that jobs must meet regardless of the namespace's labels."
+        Level.PRIVILEGED, description="The level that jobs must satisfy, whatever the namespace's labels are."
     )
-    floor_version: VersionText = Field("latest", description="The version of the floor: latest, or as v1.30.")
+    floor_version: VersionText = Field(
+        "latest", description="The version of the floor: latest, or a version such as v1.30."
+    )
     cluster_version: VersionText = Field(
         "latest",
-        description="The version of Kubernetes, as v1.30, which the cluster's own Pod Security takes for latest. "
-        "With latest, the service takes the version of the API server.",
+        description="The version of Kubernetes, such as v1.30, that Pod Security in the cluster uses as latest. "
+        "With latest, the service uses the version of the API server.",
     )
     exempt_runtime_classes: tuple[str, ...] = Field(
         (), description="Runtime classes that the API server's own Pod Security configuration exempts."
     )
 
     def on(self, cluster_version: str) -> Self:
-        """With that version if the policy names none."""
+        """These settings with the cluster's version, unless the policy sets a version."""
         version = cluster_version if self.cluster_version == "latest" else self.cluster_version
         return self.model_copy(update={"cluster_version": version})
 
 
 class _Namespace(msgspec.Struct, frozen=True):
-    """The namespace's levels: `policy` with the floor, `labelled` without."""
+    """The levels of the namespace: `labelled` by its labels, `policy` also with the floor."""
 
     name: str
     policy: labels.NamespaceLevels
@@ -96,14 +99,14 @@ class _Namespace(msgspec.Struct, frozen=True):
 
 
 def admits(settings: Settings) -> Admitted:
-    """Only pods at the floor or above, if that is what the injection `security-context` fills in."""
+    """The version of the level restricted, if that is the floor: the injection `security-context` satisfies it."""
     restricted = settings.floor is Level.RESTRICTED
     return Admitted(restricted_since=parse_version(settings.floor_version).minor if restricted else None)
 
 
 @rule("pod-security", Settings, since="0.1", importance=Importance.FAILS, admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Invalid labels; then, for each template, what is enforced, warned about and audited."""
+    """Checks the labels, then each template against the levels of enforce, warn and audit."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     labelled, errors = labels.read(namespace.labels if isinstance(namespace, Namespace) else {})
     yield from map(_unreadable, errors)
@@ -112,50 +115,50 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         policy = labelled._replace(enforce=LevelVersion(settings.floor, parse_version(settings.floor_version)))
     if all(level is Level.PRIVILEGED for level, _ in policy):
         return
-    asked = _Namespace(ctx.namespace, policy, labelled, settings.floor)
+    levels = _Namespace(ctx.namespace, policy, labelled, settings.floor)
     newest = min(parse_version(settings.cluster_version), NEWEST)
     try:
         of_scc = outcomes(job, ctx)
         for role, path, written in templates(ctx.document):
-            found = of_scc.get(role)
-            template = filled_in(written, found, ctx)
-            rejected = {each.path for each in found.rejections} if found else set()
+            admitted_as = of_scc.get(role)
+            template = filled_in(written, admitted_as, ctx)
+            rejected = {each.path for each in admitted_as.rejections} if admitted_as else set()
             if not template.spec or template.spec.runtime_class_name not in settings.exempt_runtime_classes:
-                yield from _judge(path, template, asked, newest, rejected, compared=ctx.operation == "UPDATE")
+                yield from _judge(path, template, levels, newest, rejected, compared=ctx.operation == "UPDATE")
     except ShapeError as error:
         yield Violation(error.path, error.message, fix="Correct the type.")
 
 
 def _judge(
-    path: str, template: PodTemplate, namespace: _Namespace, newest: Version, known: set[str], *, compared: bool
+    path: str, template: PodTemplate, namespace: _Namespace, newest: Version, reported: set[str], *, compared: bool
 ) -> Iterator[Violation]:
-    """`known` are fields that the rule `scc` reports; `compared`: the violations will be compared with those of another
-    template.
+    """`reported`: fields that the rule `scc` reports. `compared`: an update, whose violations are compared with the
+    violations of the stored job.
     """
     enforce, audit, warn = namespace.policy
     limits: tuple[dict[str, bool], ...] = ({}, {"advisory": True}, {"audit_only": True})
     for mode, limit in zip((enforce, warn, audit), limits, strict=True):
         results = _faults(mode, template, newest)
-        if not compared:  # an update is compared fault by fault
+        if not compared:  # an update must have every fault, for the comparison
             results = of_root.without_consequences(results, template)
         broken = places(mode, template, newest=newest) if compared and results else {}
         for result in results:
             degree = _degree(path, result, broken)
             if not limit:
-                # A fault is reported once: restricted has other checks than baseline for the same fields.
-                known.update(result.paths)
-                why = "This namespace starts no root containers. " if result.check == of_root.CHECK else ""
-                fix = f"{advice(result, template)} {why}{_permission(result, template, namespace, newest)}"
+                # Checks of two levels may report the same field. It is reported once.
+                reported.update(result.paths)
+                reason = "This namespace starts no root containers. " if result.check == of_root.CHECK else ""
+                fix = f"{advice(result, template)} {reason}{_permission(result, template, namespace, newest)}"
                 yield _violation(path, result, messages.denial(mode, [result]), fix, degree)
-            elif not known.issuperset(result.paths):
+            elif not reported.issuperset(result.paths):
                 text, fix = messages.warning(mode, [result]), advice(result, template)
                 yield _violation(path, result, text, fix, degree, **limit)
 
 
-def _faults(asked: LevelVersion, template: PodTemplate, newest: Version) -> list[Result]:
-    """Every fault at its cause: ports that are host ports only because of hostNetwork are left out."""
+def _faults(level: LevelVersion, template: PodTemplate, newest: Version) -> list[Result]:
+    """The faults, without ports that are host ports only because of hostNetwork."""
     return [
-        result for result in evaluate(*asked, template, newest=newest) if not only_by_host_network(result, template)
+        result for result in evaluate(*level, template, newest=newest) if not only_by_host_network(result, template)
     ]
 
 
@@ -163,18 +166,18 @@ def _violation(path: str, result: Result, message: str, fix: str, degree: Degree
     shown = (
         message if len(message) <= MAX_POD_SECURITY_CHARACTERS else f"{message[: MAX_POD_SECURITY_CHARACTERS - 3]}..."
     )
-    # An init container may be a copy that follows the first container, as that of launcher-wait.
+    # An init container may be a copy of the first container, such as the container of launcher-wait.
     first = min(result.paths, key=lambda place: place.startswith("spec.initContainers"))
     return Violation(f"{path}.{first}", shown, fix=fix, reason=CauseReason.FORBIDDEN, degree=degree, **limit)
 
 
 def _degree(path: str, result: Result, places: Mapping[str, frozenset[str]]) -> Degree | None:
-    found = places.get(result.check)
-    return Degree(f"{path} {result.check}", frozenset(f"{path}.{place}" for place in found)) if found else None
+    wrong = places.get(result.check)
+    return Degree(f"{path} {result.check}", frozenset(f"{path}.{place}" for place in wrong)) if wrong else None
 
 
 def _permission(result: Result, template: PodTemplate, namespace: _Namespace, newest: Version) -> str:
-    """Who could allow it, and how."""
+    """The last sentence of the fix: how an administrator could allow the pod."""
     version = min(namespace.policy.enforce.version, newest)
     needed = permitting(result, version, template)
     ways = []
@@ -187,11 +190,11 @@ def _permission(result: Result, template: PodTemplate, namespace: _Namespace, ne
 
 def _unreadable(error: labels.LabelError) -> Violation:
     mode, _, version = error.label.removeprefix(labels.PREFIX).partition("-")
-    counts = "latest" if version else _COUNTS[mode]
+    applied = "latest" if version else _APPLIES[mode]
     value = shortened(error.value)
     return Violation(
         "metadata.namespace",
-        f'its label {error.label} is "{value}", so {counts} applies',
+        f'its label {error.label} is "{value}", so {applied} applies',
         fix=f"Have an administrator correct it: it {error.problem}.",
         advisory=True,
     )

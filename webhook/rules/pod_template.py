@@ -1,30 +1,29 @@
-"""The API server accepts the pods that are made of the pod templates.
+"""The API server accepts the pods of the pod templates.
 
-The API server stores a job whose templates have a request above its limit, a volume mount that names no volume, a
-container called `my_worker` or a variable with both `value` and `valueFrom`. It validates only pods, so it rejects
-those that the operator creates later, one by one and on every attempt, and the job's status stays empty. This rule is
-its validation of a pod, as far as it is certain when the job is submitted, with the defaults of the API server and the
-operator: types, choices, numbers, names, references inside the template, resources, probes, volumes, tolerations,
+The API server stores a job whose templates have a request above its limit, a volume mount without its volume, a
+container called `my_worker` or a variable with both `value` and `valueFrom`. It validates only pods: it rejects each
+pod that the operator creates later, on every attempt, and the job's status stays empty. This rule is the API server's
+validation of a pod, as far as the result is certain when the job is submitted, with the defaults of the API server and
+the operator: types, choices, numbers, names, references inside the template, resources, probes, volumes, tolerations,
 security contexts, ports, affinity and spread.
 
-Each cause is reported once, so this rule leaves out what other rules check: images (`images`), negative and invalid
-quantities, and the operator's own volumes and names (`upstream-contract`), accelerators (`gpus`), and the defaults of
-LimitRanges (`limit-range`). Objects that must exist are judged by `references` and `priority`.
+Each cause is reported once, so the checks of other rules are left out: images (`images`), negative and invalid
+quantities, and the operator's volumes and names (`upstream-contract`), accelerators (`gpus`), and the defaults of
+LimitRanges (`limit-range`). The rules `references` and `priority` check objects that must exist.
 
 Also rejected are containers that the API server accepts and the kubelet never starts: user 0 with `runAsNonRoot: true`,
 and volumes of huge pages that no container requests.
 
-Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. So is a probe of a port by a name that the
-container does not give: it never succeeds.
+Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. A probe of a port by a name that the
+container does not define is a warning too: it never succeeds.
 
-`hostNetwork` with `hostUsers: false` is rejected by the API server as it is by default: the gate that allows it,
-`UserNamespacesHostNetworkSupport`, is alpha and off in Kubernetes 1.35, and no job shows whether it is on. Where it is,
-exempt the job.
+`hostNetwork` with `hostUsers: false` is rejected. The feature gate that allows it, `UserNamespacesHostNetworkSupport`,
+is alpha and off in Kubernetes 1.35, and a job does not show whether it is on. If it is on, exempt the job.
 
-Not checked are fields that other feature gates of the API server decide on, or that MPIJobs hardly use:
-`hostnameOverride`, `restartPolicyRules`, `workloadRef`, the sum of requests against those of the pod, tolerations with
-`Gt` or `Lt`, projected trust bundles and certificates, options for Windows, and the details of storage that is mounted
-without a claim.
+Not checked are fields that depend on other feature gates of the API server, or that MPIJobs rarely use:
+`hostnameOverride`, `restartPolicyRules`, `workloadRef`, the sum of requests compared with the pod's requests,
+tolerations with `Gt` or `Lt`, projected trust bundles and certificates, options for Windows, and the details of storage
+that is mounted without a claim.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,12 +44,11 @@ class Settings(RuleSettings):
 
 @rule("pod-template", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Both templates."""
     return violations(job, ctx, added=RESERVED_VOLUMES)
 
 
 def violations(job: MPIJob, ctx: Context, *, added: Mapping[str, tuple[str, ...]]) -> Iterator[Violation]:
-    """Both templates; volumes that are `added` to a role later may be mounted."""
+    """Checks both templates. Volumes that the operator has `added` to a role may be mounted."""
     roles = [
         Role(role, f"{path}.template", spec.template, added.get(role, ()), spec.restart_policy == "Never")
         for role, path, spec in job.replicas()

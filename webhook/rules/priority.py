@@ -1,17 +1,17 @@
-"""The priority classes that a job names exist, and may be used here.
+"""The priority classes that a job names exist and are allowed.
 
-If a PriorityClass does not exist the API server rejects every pod of the template, while the job looks fine. Kueue
-takes the priority of a queued job from the WorkloadPriorityClass in the label `kueue.x-k8s.io/priority-class`, else
-from the first PriorityClass that is named in `schedulingPolicy.priorityClass`, the launcher, or the worker. If that one
-does not exist Kueue builds no Workload: the job stays suspended, and in the second case no event says so. A label
-without a queue, and a `schedulingPolicy.priorityClass` that is Volcano's alone, only warn.
+If a PriorityClass does not exist, the API server rejects every pod of the template, but not the job. For a queued job,
+Kueue uses the WorkloadPriorityClass in the label `kueue.x-k8s.io/priority-class`. Without the label it uses the first
+PriorityClass of `schedulingPolicy.priorityClass`, the launcher and the worker. If the class does not exist, Kueue
+creates no Workload and the job stays suspended; for a PriorityClass there is not even an event. A missing class is a
+warning if Kueue does not read it: in a label without a queue, or in `schedulingPolicy.priorityClass` for Volcano.
 
-A template's own `priority` and `preemptionPolicy` must be those of the class, or the API server rejects the pods;
-without a class and a default one these are 0 and `PreemptLowerPriority`. They are best left out.
+A template's `priority` and `preemptionPolicy` must equal the values of its class, or the API server rejects the pods.
+Without a class, and without a default class, the values are 0 and `PreemptLowerPriority`. It is best to omit both
+fields.
 
-A class passes while it is unknown whether it exists, and is suggested unless it is known to be missing. `allowed` and
-`allowedWorkload` narrow the choice; without them Kubernetes' own `system-cluster-critical` and `system-node-critical`
-may be named too.
+A class is accepted if it is unknown whether it exists. `allowed` and `allowedWorkload` list the classes that jobs may
+name. Without these settings, `system-cluster-critical` and `system-node-critical` of Kubernetes may be named too.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ from webhook.rules.limits import MAX_SHOWN_CLASSES
 
 LABEL = f"metadata.labels[{PRIORITY_CLASS}]"
 
-NONE_EXISTS = "Remove it: none of those that are allowed here exists."
+NONE_EXISTS = "Remove it: none of the allowed classes exists."
 
 Exists = Callable[[str], bool | Unknown]
 
@@ -50,7 +50,7 @@ class Settings(RuleSettings):
 
 @rule("priority", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Kueue's class; then each PriorityClass."""
+    """Checks the WorkloadPriorityClass, each PriorityClass, and the values that templates state."""
     queued = QUEUE_NAME in job.labels
     exists: Exists = lambda name: has_class(ctx.view, name)  # noqa: E731
     workload_exists: Exists = lambda name: has_workload_class(ctx.view, name)  # noqa: E731
@@ -70,7 +70,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield Violation(path, f'"{shortened(name)}" {problem}', fix)
         elif exists(name) is False:
             if queued and not workload_class and index == 0:
-                effect = "so Kueue builds no Workload and says nothing: the job waits for ever"
+                effect = "so Kueue builds no Workload and reports nothing: the job waits for ever"
             else:
                 effect = "" if path == SCHEDULING_POLICY else "so the API server rejects the pods"
             yield _absent(path, "PriorityClass", name, effect, _offer(settings.allowed, exists))
@@ -81,25 +81,25 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _stated(pod: PodSpec, path: str, ctx: Context) -> Iterator[Violation]:
-    """The template's values next to its class; nothing if the class is missing or unknown."""
-    known = class_of_pods(ctx.view, pod.priority_class_name)
-    if known is None or (known is UNKNOWN and pod.priority_class_name):
+    """Values of the template that differ from its class; nothing if the class is missing or unknown."""
+    pod_class = class_of_pods(ctx.view, pod.priority_class_name)
+    if pod_class is None or (pod_class is UNKNOWN and pod.priority_class_name):
         return
-    meant = NO_CLASS if known is UNKNOWN else known
-    source = f'PriorityClass "{shortened(meant.name)}"' if meant.name else "no PriorityClass"
+    expected = NO_CLASS if pod_class is UNKNOWN else pod_class
+    source = f'PriorityClass "{shortened(expected.name)}"' if expected.name else "no PriorityClass"
     policy = pod.preemption_policy if pod.preemption_policy in PREEMPTION_POLICIES else None
-    fix = "Remove it." if meant.name else "Remove it, or set priorityClassName."
+    fix = "Remove it." if expected.name else "Remove it, or set priorityClassName."
     for field, stated, computed in (
-        ("priority", pod.priority, meant.value),
-        ("preemptionPolicy", policy, meant.preemption_policy),
+        ("priority", pod.priority, expected.value),
+        ("preemptionPolicy", policy, expected.preemption_policy),
     ):
         if stated is not None and stated != computed:
-            fault = f"is {shortened(str(stated))}, but only {computed} is taken ({source}: the pods are rejected)"
-            yield Violation(f"{path}.{field}", fault, fix, advisory=known is UNKNOWN)
+            fault = f"is {shortened(str(stated))}, but only {computed} is valid ({source}: the pods are rejected)"
+            yield Violation(f"{path}.{field}", fault, fix, advisory=pod_class is UNKNOWN)
 
 
 def _offer(allowed: tuple[str, ...], exists: Exists) -> str | None:
-    """The alternatives that are not known to be missing; empty for none, None for any class."""
+    """The allowed classes that may exist, for a fix; empty if none may exist, None if every class is allowed."""
     if not allowed:
         return None
     names = [name for name in allowed if exists(name) is not False]
@@ -108,7 +108,7 @@ def _offer(allowed: tuple[str, ...], exists: Exists) -> str | None:
 
 
 def _absent(path: str, kind: str, name: str, effect: str, offer: str | None) -> Violation:
-    """Without an effect the class may never be read, so it is advice."""
+    """Without an `effect` it is a warning, because the class may never be read."""
     fault = f'{kind} "{shortened(name)}" does not exist'
     if offer is None:
         fix = f"Name an existing {kind} (kubectl get {kind.lower()}), or remove it."

@@ -1,18 +1,18 @@
-"""Environment variables for the ranks are where mpirun passes them on.
+"""Environment variables for the ranks reach the ranks.
 
-mpirun starts the ranks on a worker through sshd, which gives them a new environment: the `env` of the worker's
-container does not reach them. The launcher's `env` does, with MPICH, Intel MPI and horovodrun. Open MPI passes on only
-what `-x NAME` or `-x NAME=VALUE` names, and variables that begin with `OMPI_`.
+mpirun starts the ranks on a worker through sshd, which gives them a new environment: variables in the `env` of the
+worker's container do not reach the ranks. Variables of the launcher do with MPICH, Intel MPI and horovodrun. Open MPI
+passes on only variables that `-x NAME` or `-x NAME=VALUE` names, and variables that begin with `OMPI_`.
 
-A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, if they have no effect: on the launcher
-of an Open MPI job without `-x`, also where its script exports them, or on the worker alone. If a container starts
-nothing except mpirun or sshd, the warning names all variables that neither they nor the node read, such as `HF_HOME`:
-only ranks could. `PATH` is one of them if mpirun is started by its path. Started by its path, or with `--prefix`, Open
-MPI sets PATH and LD_LIBRARY_PATH on the workers to its own folders.
+A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, that have no effect: variables of the
+launcher of an Open MPI job without `-x`, also if its script exports them, and variables of the worker only. If a
+container starts only mpirun or sshd, the warning also names other variables, such as `HF_HOME`, that only ranks could
+read. `PATH` is included if mpirun is started by its path. If Open MPI is started by its path, or with `--prefix`, it
+sets PATH and LD_LIBRARY_PATH on the workers to its own folders, and these values are not reported.
 
-Nothing is reported if the launcher's command line cannot be read, the ranks' command reads a file of the shell, or the
-worker runs more than sshd: a script may pass variables on in its own way. Nor is anything reported if
-`OMPI_MCA_mca_base_env_list` passes variables on: Open MPI 4 fails with both that and `-x`.
+Nothing is reported if the launcher's command line cannot be read, if the ranks' command sources a file, or if the
+worker runs more than sshd: a script may pass variables on in its own way. Nothing is reported either if
+`OMPI_MCA_mca_base_env_list` is set, because Open MPI 4 fails with both this list and `-x`.
 """
 
 import re
@@ -36,7 +36,7 @@ DEFAULT_NAMES: Final = (
     *("NCCL_*", "RCCL_*", "UCX_*", "FI_*", "HCOLL_*", "SHARP_*", "GLOO_*", "OMP_NUM_THREADS"),
     *("LD_LIBRARY_PATH", "PYTHONPATH"),
 )
-# Variables that mpirun, ssh, a shell, or the node that starts the container may read.
+# Variables that mpirun, ssh, a shell or the container runtime may read.
 _NOT_OF_RANKS_ALONE: Final = re.compile(
     r"(?:ASCEND|HWLOC|HYDRA|I_MPI|K_MPI|KUBERNETES|LC|MELLANOX|MPIEXEC|MY|NODE|NVIDIA|OMPI|OPAL|ORTE|PMIX|POD|PRTE|SSH)"
     r".*|.*_VISIBLE_DEVICES|DEBIAN_FRONTEND|HOME|HOSTNAME|LANG|LD_PRELOAD|LOGNAME|SHELL|TERM|TMPDIR|TZ|USER"
@@ -45,12 +45,12 @@ _NOT_OF_RANKS_ALONE: Final = re.compile(
 _OF_IMAGES: Final = frozenset(("LD_LIBRARY_PATH", "PATH", "PYTHONPATH"))
 # Other ways to pass variables on.
 _OTHER_WAYS: Final = (mca.ENV_LIST, "/proc/1/environ", "SendEnv")
-# A worker that may do more with its environment than start sshd.
+# A command of a worker that may read or store its environment.
 _USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/", re.IGNORECASE)
-# The command of a rank that reads a file, which may set any.
+# A command of a rank that sources a file, which may set variables.
 _SOURCES: Final = re.compile(r"(?:\A|[\s;&|])(?:source|\.)[ \t]+\S")
 _PREFIX: Final = re.compile(r"(?<![^\s;&|(])(/[^\s;&|()]*)/bin/(?:mpirun|mpiexec|orterun|prterun)(?!\S)")
-# Parts of a path that sshd has anyway, or the image.
+# Parts of a path that sshd or the image has in any case.
 _ADDING_NOTHING: Final = frozenset(
     (
         *("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", ""),
@@ -79,19 +79,19 @@ class Settings(WarningRuleSettings):
     )
     others: bool = Field(
         True,
-        description="Whether other variables are included if a container only starts mpirun or sshd.",
+        description="Whether variables with other names are reported if a container starts only mpirun or sshd.",
     )
 
     @cached_property
     def for_ranks(self) -> re.Pattern[str]:
-        """The pattern of the names of variables for ranks."""
+        """The pattern of `names`."""
         names = (f"{name[:-1]}[A-Za-z0-9_]*" if name.endswith("*") else name for name in self.names)
         return re.compile("|".join(names) or _NOTHING)
 
 
 @rule("rank-environment", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Variables that the launcher does not pass on; then those that only the worker has."""
+    """Checks variables that the launcher does not pass on, then variables that only the worker has."""
     calls = job.mpirun_calls
     if not calls or job.launcher is None:
         return
@@ -109,14 +109,14 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     own = _names(launcher, env, settings, alone=_only_mpirun(launcher), seen=_SET.sub("", script))
     if exports.selective:
         lost = [name for name in own if not exports.names(name)]
-        if lost:  # variables that a worker passes on, and those that the ranks' own command sets
+        if lost:  # a worker may pass variables on, and the command of the ranks may set them
             carried = _carried(worker) | _of_prefix(env, script, calls) | {*_SET.findall(words)}
             lost = [name for name in lost if name not in carried]
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
     if not launcher.containers[0].env_from and worker.containers and worker.containers[0].env and _only_sshd(worker):
         known = exports.assigned.union(variable.name for variable in launcher.containers[0].env or ())
         known |= exports.named & _OF_IMAGES
-        # A name to which the launcher's script assigns may be passed on from there.
+        # The launcher's script may pass on a variable to which it assigns.
         names = _names(worker, worker.containers[0].env, settings, alone=True, seen=script)
         alone = [name for name in names if name not in known and f"{name}=" not in script]
         how = ", with -x for mpirun" if exports.selective else ""
@@ -137,7 +137,7 @@ def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str)
 
 
 def _exported(container: Container) -> Iterator[EnvVar]:
-    """The variables that its script gives to mpirun: by `export NAME=value`, or before its name."""
+    """The variables that the container's script sets for mpirun: by `export NAME=value`, or in front of mpirun."""
     script = shell.plain(shell.script(shell.unwrapped(container.argv))[0])
     for start in _COMMAND.finditer(script if "=" in script else ""):
         words, _ = shell.words(script, start.end(), len(script))
@@ -150,9 +150,9 @@ def _exported(container: Container) -> Iterator[EnvVar]:
 def _names(
     template: PodTemplate, env: Sequence[EnvVar], settings: Settings, *, alone: bool, seen: str
 ) -> Sequence[str]:
-    """The variables of `env` that are for ranks; `alone`: the first container starts nothing else that reads any.
+    """The variables of `env` that are for ranks; `alone`: the first container starts only mpirun or sshd.
 
-    A variable is treated as read if the command line or another variable names it, or if the node supplies the value.
+    A variable is not only for ranks if `seen` (the script) or another variable names it, or if it has a `fieldRef`.
     """
     names = {one.name for one in env if settings.for_ranks.fullmatch(one.name)}
     if alone and settings.others:
@@ -174,14 +174,14 @@ def _only_mpirun(launcher: PodTemplate) -> bool:
 
 
 def _carried(worker: PodTemplate) -> set[str]:
-    """The variables of a worker that writes them where sshd finds them."""
+    """The variables of a worker whose command may store them for sshd."""
     if not worker.containers or not _USES_ENVIRONMENT.search(sshd.text(worker.containers[0])):
         return set()
     return {one.name for one in worker.containers[0].env or ()}
 
 
 def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) -> set[str]:
-    """The variables with only what Open MPI sets on workers itself: by --prefix, or if mpirun has a path."""
+    """PATH and LD_LIBRARY_PATH if Open MPI sets all their folders on workers: by --prefix, or by mpirun's path."""
     given = (values[0] for call in calls for name, values in call.options or () if name == "prefix" and values)
     prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(script))}
     own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _ADDING_NOTHING
@@ -193,7 +193,7 @@ def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) 
 
 
 def _only_sshd(worker: PodTemplate) -> bool:
-    """Whether its container starts sshd, as the operator does, and no other program that might read its environment."""
+    """Whether the container starts sshd, and no program that may read the environment."""
     container = worker.containers[0]
     starts_sshd = not container.argv or bool(sshd.calls(container)[0])
     return starts_sshd and not _USES_ENVIRONMENT.search(sshd.text(container))

@@ -1,13 +1,13 @@
 """The objects that a job's pods refer to exist in its namespace.
 
-PersistentVolumeClaims, ConfigMaps (as volumes and in the environment, unless they are optional), ServiceAccounts,
-RuntimeClasses, and the NetworkAttachmentDefinitions in the annotation `k8s.v1.cni.cncf.io/networks`. Without one of
-these the pods are rejected, or wait for ever. It is a warning, since the same `kubectl apply` may create the missing
-object. So is a key that a ConfigMap does not have (`configMapKeyRef`, `items`). Secrets are not checked: this service
-may not read them.
+The rule checks PersistentVolumeClaims, ConfigMaps (as volumes and in the environment, unless they are optional),
+ServiceAccounts, RuntimeClasses, and the NetworkAttachmentDefinitions in the annotation `k8s.v1.cni.cncf.io/networks`.
+If such an object is missing, the pods are rejected or wait for ever. It is a warning, since the same `kubectl apply`
+may create the object. A missing key of a ConfigMap (`configMapKeyRef`, `items`) is reported too. Secrets are not
+checked, because this service may not read them.
 
-A claim that several pods mount should be `ReadWriteMany`. `ReadWriteOnce` keeps them all on a single node, which is a
-warning at most, and with `ReadWriteOncePod` a second pod never starts.
+A claim that several pods mount should be `ReadWriteMany`. With `ReadWriteOnce` all these pods must run on one node,
+which is at most a warning. With `ReadWriteOncePod` a second pod never starts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,41 +42,41 @@ class Settings(WarningRuleSettings):
 
 
 class Reference(msgspec.Struct, frozen=True, gc=False):
-    """A name at `path`; `namespace` is empty for the job's own, and for objects without one."""
+    """A reference to an object at `path`; `namespace` is empty for the job's namespace and for cluster-wide objects."""
 
     path: str
     resource: Resource[Any, Any]
     name: str
     namespace: str = ""
     unchecked: bool = False
-    """Whether the name may be invalid for any object."""
+    """No other rule reports an invalid name."""
     keys: tuple[tuple[str, str], ...] = ()
     """(path, key) of required keys."""
 
 
 @rule("references", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Each missing object, where it is first named; then claims that too many pods share."""
+    """Reports each missing object at its first reference, then claims that too many pods mount."""
     if not job.managed_here:
         return
-    seen: set[Any] = set()
+    checked: set[Any] = set()
     shared: dict[str, int] = {}
     paths: dict[str, str] = {}
     for _, path, replica in job.replicas():
         template = replica.template
         claims = set()
-        for found in _references(template, path):
-            if found.resource is PERSISTENT_VOLUME_CLAIMS:
-                claims.add(found.name)
-                paths.setdefault(found.name, found.path)
-            if (violation := _missing(found, job, seen, ctx)) is not None:
+        for reference in _references(template, path):
+            if reference.resource is PERSISTENT_VOLUME_CLAIMS:
+                claims.add(reference.name)
+                paths.setdefault(reference.name, reference.path)
+            if (violation := _missing(reference, job, checked, ctx)) is not None:
                 yield violation
-            elif found.keys:
-                yield from _missing_keys(found, ctx)
+            elif reference.keys:
+                yield from _missing_keys(reference, ctx)
         for name in claims:
             shared[name] = shared.get(name, 0) + (replica.replicas or 0)
         if text := template.annotations.get(NETWORKS):
-            yield from _networks(f"{path}.template.metadata.annotations[{NETWORKS}]", text, job, seen, ctx)
+            yield from _networks(f"{path}.template.metadata.annotations[{NETWORKS}]", text, job, checked, ctx)
     for name, pods in shared.items():
         if pods < 2:
             continue
@@ -86,117 +86,117 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _references(template: PodTemplate, path: str) -> list[Reference]:
-    """Those of the template of the replica spec at `path`."""
-    found: list[Reference] = []
+    """The references in the template of the replica spec at `path`."""
+    references: list[Reference] = []
     if (spec := template.spec) is None:
-        return found
+        return references
     path = f"{path}.template.spec"
     for index, volume in enumerate(spec.volumes or ()):
         if volume.persistent_volume_claim or volume.config_map or volume.projected:
-            _volume(volume, f"{path}.volumes[{index}]", found)
+            _volume(volume, f"{path}.volumes[{index}]", references)
     for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for index, container in enumerate(containers or ()):
             if container.env or container.env_from:
-                _environment(container, f"{path}.{kind}[{index}]", found)
+                _environment(container, f"{path}.{kind}[{index}]", references)
     for field, name in (("serviceAccountName", spec.service_account_name), ("serviceAccount", spec.service_account)):
-        if name:  # the older name counts only without the newer one
-            if not _is_no_name(name):
-                found.append(Reference(f"{path}.{field}", SERVICE_ACCOUNTS, name))
+        if name:  # `serviceAccount` is read only without the newer `serviceAccountName`
+            if not _is_invalid(name):
+                references.append(Reference(f"{path}.{field}", SERVICE_ACCOUNTS, name))
             break
-    if spec.runtime_class_name and not _is_no_name(spec.runtime_class_name):
-        found.append(Reference(f"{path}.runtimeClassName", RUNTIME_CLASSES, spec.runtime_class_name))
-    return found
+    if spec.runtime_class_name and not _is_invalid(spec.runtime_class_name):
+        references.append(Reference(f"{path}.runtimeClassName", RUNTIME_CLASSES, spec.runtime_class_name))
+    return references
 
 
-def _is_no_name(name: str) -> bool:
-    """Whether no object can have the name: `pod-template` reports it if the API server rejects the pods for it."""
+def _is_invalid(name: str) -> bool:
+    """Whether no object can have the name; the rule `pod-template` then reports it."""
     return names.dns_1123_subdomain_problem(name) is not None
 
 
-def _volume(volume: Volume, path: str, found: list[Reference]) -> None:
+def _volume(volume: Volume, path: str, references: list[Reference]) -> None:
     if volume.persistent_volume_claim is not None and volume.persistent_volume_claim.claim_name:
         claim, path_of_name = volume.persistent_volume_claim.claim_name, f"{path}.persistentVolumeClaim.claimName"
-        found.append(Reference(path_of_name, PERSISTENT_VOLUME_CLAIMS, claim, unchecked=True))
+        references.append(Reference(path_of_name, PERSISTENT_VOLUME_CLAIMS, claim, unchecked=True))
     if volume.config_map is not None:
-        _config_map(volume.config_map, f"{path}.configMap", found)
+        _config_map(volume.config_map, f"{path}.configMap", references)
     for index, source in enumerate((volume.projected and volume.projected.sources) or ()):
         if source.config_map is not None:
-            _config_map(source.config_map, f"{path}.projected.sources[{index}].configMap", found)
+            _config_map(source.config_map, f"{path}.projected.sources[{index}].configMap", references)
 
 
-def _environment(container: Container, path: str, found: list[Reference]) -> None:
+def _environment(container: Container, path: str, references: list[Reference]) -> None:
     for index, source in enumerate(container.env_from or ()):
-        if source.config_map_ref is not None and not _is_no_name(source.config_map_ref.name):
-            _config_map(source.config_map_ref, f"{path}.envFrom[{index}].configMapRef", found)
+        if source.config_map_ref is not None and not _is_invalid(source.config_map_ref.name):
+            _config_map(source.config_map_ref, f"{path}.envFrom[{index}].configMapRef", references)
     for index, variable in enumerate(container.env or ()):
         if (value := variable.value_from) is None or (key := value.config_map_key_ref) is None:
             continue
-        if not _is_no_name(key.name):
-            _config_map(key, f"{path}.env[{index}].valueFrom.configMapKeyRef", found)
+        if not _is_invalid(key.name):
+            _config_map(key, f"{path}.env[{index}].valueFrom.configMapKeyRef", references)
 
 
-def _config_map(source: ConfigMapSource, path: str, found: list[Reference]) -> None:
+def _config_map(source: ConfigMapSource, path: str, references: list[Reference]) -> None:
     if source.name and not source.optional:
         keys = [(f"{path}.key", source.key)] if source.key else []
         keys += [(f"{path}.items[{index}].key", item.key) for index, item in enumerate(source.items or ()) if item.key]
-        found.append(Reference(f"{path}.name", CONFIG_MAPS, source.name, unchecked=True, keys=tuple(keys)))
+        references.append(Reference(f"{path}.name", CONFIG_MAPS, source.name, unchecked=True, keys=tuple(keys)))
 
 
-def _networks(path: str, text: str, job: MPIJob, seen: set[Any], ctx: Context) -> Iterator[Violation]:
+def _networks(path: str, text: str, job: MPIJob, checked: set[Any], ctx: Context) -> Iterator[Violation]:
     try:
         selected = networks.parse(text)
     except NetworksError as error:
         yield Violation(path, str(error), fix="Write net-a, team/net-b@ib0 or a list in JSON.")
         return
     for network in selected:
-        found = Reference(path, NETWORK_ATTACHMENT_DEFINITIONS, network.name, network.namespace)
-        if (violation := _missing(found, job, seen, ctx)) is not None:
+        reference = Reference(path, NETWORK_ATTACHMENT_DEFINITIONS, network.name, network.namespace)
+        if (violation := _missing(reference, job, checked, ctx)) is not None:
             yield violation
 
 
-def _missing(found: Reference, job: MPIJob, seen: set[Any], ctx: Context) -> Violation | None:
-    """A violation where it does not exist, once for each object; similar names come from the job's namespace only."""
-    resource, namespace = found.resource, found.namespace or ctx.namespace
-    if (key := (resource, namespace, found.name)) in seen:
+def _missing(reference: Reference, job: MPIJob, checked: set[Any], ctx: Context) -> Violation | None:
+    """A violation if the object is missing, once for each object. Suggested names are from the job's namespace only."""
+    resource, namespace = reference.resource, reference.namespace or ctx.namespace
+    if (key := (resource, namespace, reference.name)) in checked:
         return None
-    seen.add(key)
-    problem = names.dns_1123_subdomain_problem(found.name) if found.unchecked else None
-    if not problem and ctx.view.get(resource, resource.key(namespace, found.name)) is not ABSENT:
+    checked.add(key)
+    problem = names.dns_1123_subdomain_problem(reference.name) if reference.unchecked else None
+    if not problem and ctx.view.get(resource, resource.key(namespace, reference.name)) is not ABSENT:
         return None
-    if resource is CONFIG_MAPS and found.name == f"{job.metadata.name}{CONFIG_SUFFIX}":
+    if resource is CONFIG_MAPS and reference.name == f"{job.metadata.name}{CONFIG_SUFFIX}":
         return None  # the operator creates it
     if problem:
-        fix = names.advice(found.name, names.dns_1123_subdomain_problem)
-        return Violation(found.path, f'{resource.kind} "{shortened(found.name, 60)}" {problem}', fix)
+        fix = names.advice(reference.name, names.dns_1123_subdomain_problem)
+        return Violation(reference.path, f'{resource.kind} "{shortened(reference.name, 60)}" {problem}', fix)
     elsewhere = resource.is_namespaced and namespace != ctx.namespace
-    similar = None if elsewhere else ctx.closest_name(found.name, lambda: _names(resource, ctx))
+    similar = None if elsewhere else ctx.closest_name(reference.name, lambda: _names(resource, ctx))
     where = f" in {namespace}" if elsewhere else ""
     hint = f', but "{similar}" does' if similar else ""
     create = "Create it, before or in the same apply."
     return Violation(
-        found.path,
-        f'{resource.kind} "{shortened(found.name, 60)}" does not exist{where}{hint}',
+        reference.path,
+        f'{resource.kind} "{shortened(reference.name, 60)}" does not exist{where}{hint}',
         fix=f"Use {similar}, or create it before or in the same apply." if similar else create,
         reason=CauseReason.NOT_SUPPORTED,
     )
 
 
-def _missing_keys(found: Reference, ctx: Context) -> Iterator[Violation]:
-    """Keys of a ConfigMap, without which no container starts."""
-    there = ctx.view.get(CONFIG_MAPS, (ctx.namespace, found.name))
-    known = there.keys if isinstance(there, ConfigMap) else None
-    for path, key in found.keys if known is not None else ():
-        if key not in (known or ()):
-            similar = ctx.closest_name(key, lambda: known or ())
-            name, shown = (shortened(text, MAX_OBJECT_NAME_CHARACTERS) for text in (found.name, key))
+def _missing_keys(reference: Reference, ctx: Context) -> Iterator[Violation]:
+    """Missing keys of a ConfigMap; without them the containers do not start."""
+    config_map = ctx.view.get(CONFIG_MAPS, (ctx.namespace, reference.name))
+    existing = config_map.keys if isinstance(config_map, ConfigMap) else None
+    for path, key in reference.keys if existing is not None else ():
+        if key not in (existing or ()):
+            similar = ctx.closest_name(key, lambda: existing or ())
+            name, shown = (shortened(text, MAX_OBJECT_NAME_CHARACTERS) for text in (reference.name, key))
             fault = f'ConfigMap "{name}" has no key "{shown}"'
             fix = f"Write {similar}." if similar else "Add the key, or correct it."
             yield Violation(path, fault, fix=fix, reason=CauseReason.NOT_SUPPORTED)
 
 
 def _names(resource: Resource[Any, Any], ctx: Context) -> Iterable[str]:
-    there = ctx.view.within(resource, ctx.namespace) if resource.is_namespaced else ctx.view.all(resource)
-    return () if there is UNKNOWN else (record.name for record in there.values())
+    records = ctx.view.within(resource, ctx.namespace) if resource.is_namespaced else ctx.view.all(resource)
+    return () if records is UNKNOWN else (record.name for record in records.values())
 
 
 def _sharing(path: str, claim: PersistentVolumeClaim, pods: int) -> Iterator[Violation]:

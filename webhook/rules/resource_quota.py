@@ -1,18 +1,18 @@
 """The whole job, launcher and workers, fits into the unused part of the namespace's ResourceQuotas.
 
-A ResourceQuota rejects pods one by one: half a gang would run, hold its resources, and wait for the rest. This rule
-adds up all pods of the job, and the claims and other objects that are created for them, as the API server does, in
-every quota of the namespace whose scopes they are in. It adds the quota in use and what other admitted jobs will still
-use.
+A ResourceQuota rejects pods one by one: half of a job would run, hold its resources, and wait for the other half. This
+rule adds up all pods of the job, and the claims and other objects that are created for them, as the API server does,
+for every quota of the namespace whose scopes match. The used part of a quota includes its current usage and the amounts
+that other admitted jobs will still use.
 
-A job that needs more than a whole quota never fits, and is rejected. A job that fits the quota but not its unused part
-is rejected as well, unless the job waits anyway: suspended, or in a queue that Kueue manages and that takes jobs. Such
-a job gets a warning. The API server rejects a pod that does not state CPU or memory if a quota limits them, so such
-a job is rejected too. On an update only the additional use is included. Jobs that have ended, jobs that the operator
+A job that needs more than a whole quota never fits, and is rejected. A job that needs more than the unused part is
+rejected too, unless it waits in any case: it is suspended, or in a queue that Kueue manages and that accepts jobs. A
+waiting job gets a warning. If a quota limits CPU or memory, the API server rejects pods that do not state them, so this
+rule rejects the job. For an update only the additional use is charged. Jobs that have ended, jobs that the operator
 rejects, and pods in another cluster (MultiKueue) use no quota.
 
-OpenShift's ClusterResourceQuotas are treated as quotas of each namespace that they select. What admitted jobs of other
-namespaces will still use of them is not included.
+OpenShift's ClusterResourceQuotas are treated as quotas of each namespace that they select. Amounts that admitted jobs
+of other namespaces will still use are not included.
 """
 
 from collections.abc import Iterator
@@ -42,31 +42,34 @@ SUSPEND: Final = "spec.runPolicy.suspend"
 
 
 class Settings(RuleSettings):
-    """The resources that messages call GPUs."""
+    """The resources for which messages write GPUs."""
 
     accelerators: ResourceNames = Field(
         DEFAULT_ACCELERATORS,
-        description="Resource names that messages call GPUs; `*` in a name matches any text.",
+        description="Resource names for which messages write GPUs; `*` in a name matches any text.",
     )
 
 
 @rule("resource-quota", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Amounts that pods do not state; then the most important quota, with the others listed."""
-    found = assess(job, ctx)
-    if found is None:
+    """Reports amounts that pods do not state, then the most important exceeded quota with a list of the others."""
+    assessment = assess(job, ctx)
+    if assessment is None:
         return
-    yield from _unstated(found)
-    short = found.shortages()
+    yield from _unstated(assessment)
+    short = assessment.shortages()
     if not short:
-        yield from _uncounted(found, ctx)
+        yield from _uncounted(assessment, ctx)
         return
-    short.sort(key=lambda each: _urgency(each, found, settings))
-    first, fits = short[0], found.largest_now(short)
+    short.sort(key=lambda each: _urgency(each, assessment, settings))
+    first, fits = short[0], assessment.largest_now(short)
     path = _path(job, ctx)
     queued = _queued(job, ctx)
     if not first.impossible and (job.suspended or queued):
-        fitting, wait = _fitting(fits, found), "It waits" if queued or job.labels.get(QUEUE_NAME) else "Resume it later"
+        fitting, wait = (
+            _fitting(fits, assessment),
+            "It waits" if queued or job.labels.get(QUEUE_NAME) else "Resume it later",
+        )
         for each in short[:MAX_QUOTA_WARNINGS]:
             yield _busy(path, each, fitting, settings, wait=wait)
         return
@@ -74,31 +77,30 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         path,
         wording.details(
             short,
-            found.demand,
+            assessment.demand,
             settings.accelerators,
-            running=found.jobs_using(first),
-            several=len(found.quotas) > 1,
+            running=assessment.jobs_using(first),
+            several=len(assessment.quotas) > 1,
         ),
         of_lines=True,
-        follows=found.sizes.workers_field(fits),
-        fix=wording.numbered(_suggestions(short, found, fits, settings)),
+        follows=assessment.sizes.workers_field(fits),
+        fix=wording.numbered(_suggestions(short, assessment, fits, settings)),
         reason=CauseReason.FORBIDDEN,
     )
 
 
-def _uncounted(found: Assessment, ctx: Context) -> Iterator[Violation]:
-    """Claims with unknown devices, if a quota counts such."""
-    if any(resource.endswith(DEVICES_OF_CLASS) for quota in found.quotas for resource in quota.hard):
-        for pods in found.pods:
+def _uncounted(assessment: Assessment, ctx: Context) -> Iterator[Violation]:
+    """Claims with an unknown number of devices, if a quota limits devices of claims."""
+    if any(resource.endswith(DEVICES_OF_CLASS) for quota in assessment.quotas for resource in quota.hard):
+        for pods in assessment.pods:
             yield from uncounted(pods.path, pods.template, None, ctx)
 
 
 def _queued(job: MPIJob, ctx: Context) -> bool:
-    """Whether Kueue provably holds the job back until there is room; a label proves nothing, because any user can write
-    it.
+    """Whether Kueue certainly keeps the job suspended until it fits.
 
-    Nor does Kueue hold back a job with an owner that it manages (kueue `pkg/controller/jobframework`,
-    `ApplyDefaultForSuspend`), and any user can name an owner.
+    The label alone is not enough, because Kueue may not manage the job. Kueue starts a job at once if Kueue manages its
+    owner (kueue `pkg/controller/jobframework`, `ApplyDefaultForSuspend`), and any user can name an owner.
     """
     name = job.labels.get(QUEUE_NAME)
     if not name or job.owned or manages(ctx.view, ctx.namespace, framework(job)) is not True:
@@ -107,30 +109,30 @@ def _queued(job: MPIJob, ctx: Context) -> bool:
     return isinstance(queue, LocalQueue) and fault(ctx.view, ctx.namespace, name) is None
 
 
-def _urgency(short: Shortage, found: Assessment, settings: Settings) -> tuple[bool, bool, int, str]:
-    """For sorting: what never fits first, then accelerators, then what leaves room for the fewest workers."""
+def _urgency(short: Shortage, assessment: Assessment, settings: Settings) -> tuple[bool, bool, int, str]:
+    """The sort key: shortages for ever first, then accelerators, then quotas that admit the fewest workers."""
     accelerator = is_accelerator(short.resource.removeprefix("requests."), settings.accelerators)
-    return not short.impossible, not accelerator, found.most_workers(short.quota), short.resource
+    return not short.impossible, not accelerator, assessment.most_workers(short.quota), short.resource
 
 
 def _path(job: MPIJob, ctx: Context) -> str:
-    """`spec.runPolicy.suspend` if the update resumes the job, else the number of workers."""
+    """`spec.runPolicy.suspend` if the update resumes the job, else the replicas of workers, or the launcher."""
     if ctx.old is not None and ctx.old.suspended and not job.suspended:
         return SUSPEND
     return f"{replica_path(WORKER)}.replicas" if job.worker is not None else replica_path(LAUNCHER)
 
 
-def _fitting(fits: Size | None, found: Assessment) -> str:
-    """The size that would fit now; empty for none."""
+def _fitting(fits: Size | None, assessment: Assessment) -> str:
+    """The size that would fit now, in words; empty for none."""
     if fits is None:
         return ""
-    if fits.gpus == found.sizes.own.gpus:
+    if fits.gpus == assessment.sizes.own.gpus:
         return f"{fits.workers} {'worker fits' if fits.workers == 1 else 'workers fit'} now"
     return f"{fits.workers} with {fits.gpus} GPU{'' if fits.gpus == 1 else 's'} fit now"
 
 
 def _busy(path: str, short: Shortage, fitting: str, settings: Settings, *, wait: str) -> Violation:
-    """A message of one line, because it is a warning."""
+    """A warning, which has a message of one line."""
     needed = wording.spelled(short.resource, short.missing, settings.accelerators)
     available, hard = (
         wording.number(short.resource, amount, settings.accelerators) for amount in (short.available, short.hard)
@@ -144,41 +146,39 @@ def _busy(path: str, short: Shortage, fitting: str, settings: Settings, *, wait:
     )
 
 
-def _suggestions(every: list[Shortage], found: Assessment, fits: Size | None, settings: Settings) -> Iterator[str]:
-    """A smaller size that all rules admit and that fits now, else once other jobs are done; to wait, if that helps; to
-    request a larger quota.
-    """
+def _suggestions(every: list[Shortage], assessment: Assessment, fits: Size | None, settings: Settings) -> Iterator[str]:
+    """A smaller size that fits now, or after other jobs have ended; waiting, if that helps; and a larger quota."""
     short = every[0]
-    ever = found.largest_ever(every) if short.impossible else found.sizes.own
+    fits_ever = assessment.largest_ever(every) if short.impossible else assessment.sizes.own
     in_use = short.taken > 0
     if fits:
-        yield _reduce(fits, short, found, settings)
-    elif short.impossible and ever and in_use:
-        yield f"{_reduce(ever, short, found, settings)}, and wait for existing jobs to complete"
-    if in_use and ever not in {None, fits} and (fits or not short.impossible):
+        yield _reduce(fits, short, assessment, settings)
+    elif short.impossible and fits_ever and in_use:
+        yield f"{_reduce(fits_ever, short, assessment, settings)}, and wait for existing jobs to complete"
+    if in_use and fits_ever not in {None, fits} and (fits or not short.impossible):
         yield "Wait for existing jobs to complete"
-    fewest = found.sizes.replicas().least
-    if ever is None and 1 < fewest <= found.sizes.own.workers:
+    fewest = assessment.sizes.replicas().least
+    if fits_ever is None and 1 < fewest <= assessment.sizes.own.workers:
         yield f"Request quota increase from administrator: {fewest} workers, the fewest allowed here, do not fit"
     else:
         yield "Request quota increase from administrator"
 
 
-def _reduce(size: Size, short: Shortage, found: Assessment, settings: Settings) -> str:
-    total = charged(short.quota, found.resized(size).whole).get(short.resource, Quantity(0))
+def _reduce(size: Size, short: Shortage, assessment: Assessment, settings: Settings) -> str:
+    total = charged(short.quota, assessment.resized(size).whole).get(short.resource, Quantity(0))
     spelled = wording.spelled(short.resource, total, settings.accelerators)
-    return f"Reduce {found.sizes.in_words(size)} ({spelled} total)"
+    return f"Reduce {assessment.sizes.in_words(size)} ({spelled} total)"
 
 
-def _unstated(found: Assessment) -> Iterator[Violation]:
-    """The API server's own words, for all quotas that reject the pods of a role."""
-    for pods, part in zip(found.pods, found.demand.parts, strict=True):
+def _unstated(assessment: Assessment) -> Iterator[Violation]:
+    """Amounts that a quota requires and the pods do not state, in the words of the API server."""
+    for pods, part in zip(assessment.pods, assessment.demand.parts, strict=True):
         containers = pods.resources.containers
-        counting = [quota for quota in found.quotas if pods.certain and quota.counts(part.charges[0].traits)]
-        refusing = [(quota.name, unstated) for quota in counting if (unstated := quota.unstated(pods.resources))]
-        if not refusing:
+        counting = [quota for quota in assessment.quotas if pods.certain and quota.counts(part.charges[0].traits)]
+        rejecting = [(quota.name, unstated) for quota in counting if (unstated := quota.unstated(pods.resources))]
+        if not rejecting:
             continue
-        missing = {resource: indices for _, unstated in refusing for resource, indices in unstated.items()}
+        missing = {resource: indices for _, unstated in rejecting for resource, indices in unstated.items()}
         named = "; ".join(
             f"{resource} for: {','.join(sorted({containers[index].name for index in indices}))}"
             for resource, indices in sorted(missing.items())
@@ -187,12 +187,12 @@ def _unstated(found: Assessment) -> Iterator[Violation]:
         fields = dict.fromkeys(
             f"resources.{resource if '.' in resource else f'requests.{resource}'}" for resource in sorted(missing)
         )
-        quotas = ", ".join(f'"{name}"' for name, _ in refusing[:MAX_NAMED_QUOTAS])
-        if len(refusing) > MAX_NAMED_QUOTAS:
-            quotas += f" and {len(refusing) - MAX_NAMED_QUOTAS} more"
+        quotas = ", ".join(f'"{name}"' for name, _ in rejecting[:MAX_NAMED_QUOTAS])
+        if len(rejecting) > MAX_NAMED_QUOTAS:
+            quotas += f" and {len(rejecting) - MAX_NAMED_QUOTAS} more"
         yield Violation(
             f"{pods.path}.template.{containers[first].path}.resources",
-            f"must specify {named} (quota{'s' if len(refusing) > 1 else ''} {quotas})",
+            f"must specify {named} (quota{'s' if len(rejecting) > 1 else ''} {quotas})",
             fix=f"Set {' and '.join(fields)}, or the API server rejects every {part.role.lower()} pod.",
             reason=CauseReason.REQUIRED,
         )

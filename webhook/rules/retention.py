@@ -1,11 +1,11 @@
-"""A finished job and its launcher's log are kept long enough for the operator to notice the end.
+"""The launcher's Job is kept until the operator has seen its end, and optionally its log after a failure.
 
-`ttlSecondsAfterFinished` removes the launcher's Job, not the MPIJob. If that is gone before the operator has seen the
-end, the operator makes a new launcher, and the training runs a second time.
+`ttlSecondsAfterFinished` deletes the launcher's Job, not the MPIJob. If the Job is deleted before the operator has seen
+its end, the operator creates a new launcher, and the training runs a second time.
 
 With `restartPolicy: OnFailure`, the operator's default, Kubernetes deletes the launcher's pod and its log when
-`backoffLimit` is reached (kubernetes `pkg/controller/job`, `deleteActivePods`). Nearly every job has that default, so
-the list of injections says it, and a warning of its own is off unless the policy sets `launcherLog`.
+`backoffLimit` is reached (kubernetes `pkg/controller/job`, `deleteActivePods`). Nearly every job has this default, so
+the list of injections mentions it, and the warning is off unless the policy sets `launcherLog`.
 """
 
 from collections.abc import Iterator
@@ -19,17 +19,17 @@ from webhook.rules import Degree, Violation, rule
 
 
 class Settings(WarningRuleSettings):
-    """The minimum times."""
+    """The minimum time, and whether a lost log is reported."""
 
-    min_seconds: int = Field(30, ge=0, description="Seconds below which the job may run twice.")
+    min_seconds: int = Field(30, ge=0, description="The minimum in seconds. Below it, the job may run twice.")
     launcher_log: bool = Field(
-        False, description="Whether a launcher that loses its log when it fails is reported too."
+        False, description="Whether a launcher whose log is deleted after a failure is reported too."
     )
 
 
 @rule("retention", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """`ttlSecondsAfterFinished` against `minSeconds`, then the launcher's `restartPolicy`."""
+    """Compares `ttlSecondsAfterFinished` with `minSeconds`, then checks the launcher's `restartPolicy`."""
     seconds = job.run_policy.ttl_seconds_after_finished
     if seconds is not None and 0 <= seconds < settings.min_seconds:
         yield Violation(

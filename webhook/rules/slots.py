@@ -1,26 +1,28 @@
-"""Slots for each worker stay in range and fit its GPUs or CPUs and the ranks that mpirun starts.
+"""Slots of a worker are within the limits and match its GPUs or CPUs and the ranks that mpirun starts.
 
-Slots outside of `min` and `max` are rejected; for workers without accelerators `maxCpu`, if set, replaces `max`, and a
-worker may have a slot for each core of its Neuron accelerators. The rest are warnings, since only the program knows how
-it uses its ranks:
+Slots below `min` or above `max` are rejected. For workers without accelerators `maxCpu`, if set, replaces `max`, and a
+worker may have a slot for each core of its Neuron accelerators. The other checks are warnings, because only the program
+knows how it uses its ranks:
 
-* slots that differ from the GPUs of a worker (each rank usually drives one GPU, and NCCL refuses two ranks on one),
-  unless `mpirun` shows that this is meant: it starts as many ranks as there are slots, and these are fewer than the
-  GPUs, or names the ranks for each worker, as many as it has slots, or starts torchrun, deepspeed or accelerate, which
-  start a process for each GPU themselves;
+* slots that differ from the GPUs of a worker, because each rank usually uses one GPU and NCCL rejects two ranks on one
+  GPU. Nothing is reported if `mpirun` shows the intention: it starts a rank for each slot and there are more GPUs, it
+  sets as many ranks for each worker as there are slots, or it starts torchrun, deepspeed or accelerate, which start a
+  process for each GPU;
 * slots that exceed a worker's CPUs: mpirun then hangs or fails (kubeflow/mpi-operator#318);
-* more ranks in the launcher's `mpirun -np` than there are slots: Open MPI and Horovod refuse to start, MPICH and Intel
-  MPI put several ranks on one slot; fewer ranks than slots leave GPUs idle;
-* more ranks for each worker (`-N`, `-npernode`, `--map-by ppr:4:socket`) than it has slots, or fewer in all than `-np`
-  says: Open MPI refuses both.
+* more ranks in the launcher's `mpirun -np` than slots: Open MPI and Horovod do not start, MPICH and Intel MPI put
+  several ranks on a slot; fewer ranks than slots leave GPUs idle;
+* more ranks for each worker (`-N`, `-npernode`, `--map-by ppr:4:socket`) than slots, or fewer ranks in total than
+  `-np`: Open MPI does not start.
 
-A launcher whose command is such an `mpirun` of Open MPI itself, not a script, certainly fails, and is rejected, if it
-reads the operator's hostfile (by an option, or by the injection `mpi-env`) and has nothing that could allow more ranks:
-other parameters of Open MPI, a rank file, variables from elsewhere, folders over its configuration. What the image
-itself sets is not seen. `--oversubscribe` on the command line says that several ranks on a slot are meant.
+The job is rejected if the launcher's command is such an `mpirun` of Open MPI, not a script, and certainly fails: it
+reads the operator's hostfile (by an option, or by the injection `mpi-env`), and no setting could allow more ranks.
+Settings that could are other parameters of Open MPI, a rank file, variables with an unknown value, and volumes over its
+configuration. Settings in the image are not seen. With `--oversubscribe` on the command line, several ranks on a slot
+are not reported.
 
-Only certain facts of the command line are compared. A variable counts if it has one value: `NP=4`, `NP=${NP:-4}`, or
-one of the container's `env`. A call with other variables, or with unknown options, is not compared.
+Only known facts of the command line are compared. The value of a variable is known if the script or the container's
+`env` has only one value for it, such as `NP=4` or `NP=${NP:-4}`. A call with other variables, or with unknown options,
+is not compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,14 +58,16 @@ class Settings(RangeRuleSettings):
     min: int = Field(1, ge=0, description="Minimum number of slots of a worker.")
     max: int = Field(8, ge=1, description="Maximum number of slots of a worker.")
     max_cpu: int | None = Field(
-        None, ge=1, description="Maximum for a worker without accelerators, where ranks run on cores; null: as max."
+        None,
+        ge=1,
+        description="Maximum for a worker without accelerators, whose ranks run on cores; null: same as max.",
     )
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Names of resources that are GPUs, as in the rule `gpus`."
     )
     core_resources: ResourceNames = Field(
         CORES,
-        description="Resource names of which one device has several: a worker may have a slot for each, beyond max.",
+        description="Names of resources that are cores, of which a device has several: max does not limit their slots.",
     )
 
     @model_validator(mode="after")
@@ -79,7 +83,7 @@ def admits(settings: Settings) -> Admitted:
 
 @rule("slots", Settings, since="0.1", admits=admits, importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The range; then, for slots within it, the GPUs and CPUs of the pods that run ranks, and the number of ranks."""
+    """Checks the range, then the GPUs and CPUs of the pods that run ranks, and the number of ranks."""
     slots = job.spec.slots_per_worker or 0
     if slots < 0:
         return  # upstream-contract rejects it
@@ -104,24 +108,33 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     size = Sizes.of(job, ctx).on_nodes(ctx) if node_shapes(ctx.view) else None
     nodes = size.workers if size is not None else 0
-    fewest = size.gpus if size is not None else 0  # of its GPUs, if no node has that many
-    wanted = max(min(fewest or gpus[-1], most), settings.min) if gpus else 0
-    # A job with a slot for each GPU gets its new number of slots from `accelerator-available`, with that of its GPUs.
+    fewest = (
+        size.gpus if size is not None else 0
+    )  # GPUs of a pod in the suggested size, if no node has the requested number
+    suggested = max(min(fewest or gpus[-1], most), settings.min) if gpus else 0
+    # For a job with a slot for each GPU, the rule `accelerator-available` suggests the new numbers of both.
     with_gpus = bool(fewest) and slots == gpus[-1]
     on_devices = slots <= cores and gpus[-1] and slots % gpus[-1] == 0
-    if gpus and gpus[-1] and not with_gpus and slots != wanted and not on_devices and not _meant(job, slots, gpus[-1]):
+    if (
+        gpus
+        and gpus[-1]
+        and not with_gpus
+        and slots != suggested
+        and not on_devices
+        and not _meant(job, slots, gpus[-1])
+    ):
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         shows_ranks = job.mpirun_calls and all(map(_is_clear, job.mpirun_calls))
-        fix = f"Set it to {wanted}." if shows_ranks else "Set it to the ranks that mpirun starts on a worker."
+        fix = f"Set it to {suggested}." if shows_ranks else "Set it to the ranks that mpirun starts on a worker."
         yield Violation(PATH, fault, fix=fix, advisory=True)
-        yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
+        yield from _too_many_ranks(job, suggested, ctx, nodes=nodes)
     elif crowded := _crowded(job, slots, most if on_cores else slots):
         yield crowded
-    else:  # other slots also need other CPUs and fewer ranks
+    else:  # another number of slots also needs other CPUs and ranks
         cpus = _least_cpus(pods)
         if 0 < cpus.amount < slots:
             needed = ranks_with_slots(job) > cpus.amount * _admitted_nodes(job, ctx, nodes)
-            yield _too_few_cpus(slots, cpus, fixed=slots in {*gpus, wanted} or cpus.amount < settings.min or needed)
+            yield _too_few_cpus(slots, cpus, fixed=slots in {*gpus, suggested} or cpus.amount < settings.min or needed)
         then = fewest if with_gpus and nodes > job.workers else slots
         highest = min(most, max(gpus, default=0) or most, cpus.amount or most)
         yield from _ranks(job, then, highest, ctx, nodes=nodes, gpus=any(gpus))
@@ -129,35 +142,35 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _cores(pods: Sequence[ReplicaSpec], settings: Settings, ctx: Context) -> int:
-    """The maximum of cores of a pod."""
+    """The largest number of cores of a pod."""
     per_device = MAX_CORES_PER_DEVICE if settings.core_resources else {}
     kinds = [(settings.core_resources, 1), *(((name,), cores) for name, cores in per_device.items())]
     return max((of_pod(pod.template, names, ctx).least * cores for pod in pods for names, cores in kinds), default=0)
 
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
-    """Nothing if the launcher's number is rejected itself."""
+    """A launcher that runs ranks with another number of GPUs than a worker, unless `gpus` rejects its number."""
     gpus = [found.known for found in devices]
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
         fault = f"requests {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
         fix = f"Request {_count(gpus[-1], 'GPU')}."
-        if not gpus[-1] or devices[-1].by_claim:  # either of the two may be meant, or it is not a limit
+        if not gpus[-1] or devices[-1].by_claim:  # the user may mean either number, and claims have no limits field
             fix = "Use the same limits and claims in both."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
 
 
 def _has_claims(pod: ReplicaSpec) -> bool:
-    """Whether it has a claim with unknown devices."""
+    """Whether a container of the pod uses claims."""
     return any(container.resources and container.resources.claims for container in pod.template.containers)
 
 
 def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
-    """Whether ranks are meant to have several GPUs, or workers more ranks, or mpirun starts what starts more."""
+    """Whether mpirun shows that the number of slots is intended, although it differs from the GPUs."""
     return any(
         (slots < gpus and call.ranks == slots * _nodes(job))
         or _exactly_per_node(call) == slots
         or mpirun.starter(call)
-        or {"-g", str(gpus // (slots or 1))} <= {*call.words}  # NCCL's tests: GPUs of a rank
+        or {"-g", str(gpus // (slots or 1))} <= {*call.words}  # NCCL's tests have this option for the GPUs of a rank
         for call in job.mpirun_calls
     )
 
@@ -168,7 +181,7 @@ def _exactly_per_node(call: Invocation) -> int | None:
 
 
 def _is_clear(call: Invocation) -> bool:
-    """Whether it shows how many ranks it starts, or leaves that to the slots."""
+    """Whether the number of ranks is known: the call states it, or starts a rank for each slot."""
     names = {name for name, _ in call.options or ()}
     in_all = call.ranks is not None or not names & (OPEN_MPI.ranks | HYDRA.ranks)
     per_node = _exactly_per_node(call) is not None or not names & PER_NODE
@@ -176,7 +189,7 @@ def _is_clear(call: Invocation) -> bool:
 
 
 def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:
-    """A call of Open MPI with another number for each worker than its slots, or than `-np` divided by the workers."""
+    """A call of Open MPI with more ranks for each worker than slots, or with too few for `-np`."""
     if may_share_slots(job):
         return None
     for call in job.mpirun_calls:
@@ -208,7 +221,7 @@ def _nodes(job: MPIJob) -> int:
 
 
 class _Cpus(msgspec.Struct, frozen=True):
-    """The fewest CPUs of a pod that runs ranks, 0 if unknown, and its role."""
+    """The lowest number of CPUs of a pod that runs ranks, 0 if unknown, and the role of the pod."""
 
     amount: int
     role: str
@@ -225,7 +238,7 @@ def _least_cpus(pods: list[tuple[str, ReplicaSpec]]) -> _Cpus:
 
 
 def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
-    """`fixed`: the slots cannot be fewer, so the CPUs must change."""
+    """`fixed`: the number of slots cannot be lower, so the CPUs must change."""
     whose = "per worker" if cpus.role == WORKER else "in the launcher"
     path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
     fix = f"Request {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or request {slots} CPUs."
@@ -242,23 +255,26 @@ def _cpu_count(container: Container) -> int:
 
 
 def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus: bool) -> Iterator[Violation]:
-    """The number of ranks in the launcher's command line against the slots of all workers. Each worker could have
-    `most` slots, and there must be at least `nodes` workers.
+    """Compares the ranks of the launcher's command line with the slots of all workers.
+
+    `most`: the maximum of slots for the fix; `nodes`: the minimum of pods that run ranks.
     """
-    there = _nodes(job)
-    nodes = _admitted_nodes(job, ctx, nodes)  # with the present number the job is rejected anyway
+    current = _nodes(job)
+    nodes = _admitted_nodes(job, ctx, nodes)  # another rule rejects the current number if it is not admitted
     total = slots * nodes
     calls, largest = job.mpirun_calls, largest_call(job)
     if not total or largest is None or largest.ranks is None:
         return
-    in_all = f"{_count(total, 'slot')} {'in all' if nodes == there else f'with {nodes} workers'}"
+    in_all = f"{_count(total, 'slot')} {'in all' if nodes == current else f'with {nodes} workers'}"
     if largest.ranks > total:
         needed = -(-largest.ranks // nodes)
         may_add = nodes + -(-(largest.ranks - total) // slots) in ctx.admitted.workers
         fewer = f"Set -np to {total}{' or add workers' if may_add else ''}."
         fix = f"Set it to {needed}, or -np to {total}." if needed <= most else fewer
         yield from _beyond(job, largest, total, ctx, in_all=in_all, fix=fix)
-    elif there == nodes and largest.ranks < total and gpus and all(call.ranks and not call.per_node for call in calls):
+    elif (
+        current == nodes and largest.ranks < total and gpus and all(call.ranks and not call.per_node for call in calls)
+    ):
         fault = f"{largest.program} -np {largest.ranks} leaves GPUs idle: {in_all}"
         starter = mpirun.starter(largest)
         fix = f"Set it to 1: {starter} starts the rest." if starter else f"Set -np to {total}."
@@ -266,7 +282,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
 
 
 def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) -> Iterator[Violation]:
-    """More ranks than slots even if each worker has as many as the advice says."""
+    """More ranks than slots, even if each worker has the suggested `slots`."""
     total = slots * _admitted_nodes(job, ctx, nodes)
     largest = largest_call(job)
     if largest is not None and (largest.ranks or 0) > total > 0:
@@ -275,7 +291,7 @@ def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) ->
 
 
 def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: str, fix: str) -> Iterator[Violation]:
-    """`call` starts more ranks than the `total` of slots."""
+    """A violation: `call` starts more ranks than the `total` of slots, which it must share."""
     if job.launcher is None or call.ranks is None or may_share_slots(job):
         return
     effect = "refuses to start" if call.refuses else "puts several ranks on a slot"
@@ -289,7 +305,7 @@ def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: 
 
 
 def _admitted_nodes(job: MPIJob, ctx: Context, fewest: int) -> int:
-    """The number of pods that run ranks, within the limits of the job."""
+    """The number of pods that run ranks, within the limits of the rules."""
     nodes, admitted = max(_nodes(job), fewest, ctx.admitted.workers.least), ctx.admitted.workers
     return nodes if admitted.most is None or admitted.empty else min(nodes, admitted.most)
 

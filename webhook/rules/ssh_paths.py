@@ -1,32 +1,35 @@
-"""Users, `sshAuthMountPath`, `fsGroup` and capabilities fit together, so that ssh finds a key that it accepts.
+"""Users, `sshAuthMountPath`, `fsGroup` and capabilities match, so that ssh finds a key that it accepts.
 
-The operator mounts the key in the first containers at `sshAuthMountPath`, owned by root: with mode 0600 if that is
-`/root/.ssh` letter by letter, else with 0644; an `fsGroup` makes 0600 into 0640 (mpi-operator `setupSSHOnPod`, and
-mpi-operator issue 429). ssh looks into the home that the user has in the image's /etc/passwd, and refuses a key of its
-own user that others may read:
+The operator mounts the key in the first containers at `sshAuthMountPath`, owned by root. Its mode is 0600 if the path
+is exactly `/root/.ssh`, else 0644; an `fsGroup` changes 0600 to 0640 (mpi-operator `setupSSHOnPod`, and mpi-operator
+issue 429). ssh looks for the key in the home that the user has in the image's /etc/passwd. It rejects a key that
+belongs to its user if others may read the key:
 
 * root needs `/root/.ssh` and no `fsGroup`;
 * any other user needs another path, the `.ssh` of its home, and starts sshd with a configuration and host keys that it
-  can read. Its sshd admits only this user, so launcher and workers run as the same user;
-* sshd needs SETGID, SETUID and SYS_CHROOT as root, and as another user, in upstream's images, NET_BIND_SERVICE
-  (mpi-operator `build/base/Dockerfile`). CRI-O gives containers no SYS_CHROOT (cri-o
-  `internal/config/capabilities/capabilities_linux.go`): sshd then says `chroot("/run/sshd"): Operation not permitted`,
-  and ssh "Connection reset" (mpi-operator issue 642). Where all nodes run CRI-O, a warning says so. Nothing is
-  injected: the level restricted and most SCCs of OpenShift allow no SYS_CHROOT, and refuse a pod that adds it;
-* sshd needs `StrictModes no` in its configuration: the folder of the keys is open to all.
+  can read. This sshd accepts only its own user, so launcher and workers must run as the same user;
+* sshd of root needs the capabilities SETGID, SETUID and SYS_CHROOT. sshd of another user needs NET_BIND_SERVICE in
+  upstream's images (mpi-operator `build/base/Dockerfile`). CRI-O gives containers no SYS_CHROOT (cri-o
+  `internal/config/capabilities/capabilities_linux.go`): sshd then logs `chroot("/run/sshd"): Operation not permitted`,
+  and ssh reports "Connection reset" (mpi-operator issue 642). If all nodes run CRI-O, this is a warning. Nothing is
+  injected, because the level restricted and most SCCs of OpenShift reject a pod that adds SYS_CHROOT;
+* sshd needs `StrictModes no` in its configuration, because every user may read the folder of the keys.
 
 Open MPI does not start as root without `--allow-run-as-root`, or both `OMPI_ALLOW_RUN_AS_ROOT` and
-`OMPI_ALLOW_RUN_AS_ROOT_CONFIRM` with the value "1". Some images allow it, as Horovod's do. A warning names a launcher
-that says it runs as root, or that has upstream's image, which does not allow it; a launcher that allows root while
-the key is in another user's home; and one that runs mpirun as another user, as by `gosu USER`, while the key is root's.
+`OMPI_ALLOW_RUN_AS_ROOT_CONFIRM` with the value "1". Some images allow it, such as Horovod's. These launchers cause a
+warning:
 
-A namespace that enforces the level restricted starts no container as root, and on OpenShift the pods' SCC chooses the
-user where the job leaves it open: mostly one without a home, of the range `openshift.io/sa.scc.uid-range`. A warning
-says so of a job whose key is for root, and of one that starts mpirun as root on purpose (`--allow-run-as-root`,
-`OMPI_ALLOW_RUN_AS_ROOT`), or whose image is upstream's, which has no such user.
+* a launcher of root, or with upstream's image, that does not allow root;
+* a launcher that allows root, although the key is in another user's home;
+* a launcher that runs mpirun as another user, such as by `gosu USER`, although the key is for root.
 
-A job that cannot work is rejected; one that very likely does not work gets a warning. If neither container nor pod
-names a user, the image decides, which is unknown here. A `/root/.ssh` may also come from the API server, since it is
+A namespace that enforces the level restricted starts no container as root. On OpenShift the pods' SCC chooses the user
+if the job does not: usually a user without a home, from the range `openshift.io/sa.scc.uid-range`. In both cases a
+warning names a job whose key is for root, that starts mpirun as root (`--allow-run-as-root`, `OMPI_ALLOW_RUN_AS_ROOT`),
+or, on OpenShift, that has upstream's image, which does not have the chosen user.
+
+A job that cannot work is rejected, and a job that very likely cannot work gets a warning. If neither container nor pod
+names a user, the image decides, and the user is unknown. A `/root/.ssh` may also come from the API server, since it is
 the default.
 """
 
@@ -58,7 +61,7 @@ FIELD: Final = "spec.sshAuthMountPath"
 OF_ROOT: Final = "/root/.ssh"
 ROOTS: Final = "Set it to /root/.ssh, or set runAsUser."
 HOME: Final = "Set it to /home/mpiuser/.ssh, or to .ssh in the home of the user."
-# OpenSSH `sshd-session.c`: as root it changes its root directory and then becomes the user who logs in.
+# OpenSSH `sshd-session.c`: sshd of root changes its root directory and then becomes the user who logs in.
 AS_ROOT: Final = ("SETGID", "SETUID", "SYS_CHROOT")
 NOT_OF_CRI_O: Final = "SYS_CHROOT"
 AS_OTHERS: Final = "NET_BIND_SERVICE"
@@ -70,12 +73,12 @@ _ANOTHER_USER: Final = re.compile(
     r"\b(?:su|sudo|gosu|runuser|setpriv)\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
     r"\s+(?:-c\s+['\"]?[^'\"]{0,200}?|--\s+)?mpi(?:run|exec)\b)?"
 )
-# The launcher copies the key to where ssh looks for it, or names it to ssh.
+# The launcher copies the key to another folder, or passes the key to ssh.
 _OWN_KEY: Final = re.compile(r"ssh|IdentityFile|(?:^|\s)-i\s")
 
 
 class _Side(msgspec.Struct, frozen=True):
-    """The MPI container of a role, and its user: None if the image decides."""
+    """The MPI container of a role. `user` is None if the image decides."""
 
     role: str
     pod: str
@@ -98,7 +101,7 @@ class _Side(msgspec.Struct, frozen=True):
 
 @rule("ssh-paths", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """The key on both sides, then the needs of the workers' sshd. Without workers, or sshd on them, ssh is not used."""
+    """Checks the key on both sides, then the workers' sshd. ssh is used only with workers that run sshd."""
     of_scc = outcomes(job, ctx)
     sides = {
         role: _side(replica.template, role, f"{path}.template.spec", of_scc.get(role))
@@ -112,7 +115,7 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         yield from _started_as_root(job, launcher, mount_path)
     starts_sshd = worker is not None and sshd.starts(worker.container)
     if not mount_path.startswith("/"):
-        fault = f'"{shortened(mount_path)}" does not start with /: the keys would be where ssh does not look'
+        fault = f'"{shortened(mount_path)}" does not start with /: ssh would not find the keys'
         yield Violation(FIELD, fault, "Set it to /root/.ssh, or /home/USER/.ssh where the job runs as another user.")
         return
     of_root = normpath(mount_path) == OF_ROOT
@@ -131,7 +134,7 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     if of_root:
         yield from _key_of_root(mount_path, list(sides.values()), keeps_root_out=keeps_root_out)
     if launcher is not None:
-        if launcher.user != 0 or not keeps_root_out:  # else pod-security names another user for it
+        if launcher.user != 0 or not keeps_root_out:  # otherwise the rule pod-security rejects root
             yield from _client(mount_path, launcher)
         yield from _same_user(launcher, worker)
     yield from _server(worker, root_may_run=not keeps_root_out, on_cri_o=_on_cri_o(ctx))
@@ -165,14 +168,14 @@ def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) ->
 
 
 def _keeps_root_out(ctx: Context) -> bool:
-    """Whether the namespace enforces a level at which nothing runs as root."""
+    """Whether the namespace enforces a level that forbids root."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     return isinstance(namespace, Namespace) and labels.read(namespace.labels)[0].enforce.level is Level.RESTRICTED
 
 
 def _for_root_alone(mount_path: str, launcher: _Side | None, because: str) -> Violation:
-    """One cause, however many fields would have to change: the job is written for an image that runs as root."""
-    fix = "Use an image with a user of its own: its .ssh as sshAuthMountPath, and its own configuration for sshd."
+    """One violation for a job that was written for an image of root, although several fields must change."""
+    fix = "Use an image with its own user: set sshAuthMountPath to the user's .ssh, and use the user's sshd_config."
     if launcher is not None and _wants_root(launcher.container):
         fault = f"runs mpirun as root, but {because}"
         return Violation(f"{launcher.pod}.containers[0]", fault, fix=fix, advisory=True)
@@ -188,7 +191,7 @@ def _wants_root(container: Container) -> bool:
 
 
 def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[Violation]:
-    """Whether Open MPI refuses to start as root, or ssh then finds no key."""
+    """A launcher with which Open MPI does not start as root, or with which ssh finds no key."""
     container, text = launcher.container, sshd.text(launcher.container)
     calls = [call for call in job.mpirun_calls if call.program != "horovodrun" and call.options is not None]
     open_mpi = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
@@ -219,9 +222,7 @@ def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[
 
 
 def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -> Iterator[Violation]:
-    """Containers whose user cannot read a key in root's home. If the namespace forbids root, the job did not choose the
-    user.
-    """
+    """Containers whose user cannot read a key in root's home; `keeps_root_out`: the namespace forbids root."""
     faults: dict[tuple[str, bool], list[str]] = {}
     for side in sides:
         if not side.other_than_root:
@@ -233,7 +234,7 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
         elif unreadable:
             fault = f"cannot be read by user {side.user}, only by root"
         else:
-            fault = f"is not for user {side.user}: /root is hardly ever open to others"
+            fault = f"is not for user {side.user}: other users can rarely read /root"
         faults.setdefault((fault, not unreadable), []).append(side.role)
     for (fault, advisory), roles in faults.items():
         message = f'"{mount_path[:100]}" {fault} ({" and ".join(roles)})'
@@ -241,11 +242,11 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
 
 
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
-    """Whether ssh accepts the key, if it runs as root."""
+    """A key that ssh of root does not accept."""
     if launcher.user == 0 and mount_path != OF_ROOT and not _ANOTHER_USER.search(sshd.text(launcher.container)):
-        # Outside of root's home a script may copy it to the right place.
+        # If the path is outside root's home, a script may copy the key, so it is a warning.
         message = f'the launcher is root, whose key ssh does not accept from "{mount_path[:100]}"'
-        fix = "Set it to /root/.ssh, letter by letter, or run as the user in whose home it is."
+        fix = "Set it to exactly /root/.ssh, or run as the user in whose home it is."
         yield Violation(FIELD, message, fix=fix, advisory=normpath(mount_path) != OF_ROOT)
     elif mount_path == OF_ROOT and launcher.fs_group is not None and not launcher.other_than_root:
         who = "root" if launcher.user == 0 else "the image's user, if that is root,"
@@ -261,14 +262,14 @@ def _same_user(launcher: _Side, worker: _Side) -> Iterator[Violation]:
     if worker.user and launcher.user is not None and worker.user != launcher.user:
         yield Violation(
             worker.user_field,
-            f"sshd of user {worker.user} lets only that user in, the launcher is {launcher.user or 'root'}",
+            f"sshd of user {worker.user} accepts only that user, the launcher is {launcher.user or 'root'}",
             fix="Run both as the same user.",
             advisory=True,
         )
 
 
 def _on_cri_o(ctx: Context) -> bool:
-    """Whether CRI-O runs the containers of all nodes that are known."""
+    """Whether all known nodes run CRI-O."""
     shapes = ctx.view.groups(NODES)
     return (
         shapes is not UNKNOWN and bool(shapes) and all(isinstance(shape, NodeShape) and shape.cri_o for shape in shapes)
@@ -276,11 +277,11 @@ def _on_cri_o(ctx: Context) -> bool:
 
 
 def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Violation]:
-    """What sshd can read, and what it is allowed to do."""
+    """The configuration and the capabilities of the workers' sshd."""
     if worker.other_than_root and not worker.container.command and not worker.container.args:
         yield Violation(
             f"{worker.path}.command",
-            "is missing, and what then starts is the sshd of root",
+            "is missing, so the sshd of root starts",
             fix="Start sshd with a configuration of the user: [/usr/sbin/sshd, -De, -f, /home/mpiuser/.sshd_config].",
             advisory=True,
         )
@@ -292,7 +293,7 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
         fix, path = f"Add {AS_OTHERS} to capabilities.add: restricted allows it.", f"{field}.add"
         yield Violation(path, fault, fix, advisory=True)
     elif missing and root_may_run:
-        fault = f"takes from sshd what it needs as root: {', '.join(missing)}"
+        fault = f"drops what sshd of root needs: {', '.join(missing)}"
         fix = f"Add {', '.join(missing)} to capabilities.add, or run sshd as another user."
         yield Violation(f"{field}.drop", fault, fix=fix, advisory=worker.user is None)
     elif on_cri_o and root_may_run and not worker.other_than_root and not worker.privileged and not_added:
@@ -301,7 +302,7 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
 
 
 def _missing(side: _Side, needed: tuple[str, ...]) -> list[str]:
-    """Those of `needed` that are dropped; runtimes give all of them to containers without a setting."""
+    """The capabilities in `needed` that the container drops; by default the runtime grants them."""
     return [name for name in needed if {name, "ALL"} & side.dropped and not {name, "ALL"} & side.added]
 
 

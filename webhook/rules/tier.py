@@ -1,16 +1,17 @@
 """A job stays within its tier, the limits for a group of namespaces.
 
-A policy with a namespace selector gives a tier to the namespaces that carry, say, `training.openshift.io/tier: premium`
-(a label that tenants must not be able to change), and this rule has its limits. Nothing is limited unless it is set.
-The rules `worker-count`, `gpus` and `mpi-implementation` have the limits of the platform as a whole.
+A policy with a namespace selector assigns a tier to namespaces, such as those with the label
+`training.openshift.io/tier: premium` (tenants must not be able to change it). The settings of this rule are the tier's
+limits, and nothing is limited unless it is set. The rules `worker-count`, `gpus` and `mpi-implementation` have the
+limits of the whole platform.
 
-Features are what a tier may leave out: `runLauncherAsWorker`; `gangScheduling`, any field of
-`spec.runPolicy.schedulingPolicy` but the priority, or the annotation for Volcano's queue; `priorityScheduling`, a
-PriorityClass of the job's or a Kueue WorkloadPriorityClass. Kueue's own `default` does not count, since no user chose
-it.
+A tier may exclude these features: `runLauncherAsWorker`; `gangScheduling`, which is any field of
+`spec.runPolicy.schedulingPolicy` except the priority, or the annotation for Volcano's queue; and `priorityScheduling`,
+which is a PriorityClass or a WorkloadPriorityClass of Kueue. Kueue's WorkloadPriorityClass `default` is always
+admitted, because Kueue sets it.
 
-Not guaranteed: the limits are those of one job. A ResourceQuota or Kueue limits how many jobs run. GPUs that a
-container gets without a request are the subject of the rule `gpus`.
+Not guaranteed: the limits apply to one job. Use a ResourceQuota or Kueue to limit the number of jobs. The rule `gpus`
+reports GPUs that a container gets without a request.
 """
 
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ Feature = Literal["runLauncherAsWorker", "gangScheduling", "priorityScheduling"]
 
 
 class Settings(RuleSettings):
-    """What the tier allows; null means that it does not limit this."""
+    """The limits of the tier; null for no limit."""
 
     name: str = Field("", max_length=40, description="The tier's name, for the messages.")
     max_workers: int | None = Field(
@@ -80,7 +81,7 @@ def admits(settings: Settings) -> Admitted:
 
 @rule("tier", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Workers, accelerators, the implementation, and the features."""
+    """Checks workers, accelerators, the implementation and the features."""
     yield from _workers(job, settings, ctx)
     yield from _gpus(job, settings, ctx)
     yield from _implementation(job, settings)
@@ -95,10 +96,10 @@ def _workers(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violatio
     launcher = 1 if job.spec.run_launcher_as_worker else 0
     count = job.workers + launcher
     if most is not None and count > most:
-        asked = f"{count} workers{' (the launcher is one of them)' if launcher else ''}"
+        described = f"{count} workers{' (the launcher is one of them)' if launcher else ''}"
         yield Violation(
             WORKERS,
-            f"{asked}, {settings.tier} allows at most {most}",
+            f"{described}, {settings.tier} allows at most {most}",
             fix=f"{fewer_workers(job, ctx, most - launcher).removesuffix('.')}, or {ASK}.",
             reason=CauseReason.FORBIDDEN,
             degree=Degree("workers", count),
@@ -109,13 +110,13 @@ def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     most = settings.max_gpus
     if most is None:
         return
-    launcher, each = (of_each(replica, settings.resources, ctx) for replica in (job.launcher, job.worker))
-    total = launcher + job.workers * each
+    launcher, per_worker = (of_each(replica, settings.resources, ctx) for replica in (job.launcher, job.worker))
+    total = launcher + job.workers * per_worker
     if total <= most:
         for _, path, replica in job.replicas():
             yield from uncounted(path, replica.template, settings.resources, ctx)
         return
-    parts = [f"{each} in each of {job.workers} workers"] * bool(job.workers * each)
+    parts = [f"{per_worker} in each of {job.workers} workers"] * bool(job.workers * per_worker)
     parts += [f"{launcher} in the launcher"] * bool(launcher)
     noun = "GPU" if total == 1 else "GPUs"
     yield Violation(
@@ -128,7 +129,7 @@ def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _implementation(job: MPIJob, settings: Settings) -> Iterator[Violation]:
-    """`upstream-contract` rejects unknown ones."""
+    """Unknown implementations are left to the rule `upstream-contract`."""
     value, included = job.spec.mpi_implementation, settings.implementations
     if included is None or value in included or value not in IMPLEMENTATIONS:
         return
@@ -142,7 +143,7 @@ def _implementation(job: MPIJob, settings: Settings) -> Iterator[Violation]:
 
 
 def _used(job: MPIJob) -> Iterator[tuple[Feature, str]]:
-    """(feature, path) of each use of a feature that a tier may leave out."""
+    """(feature, path) of each use of a feature that a tier may exclude."""
     if job.spec.run_launcher_as_worker:
         yield "runLauncherAsWorker", LAUNCHER_AS_WORKER
     policy = job.run_policy.scheduling_policy or SchedulingPolicy()
@@ -164,7 +165,7 @@ def _used(job: MPIJob) -> Iterator[tuple[Feature, str]]:
 
 
 def _without(feature: Feature, path: str, settings: Settings) -> Violation:
-    included = ", ".join(settings.features or ()) or "none of the features that are optional"
+    included = ", ".join(settings.features or ()) or "no optional features"
     return Violation(
         path,
         f"{feature} is not in {settings.tier}, which has {included}",

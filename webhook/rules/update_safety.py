@@ -1,11 +1,12 @@
-"""A running job is not changed in a way that breaks it.
+"""An update does not break a running job.
 
-The operator rewrites the hostfile and the Service at once when some fields change, but not the launcher that already
-runs; other fields make it abandon the job silently (mpi-operator `pkg/controller/mpi_job_controller.go`). These changes
-are rejected once the operator has created the job's pods, unless the stored job is suspended. Every field of a job that
-the operator has not started, such as one that it rejects, may be fixed. On a job that has ended such a change has no
-effect: that is a warning. So is a change of any field of the containers of a job that Kueue has admitted: Kueue stops
-the job and queues it again. This rule does not check new jobs.
+When some fields change, the operator rewrites the hostfile and the Service at once, but not the running launcher. When
+other fields change, the operator silently stops handling the job (mpi-operator
+`pkg/controller/mpi_job_controller.go`). These changes are rejected after the operator has created the job's pods,
+unless the stored job is suspended. If the operator has not started the job, for example because it rejects the job,
+every field may change. If the job has ended, the change has no effect and is a warning. If Kueue has admitted the job,
+a change of any field of its containers is a warning too, because Kueue then stops the job and queues it again. New jobs
+are not checked.
 """
 
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ class Settings(RuleSettings):
 
 @rule("update-safety", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The new object against the stored one."""
+    """Compares the new object with the stored object."""
     old = ctx.old
     if old is None or old.suspended or not _begun(old, ctx):
         return
@@ -41,7 +42,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         if status.ended:
             yield Violation(path, "a change has no effect: the job has ended", fix="Make a new job.", advisory=True)
             continue
-        when = "while the job runs" if status.has("Running") else "when the job's pods are made already"
+        when = "while the job runs" if status.has("Running") else "after the job's pods were created"
         yield Violation(
             path,
             f"changed from {_shown(before)} to {_shown(after)} {when}, which breaks it",
@@ -58,7 +59,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 def _begun(job: MPIJob, ctx: Context) -> bool:
     """Whether the operator has created anything for the job.
 
-    It writes a status at the end of its first round, after the launcher's Job.
+    The operator writes the status at the end of its first reconciliation, after it has created the launcher's Job.
     """
     if job.status.conditions:
         return True
@@ -87,7 +88,7 @@ def _scaling(old: MPIJob, new: MPIJob, *, admitted: bool) -> Iterator[Violation]
         yield Violation(
             path,
             "Kueue stops the job and queues it again when the number of workers changes",
-            fix="Leave it as it is unless a restart is what you want.",
+            fix="Undo it unless you want a restart.",
             advisory=True,
         )
     elif new.workers < old.workers and new.spec.run_launcher_as_worker:

@@ -1,21 +1,23 @@
 """The operator accepts the job.
 
-The MPI operator checks a job only after it is stored: a job that fails gets one event, no status, and is never tried
-again. This rule makes the same checks earlier (mpi-operator `pkg/apis/kubeflow/validation/validation.go`), on the
-object with the operator's defaults.
+The MPI operator checks a job only after it is stored: an invalid job gets one event and no status, and the operator
+does not try it again. This rule makes the same checks earlier (mpi-operator
+`pkg/apis/kubeflow/validation/validation.go`), on the object with the operator's defaults.
 
-It also checks what the operator does not:
+It also rejects faults that the operator does not check:
 
-* keys of `mpiReplicaSpecs` that the operator ignores or crashes on, and enums that the schema leaves out;
+* keys of `mpiReplicaSpecs` that the operator ignores or that make it crash, and enums that the schema does not list;
 * volumes, mounts and names that the operator itself uses;
-* negative quantities, for which the API server refuses every pod;
-* quantities such as `1e1.5`, which no Kubernetes program can read. While one is stored, the operator lists no job.
+* negative quantities, for which the API server rejects every pod;
+* quantities such as `1e1.5`, which no Kubernetes program can read. While such a job is stored, the operator cannot list
+  any job.
 
-The operator mounts the SSH keys and `/etc/mpi` read-only, so no container starts that mounts something below. It
-prepares only the first container of each pod. If another container runs mpirun or sshd, or has the accelerators, that
-is a warning. The warning is left out if the first container has no command, or runs a file that may itself start mpirun
-or sshd. A variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning:
-the operator appends its own, and the last one of a name wins.
+The operator mounts the SSH keys and `/etc/mpi` read-only, so a container does not start if it mounts something inside
+these folders. The operator prepares only the first container of each pod, so it is a warning if another container runs
+mpirun or sshd, or has the accelerators. The warning is left out if the first container has no command, or runs a file
+that may itself start mpirun or sshd. A variable of the first container that the operator overwrites, such as
+`OMPI_MCA_plm_rsh_args`, is a warning too: the operator appends its own variable, and the last variable of a name
+applies.
 """
 
 import re
@@ -55,13 +57,13 @@ from webhook.rules.limits import MAX_MCA_ADVICE_CHARACTERS
 CREATION_POLICIES = (AT_STARTUP, WAIT_FOR_WORKERS)
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
 
-# Workers that a job may be scaled up to, the default of the rule `name-length`.
+# The default of `scaleTo` in the rule `name-length`.
 HEAD_ROOM = 100
 
 RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth",)}
-# Existing files, which can be mounted over: the keys, the hostfile and its script.
+# Files that exist in the mounted folders, so a volume can be mounted over them.
 FILES = frozenset(("id_rsa", "id_rsa.pub", "authorized_keys", "hostfile", "discover_hosts.sh"))
-# A path with nothing in it that `normpath` would change.
+# A path that `normpath` does not change.
 _PLAIN = re.compile(r"(?:/[^/.][^/]*+)++")
 RESERVED_LABELS = [f"training.kubeflow.org/{key}" for key in ("operator-name", "job-name", "job-role", "replica-index")]
 
@@ -72,7 +74,7 @@ class Settings(RuleSettings):
 
 @rule("upstream-contract", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The checks in the order of upstream's own."""
+    """The checks, in the order of upstream's checks."""
     yield from _name(job)
     yield from _replica_keys(job)
     for role, path, spec in job.replicas():
@@ -98,7 +100,7 @@ def _name(job: MPIJob) -> Iterator[Violation]:
         return
     of_prefix = names.is_generated(job.metadata.name, generated)
     field = "generateName" if of_prefix else "name"
-    # With room to grow, so that the advice also satisfies the default of the rule `name-length`.
+    # The suggested name also satisfies the default of the rule `name-length`.
     suffix = max(len(last_worker) - len(base), len(f"-worker-{HEAD_ROOM - 1}"))
     room = names.DNS_LABEL_MAX_LENGTH - suffix
     room -= names.GENERATED_SUFFIX_LENGTH if of_prefix else 0
@@ -150,7 +152,7 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     if not job.spec.ssh_auth_mount_path:
         yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", CauseReason.REQUIRED)
     elif _folder(job.spec.ssh_auth_mount_path) == CONFIG_FOLDER:
-        fault = f"the operator mounts the hostfile at {CONFIG_FOLDER}, and two volumes at one path make no launcher"
+        fault = f"the operator mounts the hostfile at {CONFIG_FOLDER}, and a pod cannot mount two volumes at one path"
         home = "/home/mpiuser" if any(spec.template.user for _, _, spec in job.replicas()) else "/root"
         fix = f"Set it to {home}/.ssh, or to .ssh in the home of the user."
         yield Violation("spec.sshAuthMountPath", fault, fix)
@@ -182,30 +184,30 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
 def _reserved(
     template: PodTemplate, path: str, role: str, mount_path: str | None, restart_policy: str | None
 ) -> Iterator[Violation]:
-    """The operator's additions to the first container and the pod: with a second one of a name, no pod is ever
-    created.
-    """
+    """Volumes, mounts and fields that conflict with those that the operator adds to the pod and its first container."""
     pod = template.spec or PodSpec()
     pod_path = f"{path}.template.spec"
     for index, volume in enumerate(pod.volumes or ()):
         if volume.name in RESERVED_VOLUMES[role]:
-            fault = f'"{volume.name}" is the operator\'s own'
+            fault = f'"{volume.name}" is reserved for the operator'
             fix = f"Write {volume.name}-2 here and in volumeMounts."
             yield Violation(f"{pod_path}.volumes[{index}].name", fault, fix)
-    own = [mount_path or "", *([CONFIG_FOLDER] if role == LAUNCHER else ())]
-    folders = {_folder(path) for path in own if path}
+    of_operator = [mount_path or "", *([CONFIG_FOLDER] if role == LAUNCHER else ())]
+    folders = {_folder(path) for path in of_operator if path}
     mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()
     paths = "\n".join([mount.mount_path for mount in mounts])
-    # However it is written, the path of a folder contains the folder's name.
+    # In every spelling, the path of a folder contains the folder's name.
     suspect = any(folder.rpartition("/")[2] in paths for folder in folders)
     elsewhere = "Mount it elsewhere, such as at /data."
     for index, mount in enumerate(mounts if suspect else ()):
         where = f"{pod_path}.containers[0].volumeMounts[{index}].mountPath"
-        same = mount.mount_path in own
+        same = mount.mount_path in of_operator
         folder = _folder(mount.mount_path)
         parent = next((each for each in folders if folder.startswith(f"{each}/")), None)
         if parent and folder.removeprefix(f"{parent}/") not in FILES:
-            fault = f'"{mount.mount_path[:100]}" cannot be made in {parent[:100]}, which the operator mounts read-only'
+            fault = (
+                f'"{mount.mount_path[:100]}" cannot be created in {parent[:100]}, which the operator mounts read-only'
+            )
             yield Violation(where, fault, elsewhere)
         if same or folder in folders:
             hidden = "" if same else ", and one hides the other"
@@ -216,16 +218,14 @@ def _reserved(
     overwritten += [f"{pod_path}.{field}" for field, name in names_of_pod.items() if name]
     for field in overwritten:
         yield Violation(field, "the operator overwrites it", "Remove it.", advisory=True)
-    in_force = restart_policy or "Never"
-    if pod.restart_policy not in {None, "", in_force}:
-        fault = f"the operator overwrites it with {in_force}"
+    applied = restart_policy or "Never"
+    if pod.restart_policy not in {None, "", applied}:
+        fault = f"the operator overwrites it with {applied}"
         yield Violation(f"{pod_path}.restartPolicy", fault, f"Remove it, or set {path}.restartPolicy.", advisory=True)
 
 
 def _first_container(containers: Sequence[Container], path: str, role: str, job: MPIJob) -> Iterator[Violation]:
-    """Variables of the first container that the operator overwrites, and programs and devices that only another one
-    has.
-    """
+    """Variables of the first container that the operator overwrites, and a later container that should be the first."""
     env = containers[0].env if containers else None
     overwritten = operator_env.values(role, job) if env else {}
     for index, variable in enumerate(env or ()):
@@ -245,14 +245,14 @@ def _first_container(containers: Sequence[Container], path: str, role: str, job:
 
 
 def _not_first(containers: Sequence[Container], path: str, role: str, job: MPIJob) -> Iterator[Violation]:
-    """A later container that does what only the first one can."""
+    """A later container with the program or devices that only the first container should have."""
     if role == LAUNCHER:
-        does, there, wanted = "runs mpirun", mpirun.mentions, mpirun.runs
+        does, may_run, runs = "runs mpirun", mpirun.mentions, mpirun.runs
     else:
-        does, there, wanted = "runs sshd", sshd.starts, sshd.ends_in
+        does, may_run, runs = "runs sshd", sshd.starts, sshd.ends_in
     computes = role == WORKER or job.spec.run_launcher_as_worker
     for index, container in enumerate(containers[1:], start=1):
-        if mpirun.shows(containers[0]) and not there(containers[0]) and wanted(container):
+        if mpirun.shows(containers[0]) and not may_run(containers[0]) and runs(container):
             fault = does
         elif computes and _accelerators(container) and not _accelerators(containers[0]):
             fault = "has accelerators"
@@ -267,7 +267,7 @@ def _accelerators(container: Container) -> int:
 
 
 def _folder(path: str) -> str:
-    """However it is written: `normpath` does not treat two slashes at the start as one."""
+    """The normalized path. `normpath` alone keeps two slashes at the start."""
     return path if _PLAIN.fullmatch(path) else normpath(f"/{path.lstrip('/')}")
 
 

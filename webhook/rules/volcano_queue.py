@@ -1,22 +1,23 @@
 """Volcano could run the job in its queue.
 
-Where the operator runs with `--gang-scheduling=volcano` (`gangScheduling`), every job becomes a PodGroup in a queue:
-the one in `schedulingPolicy.queue`, else in the annotation `scheduling.volcano.sh/queue-name`, else `default`. The job
-itself does not show a fault of its queue. Volcano rejects a PodGroup whose queue does not exist or is not open, which
-only the operator's log shows, and a PodGroup that requests more than the queue's `capability` is Pending for ever.
+If the operator runs with `--gang-scheduling=volcano` (setting `gangScheduling`), it creates a PodGroup for every job in
+the queue `schedulingPolicy.queue`, else in the queue of the annotation `scheduling.volcano.sh/queue-name`, else in
+`default`. The job does not show a problem with its queue. If the queue does not exist or is not open, Volcano rejects
+the PodGroup, and only the operator's log shows it. If the PodGroup requests more than the queue's `capability`, it is
+Pending for ever.
 
 A job that never starts is rejected:
 
 - its queue does not exist, or is closed;
-- the gang, which is `schedulingPolicy.minResources` or else what its pods ask for together, is more than the
-  `capability`;
-- with `hierarchy`: the queue has others below it, for only a leaf takes jobs, or the gang is more than the `capability`
-  of a queue above it. Volcano schedules nothing at all while there is a job in a queue that is not a leaf.
+- the job's request is above the `capability`. The request is `schedulingPolicy.minResources`, else the sum of its pods'
+  requests;
+- with the setting `hierarchy`: the queue has other queues below it, because Volcano accepts jobs only in a leaf, or the
+  request is above the `capability` of a queue above it. While a job is in a queue that is not a leaf, Volcano schedules
+  nothing at all.
 
-A job that waits is admitted with a warning: its queue has less left than it asks for, or Volcano has not opened the
-queue yet. All of it is a warning for a job that is suspended, and for one that names a queue where `gangScheduling` is
-off, as it is unless the policy says otherwise. If Volcano is not installed, or its queues may not be read, nothing is
-reported.
+A job that waits is admitted with a warning: the free part of its queue is too small, or Volcano has not opened the
+queue yet. All violations are warnings if the job is suspended, or if it names a queue while `gangScheduling` is off,
+which is the default. Nothing is reported if Volcano is not installed, or if its queues cannot be read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -51,14 +52,14 @@ class Settings(RuleSettings):
     )
     hierarchy: bool = Field(
         False,
-        description="Whether Volcano's scheduler has the plugin capacity with enableHierarchy: true. If not, what"
-        " follows from a queue above or below is a warning.",
+        description="Whether Volcano's scheduler has the plugin capacity with enableHierarchy: true. If not, a problem"
+        " with a queue above or below the job's queue is a warning.",
     )
 
 
 @rule("volcano-queue", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The queue itself, then the job's request against it and those above."""
+    """Checks the queue, then compares the job's request with the queue and the queues above it."""
     path, named = volcano.queue_of(job)
     if not job.managed_here or not (named or settings.gang_scheduling):
         return
@@ -77,16 +78,16 @@ def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) 
         closest = _closest(name, ctx)
         fix = f"Use {closest.name}." if closest else "Name an existing queue."
         yield Violation(path, f"{_called(name)} does not exist", fix=fix, reason=CauseReason.NOT_SUPPORTED)
-        if closest:  # else the next attempt would report it
+        if closest:  # otherwise only the next attempt would report it
             yield from _too_small(job, closest, settings, ctx)
     elif queue is not UNKNOWN:
         yield from _closed(path, queue, ctx.view)
-        yield from _no_leaf(path, queue, settings, ctx.view)
+        yield from _not_a_leaf(path, queue, settings, ctx.view)
         yield from _too_small(job, queue, settings, ctx)
 
 
 def _closest(name: str, ctx: Context) -> VolcanoQueue | None:
-    """The queue that was probably meant."""
+    """The queue with the closest name."""
     queues = ctx.view.all(VOLCANO_QUEUES)
     if queues is UNKNOWN:
         return None
@@ -103,12 +104,12 @@ def _closed(path: str, queue: VolcanoQueue, view: ClusterView) -> Iterator[Viola
         yield Violation(path, f"{_called(queue.name)} is not open yet", fix="It waits.", advisory=True)
 
 
-def _no_leaf(path: str, queue: VolcanoQueue, settings: Settings, view: ClusterView) -> Iterator[Violation]:
+def _not_a_leaf(path: str, queue: VolcanoQueue, settings: Settings, view: ClusterView) -> Iterator[Violation]:
     if below := volcano.children(view, queue.name):
         shown = ", ".join(below[:MAX_SHOWN_QUEUES])
         yield Violation(
             path,
-            f"{_called(queue.name)} has others below it",
+            f"{_called(queue.name)} has queues below it",
             fix=f"Use {'one of ' if len(below) > 1 else ''}{shown}.",
             reason=CauseReason.NOT_SUPPORTED,
             advisory=not settings.hierarchy,
@@ -116,33 +117,31 @@ def _no_leaf(path: str, queue: VolcanoQueue, settings: Settings, view: ClusterVi
 
 
 def _too_small(job: MPIJob, queue: VolcanoQueue, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The first of the queues, from the job's own upwards, that could never hold the job; else one that has no room
-    now.
-    """
-    asked, above = volcano.min_resources(job, ctx), [*volcano.ancestors(ctx.view, queue)]
-    for each in (queue, *above):
-        if beyond := _beyond(asked, each.capability):
-            certain = each is queue or settings.hierarchy
+    """The first queue, from the job's queue upwards, whose capability is too small; else the first without room now."""
+    request, above = volcano.min_resources(job, ctx), [*volcano.ancestors(ctx.view, queue)]
+    for limiting in (queue, *above):
+        if beyond := _beyond(request, limiting.capability):
+            certain = limiting is queue or settings.hierarchy
             holding = [queue, *above] if settings.hierarchy else [queue]
-            yield _never(job, each, beyond, asked, _fix(job, holding, ctx), advisory=not certain)
+            yield _never(job, limiting, beyond, request, _fix(job, holding, ctx), advisory=not certain)
             return
     if ctx.old is not None and not (ctx.old.suspended and not job.suspended):
-        return  # its present amounts are already in use
-    for each in (queue, *above) if settings.hierarchy else (queue,):
-        free = {name: Quantity(most - each.allocated.get(name, 0)) for name, most in each.capability.items()}
-        if beyond := _beyond(asked, free):
+        return  # the stored job may be using the capacity
+    for limiting in (queue, *above) if settings.hierarchy else (queue,):
+        free = {name: Quantity(most - limiting.allocated.get(name, 0)) for name, most in limiting.capability.items()}
+        if beyond := _beyond(request, free):
             resource = _worst(beyond, free)
-            left, needs = (quantity.format(amounts[resource]) for amounts in (free, asked))
-            message = f"needs {needs} {resource}, {_called(each.name)} has {left} free"
+            left, needs = (quantity.format(amounts[resource]) for amounts in (free, request))
+            message = f"needs {needs} {resource}, {_called(limiting.name)} has {left} free"
             yield Violation(_path(job), message, "It waits.", CauseReason.FORBIDDEN, advisory=True)
             return
 
 
 def _never(
-    job: MPIJob, queue: VolcanoQueue, beyond: Mapping[str, int], asked: Amounts, fix: str, *, advisory: bool
+    job: MPIJob, queue: VolcanoQueue, beyond: Mapping[str, int], request: Amounts, fix: str, *, advisory: bool
 ) -> Violation:
     resource = _worst(beyond, queue.capability)
-    most, needs = (quantity.format(amounts[resource]) for amounts in (queue.capability, asked))
+    most, needs = (quantity.format(amounts[resource]) for amounts in (queue.capability, request))
     return Violation(
         _path(job),
         f"needs {needs} {resource}, {_called(queue.name)} can hold {most}",
@@ -154,9 +153,11 @@ def _never(
 
 
 def _fix(job: MPIJob, queues: list[VolcanoQueue], ctx: Context) -> str:
-    """A smaller size that all rules admit and that fits."""
+    """The fix: a smaller size that fits and that all rules admit."""
     sizes = Sizes.of(job, ctx)
-    if sizes.gang is None and sizes.waits:  # the rule `gang` advises to set it to the current number of workers
+    if (
+        sizes.gang is None and sizes.waits
+    ):  # the rule `gang` suggests to set minAvailable to the current number of workers
         sizes = structs.replace(sizes, gang=sizes.own.workers + 1)
     size = sizes.largest(
         lambda size: not any(_beyond(volcano.min_resources(job, ctx, size), queue.capability) for queue in queues)
@@ -164,13 +165,13 @@ def _fix(job: MPIJob, queues: list[VolcanoQueue], ctx: Context) -> str:
     return "Request less." if size is None else f"Reduce {sizes.in_words(size)}."
 
 
-def _beyond(asked: Amounts, most: Amounts) -> dict[str, int]:
-    """By how much each limited resource is exceeded."""
-    return {name: amount - most[name] for name, amount in asked.items() if name in most and amount > most[name]}
+def _beyond(request: Amounts, most: Amounts) -> dict[str, int]:
+    """The excess of each resource above its limit."""
+    return {name: amount - most[name] for name, amount in request.items() if name in most and amount > most[name]}
 
 
 def _worst(beyond: Mapping[str, int], most: Amounts) -> str:
-    """The resource with the largest missing share."""
+    """The resource with the largest missing part, relative to the request."""
     return max(sorted(beyond), key=lambda name: beyond[name] / (beyond[name] + max(most[name], 0)))
 
 

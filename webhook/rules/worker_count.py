@@ -1,8 +1,8 @@
 """The number of workers is within the limits of the policy.
 
-Distributed training needs at least two workers, and the platform is tested up to one hundred. With
-`runLauncherAsWorker` the launcher takes part in the training, so it counts too. The operator also runs launchers alone,
-without Worker: `min: 0` admits such jobs.
+Distributed training needs at least two workers, and the platform is tested with up to one hundred. With
+`runLauncherAsWorker` the launcher takes part in the training, so it is included in the number. The operator also runs a
+launcher without workers: `min: 0` admits such jobs.
 """
 
 from collections.abc import Iterator
@@ -30,10 +30,10 @@ def admits(settings: Settings) -> Admitted:
 
 @rule("worker-count", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Workers, and the launcher if it is one, against `min` and `max`.
+    """Compares the number of workers, including a launcher that is a worker, with `min` and `max`.
 
-    `upstream-contract` rejects a job without replica specs, and a Worker without workers. A misspelt key counts as the
-    key that was meant.
+    A misspelt key is read as the key that was meant. The rule `upstream-contract` rejects a job without replica specs,
+    and a Worker with zero replicas.
     """
     key = job.misnamed(WORKER) or WORKER
     worker = (job.spec.mpi_replica_specs or {}).get(key)
@@ -44,11 +44,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     launcher = 1 if job.spec.run_launcher_as_worker else 0
     count = workers + launcher
     noun = "worker" if count == 1 else "workers"
-    asked = f"{count} {noun}{' (the launcher is one of them)' if launcher else ''}"
+    described = f"{count} {noun}{' (the launcher is one of them)' if launcher else ''}"
     if count < settings.min:
         yield Violation(
             path,
-            f"{asked}, at least {settings.min} required",
+            f"{described}, at least {settings.min} required",
             fix=more_workers(job, ctx, settings.min - launcher),
             degree=Degree("too few", -count),
         )
@@ -58,5 +58,5 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         else:
             also = f", and replicas to {settings.max} or fewer" if workers > settings.max else ""
             fix = f"Set spec.runLauncherAsWorker to false{also}."
-        fault = f"{asked}, at most {settings.max} allowed"
+        fault = f"{described}, at most {settings.max} allowed"
         yield Violation(path, fault, fix=fix, degree=Degree("too many", count))

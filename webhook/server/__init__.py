@@ -1,8 +1,8 @@
 """The running service: `mpijob-webhook serve`.
 
-`service` starts everything from the `settings` and stops it; `process` has the event loop and the signals. `reviews`
-answers the requests that `http_server` and `review_port` read, with `requests`, `ports` and `ops` around it.
-`cluster_link` is the connection to the cluster, with `policy_watch`. `certificates/` provides the served certificate.
-`telemetry`, `metrics` and `log` are what operators see; `clock` has the current time. The pipelines of
-`webhook.admission` decide, not this package; it passes them everything they need as arguments.
+`process` has the event loop and the signals. `service` starts and stops everything according to `settings`.
+`http_server` and `review_port` read requests, and `review_handler` answers them. `ops` serves health and metrics.
+`cluster_link` connects to the cluster, and `policy_watch` loads the policies. `certificates/` provides the served
+certificate. `telemetry`, `metrics` and `log` are for administrators. The pipelines of `webhook.admission` decide about
+jobs; this package passes them everything they need as arguments.
 """

@@ -8,7 +8,7 @@ from typing import Any, Final
 from webhook.client import wire
 
 RESTART_SECONDS: Final = 5.0
-# A restarted task that has run this long counts as recovered.
+# Seconds after which a restarted task is regarded as recovered.
 STEADY_SECONDS: Final = 60.0
 
 
@@ -20,9 +20,9 @@ async def in_background(
     log: Any,
     faults: MutableMapping[str, str] | None = None,
 ) -> AsyncIterator[None]:
-    """Run `work` until it is done or the block ends; restart it when it fails.
+    """Run `work` until it is done or the block ends; restart it if it fails.
 
-    `faults` maps `name` to the last failure, for the operator, until the task has run for `STEADY_SECONDS`.
+    `faults` maps `name` to the last failure, for the administrator, until the task has run for `STEADY_SECONDS`.
     """
     recorded = {} if faults is None else faults
 
@@ -31,10 +31,10 @@ async def in_background(
             steady = asyncio.get_running_loop().call_later(STEADY_SECONDS, recorded.pop, name, None)
             try:
                 await work()
-            except Exception as error:  # noqa: BLE001 - nobody else would begin it again
+            except Exception as error:  # noqa: BLE001 - the task must be restarted after any error
                 fault = wire.place(error)
-                recorded[name] = f"it failed and was begun again: {fault}"
-                log.error(name, fault=fault)  # noqa: TRY400 - no text of objects
+                recorded[name] = f"it failed and was restarted: {fault}"
+                log.error(name, fault=fault)  # noqa: TRY400 - the log must not contain text of objects
             else:
                 recorded.pop(name, None)
                 return

@@ -12,10 +12,10 @@ CONCERN: Final = "client-ca"
 
 
 class ClientCaFile:
-    """Makes `certificate` request client certificates of the CAs in `path`, and follows changes of the file.
+    """Makes `certificate` require client certificates from the CAs in the file `path`. The file may change.
 
-    An unusable file never replaces a usable CA. A file that is being written looks damaged, so a fault is reported only
-    when it occurs twice in a row.
+    A damaged file never replaces a valid CA. A file that is being written looks damaged, so a fault is reported only
+    if it occurs twice in a row.
     """
 
     def __init__(self, path: Path, certificate: ServingCertificate, *, log: Any) -> None:
@@ -28,8 +28,8 @@ class ClientCaFile:
         self._use(self._read())
 
     def concerns(self) -> Mapping[str, str]:
-        """Why the file cannot be used now, for the operator."""
-        return {CONCERN: f"{self._problem}; the CAs that were read before still count"} if self._problem else {}
+        """The reason why the file cannot be used now, for the administrator."""
+        return {CONCERN: f"{self._problem}; the CAs read earlier are still used"} if self._problem else {}
 
     async def run(self) -> NoReturn:
         """Poll the file every `INTERVAL` seconds, until cancelled."""

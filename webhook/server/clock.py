@@ -9,5 +9,5 @@ def now() -> datetime:
 
 
 def today() -> date:
-    """The day in UTC: exemptions end by it."""
+    """The date in UTC. Exemptions end on a date in UTC."""
     return now().date()

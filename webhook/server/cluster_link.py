@@ -40,16 +40,16 @@ from webhook.work_limit import TooExpensive, limited
 
 @dataclass(frozen=True, slots=True)
 class ClusterLink:
-    """A cluster that is connected."""
+    """The connection to a cluster."""
 
     api: Client
     """For single calls."""
     connection: Connection
-    """For lists and watches."""
+    """The client for lists and watches."""
     view: LiveView
-    """What the watches have seen."""
+    """The cached objects of all watches."""
     watches: tuple[Watch[Any, Any], ...]
-    """All of them, for metrics."""
+    """All watches, for metrics."""
     policies: PolicyWatch
     """The policies in ConfigMaps."""
     read: asyncio.Event
@@ -57,55 +57,55 @@ class ClusterLink:
     settled: asyncio.Event
     """Set once `read` is set and policies are in force."""
     ledger: QuotaLedger
-    """Verdicts on quotas that hold for all replicas."""
+    """Verdicts on quotas that all replicas share."""
     grants: GrantsReader
-    """Which of OpenShift's SCCs accounts may use."""
+    """The SCCs of OpenShift that accounts may use."""
     faults: dict[str, str] = field(default_factory=dict)
-    """Background tasks that failed and were started again, and how they failed."""
+    """The failures of background tasks that were restarted, by task."""
 
     async def first_answer(self, seconds: float) -> None:
-        """Return once everything is settled, or reading namespaces has failed, or this long has passed."""
+        """Return once everything is settled, or namespaces cannot be read, or the time is over."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not (self.settled.is_set() or self.view.reason(NAMESPACES)):  # noqa: ASYNC110 - a watch has no event for it
                     await asyncio.sleep(0.02)
 
     def concerns(self) -> dict[str, str]:
-        """What cannot be read of the cluster, for the administrator: reviews are answered all the same."""
-        found = {f"unknown-{name}": f"no information about {name}: {why}" for name, why in self.view.faults().items()}
+        """Problems with the cluster's data, for the administrator. The service stays ready."""
+        unknown = {f"unknown-{name}": f"no information about {name}: {why}" for name, why in self.view.faults().items()}
         restarted = {f"background-{name}": fault for name, fault in self.faults.items()}
         stale = {f"stale-{watch.kind.name}": _out_of_date(watch) for watch in self.watches if watch.stale}
-        return found | stale | self.policies.concerns() | restarted
+        return unknown | stale | self.policies.concerns() | restarted
 
     def misleading_caches(self) -> str:
-        """Which caches that decide about the policy are stale though the API server answers; empty if there are none.
+        """The stale caches that the choice of the policy depends on, if the API server answers; else empty.
 
-        In an outage all caches age together: with every replica unready there would be no verdicts at all.
+        In an outage all caches age together. They are then not reported, because all replicas would become unready.
         """
         freshest = min(watch.age for watch in self.watches)
         choosing = [watch for watch in self.watches if watch.kind.name in {NAMESPACES.name, POLICIES} and watch.synced]
         return "; ".join(_out_of_date(watch) for watch in choosing if watch.age - freshest > STALE_AFTER)
 
     async def namespace(self, name: str) -> Namespace:
-        """The Namespace as it is now; ClusterError when it cannot be read, or does not exist."""
+        """The current Namespace; ClusterError if it cannot be read or does not exist."""
         path = f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"
-        found = NAMESPACES.project(msgspec.json.encode(await self.api.request("GET", path, accept=METADATA % "")))
-        if found is None or found.name != name:
+        namespace = NAMESPACES.project(msgspec.json.encode(await self.api.request("GET", path, accept=METADATA % "")))
+        if namespace is None or namespace.name != name:
             raise ClusterError(f"what answers at {self.api.host} is not an API server")
-        return found
+        return namespace
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-        """For each rule whether the requester may exempt jobs from it; ClusterError when that is unknown."""
+        """Whether the requester may exempt jobs, by rule; ClusterError if that is unknown."""
         return await access_reviews.may_exempt(self.api, request, rules)
 
     async def policy_impact(
         self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]
     ) -> list[str]:
-        """Lines about what `after` would do to the existing jobs, compared with `before`."""
+        """Lines about the effect on existing jobs if `after` replaces `before`."""
         return await policy_impact(self.connection, self.view, before, after, today=today, time_left=time_left)
 
     def measured(self) -> Iterator[Value]:
-        """The names, in metrics, of what cannot be read."""
+        """The kinds that cannot be read, by their names in metrics."""
         faults = self.view.faults()
         for name, count in self.view.unknown.items():
             yield "cache_faulty", (name,), name in faults
@@ -129,11 +129,11 @@ async def linked(
     more: Iterable[Resource[Any, Any]] = (),
     on_quota: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
-    """A link that is kept up to date until the block ends; ClusterError without a usable configuration.
+    """Keep a link up to date until the block ends; ClusterError without a valid configuration.
 
-    `apply` gets the policies whenever they change: those of the ConfigMaps in `namespace`, on top of `base`. Kueue's
-    configuration is in `kueue_namespace`. `more` is watched in addition to the usual resources. `on_quota` gets the
-    outcome of each verdict of the quota ledger.
+    `apply` gets the policies after each change: `base`, overridden by the ConfigMaps in `namespace`. Kueue's
+    configuration is in `kueue_namespace`. `more` are resources to watch in addition to the usual resources. `on_quota`
+    gets the outcome of each verdict of the quota ledger.
     """
     api = await calls.connect(kubeconfig)
     try:
@@ -191,9 +191,9 @@ async def policy_impact(
     today: date,
     time_left: Callable[[], float],
 ) -> list[str]:
-    """A line on the verdicts that would change, over every job or as many as can be listed and judged in time.
+    """A line on the verdicts that would change, and a line on the injections that would change.
 
-    And one on what would be injected, if that changes.
+    They cover every job, or as many jobs as can be listed and judged in time.
     """
     replayer = Replayer(before=before, after=after, view=view, today=today)
     listed = False

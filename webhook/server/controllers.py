@@ -1,7 +1,7 @@
 """Starts the controllers that the settings switch on. They run next to reviews and do not affect them.
 
-Most belong to optional parts. A controller's modules are imported when it starts: a service runs few of them, and must
-start quickly.
+Most controllers belong to optional parts. A controller's modules are imported only when it starts, because a service
+runs few controllers and must start quickly.
 """
 
 from collections.abc import Callable, Coroutine
@@ -24,18 +24,18 @@ from webhook.server.telemetry import Telemetry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a controller is started with."""
+    """The objects that a controller uses."""
 
     settings: ServeSettings
     link: ClusterLink
     telemetry: Telemetry
     readiness: Readiness
     policies: Callable[[], PolicySet]
-    """Those in force now."""
+    """The current policies."""
 
 
 async def start_controllers(stack: AsyncExitStack, around: Surroundings) -> list[Callable[[], None]]:
-    """Run the controllers that the settings switch on until `stack` ends; returns callbacks for changes of policies."""
+    """Run the controllers in the settings until `stack` ends; returns callbacks for policy changes."""
     if around.settings.remove_keys:
         await start_key_removal(stack, around)
     on_policies = [await resolve_name(part.start)(stack, around) for part in parts() if part.start]
@@ -61,7 +61,7 @@ async def run_watch(stack: AsyncExitStack, around: Surroundings, *watches: Watch
 
 
 def _unread(watch: Watch[Any, Any]) -> dict[str, str]:
-    """What the controllers cannot read, for the administrator. A kind that is not installed is not a concern."""
+    """Kinds that the controllers cannot read, for the administrator. Kinds that are not installed are left out."""
     if watch.known or watch.not_installed or not watch.reason:
         return {}
     return {f"unknown-{watch.kind.name}": f"no information about {watch.kind.name}: {watch.reason}"}
@@ -75,13 +75,13 @@ async def run_reconciler(
     *watches: Watch[Any, Any],
     work: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
-    """Run a reconciler, or the `work` around it, and the watches that only it needs, until `stack` ends."""
+    """Run a reconciler (or the `work` that runs it) and the watches that only it needs, until `stack` ends."""
     around.telemetry.companion(reconciler, api)
     around.readiness.concerns_of(lambda: {reconciler.name: reconciler.problem} if reconciler.problem else {})
     await run_watch(stack, around, *watches)
 
     async def begin() -> None:
-        await around.link.settled.wait()  # until then neither jobs nor the API server's clock are available
+        await around.link.settled.wait()  # before that, neither jobs nor the API server's clock are available
         await (work or reconciler.run)()
 
     log, faults = around.telemetry.log, around.link.faults

@@ -1,4 +1,4 @@
-"""A request over HTTP: which hook its path means, when its deadline is, what is rejected unread, and the reply."""
+"""A review as an HTTP request: its hook, its deadline, the checks before its body is read, and its reply."""
 
 import re
 from collections.abc import Mapping, Set
@@ -27,12 +27,12 @@ _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
 
 
-# The API server sends the same few request lines over and over.
+# The API server sends the same few request lines again and again.
 @lru_cache(maxsize=64)
 def parse(raw: str) -> tuple[str | None, float | None]:
     """The hook and the client's timeout in seconds of a request line such as `/mutate-mpijob?timeout=5s`.
 
-    None for a path that belongs to no hook, and for a timeout that is not there or cannot be read.
+    The hook is None for an unknown path; the timeout is None if it is missing or invalid.
     """
     path, _, query = raw.partition("?")
     values = parse_qs(query).get("timeout", [])
@@ -40,16 +40,16 @@ def parse(raw: str) -> tuple[str | None, float | None]:
 
 
 def _duration(text: str) -> float | None:
-    """`text` in seconds; None for anything that is not a duration above zero."""
+    """`text` in seconds; None if it is not a duration above zero."""
     if len(text) > MAX_DURATION_CHARACTERS or not _WHOLE.fullmatch(text):
         return None
     return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text)) or None
 
 
 class Refused(Exception):
-    """The request gets no decision. `reason` is ours and is logged; `detail` may quote the client and is not logged.
+    """The request gets no decision. `reason` is logged; `detail` is not logged because it may quote the client.
 
-    `shed` when there are too many of its like: then it is counted and not logged, for that would add to the load.
+    A request that is `shed` because of overload is counted but not logged: a log line would add to the load.
     """
 
     def __init__(self, status: HTTPStatus, reason: str, detail: str = "", *, shed: bool = False) -> None:
@@ -67,7 +67,7 @@ class Request:
     target: str = ""
     method: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Their names in any case."""
+    """Names in upper or lower case."""
     length: int | None = None
     """The Content-Length."""
     peer: str = ""
@@ -75,25 +75,25 @@ class Request:
     certificate: Mapping[str, Any] = field(default_factory=dict)
     """The client's certificate, verified by TLS."""
     started: float = 0.0
-    """When its head was there."""
+    """The time when the head was complete."""
     deadline: float = 0.0
-    """When the client would not get the answer in time any more."""
+    """The time after which the client no longer waits for the reply."""
     hook: str | None = None
-    """None for a path that belongs to none."""
+    """None for an unknown path."""
     body: bytes = b""
     namespace: Namespace | None = None
     """The Namespace of the reviewed object, read for this request; None if the cache has it."""
     missing_grants: set[ByNamespace] = field(default_factory=set)
-    """Accounts of which the decision needs to know which SCCs they may use."""
+    """Accounts whose SCCs the decision needs."""
 
     def too_late(self) -> Refused:
-        """The refusal when the deadline has passed."""
+        """The refusal after the deadline."""
         return Refused(HTTPStatus.GATEWAY_TIMEOUT, f"no verdict within {self.deadline - self.started:.3g} s")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer."""
+    """An HTTP reply."""
 
     body: bytes
     status: HTTPStatus = HTTPStatus.OK
@@ -101,7 +101,7 @@ class Reply:
 
 
 def expect_client(request: Request, names: Set[str]) -> None:
-    """Refused unless the client's certificate is for one of `names`."""
+    """Refused unless the client's certificate has one of `names`."""
     certificate = request.certificate
     subject = {value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"}
     subject |= {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
@@ -112,7 +112,7 @@ def expect_client(request: Request, names: Set[str]) -> None:
 
 
 def expect_review(request: Request) -> None:
-    """Refused for what cannot be a review."""
+    """Refused unless the request can be a review."""
     if request.hook is None:
         raise Refused(HTTPStatus.NOT_FOUND, "there is no such path here")
     if request.method != "POST":
@@ -129,5 +129,5 @@ def expect_review(request: Request) -> None:
 
 
 def broken_off() -> Refused:
-    """The refusal of a body whose end cannot come any more."""
-    return Refused(HTTPStatus.BAD_REQUEST, "the body broke off")
+    """The refusal for a body that ended early."""
+    return Refused(HTTPStatus.BAD_REQUEST, "the body is incomplete")

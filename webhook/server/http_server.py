@@ -19,9 +19,9 @@ from webhook.server.limits import MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEAD_SECO
 from webhook.server.log import RefusalLog
 
 LINGER_SECONDS: Final = 2.0
-"""How long the rest of a body is read and dropped after an early reply, so that the client can read the reply."""
+"""Seconds in which the rest of a body is read and dropped after an early reply: the client can then read the reply."""
 AHEAD_SECONDS: Final = 0.2
-"""Time for a client that sent too much to read the reply to its first request."""
+"""Seconds for a client that sent too much to read the reply to its first request."""
 KEEPALIVE_SECONDS: Final = 200.0
 """Go clients keep an idle connection for 90 s. The client should close it, not the server."""
 # Descriptors for everything else: the operations port, calls to the API server, files.
@@ -64,13 +64,12 @@ class Connections:
         self._open.discard(connection)
 
     def turned_away(self, reason: str, peer: str) -> None:
-        """Count and log a connection that was rejected or aborted."""
         self.refused(reason)
         self.log.tell("connection refused", reason=reason, peer=peer)
 
 
 class HttpServer(web.Server):
-    """`handler` gets each request as soon as its head is parsed; `bad_request` makes the reply to anything but HTTP."""
+    """`handler` gets each request as soon as its head is parsed. `bad_request` makes the reply to invalid HTTP."""
 
     def __init__(
         self, handler: Handler, connections: Connections, bad_request: Callable[[str], web.Response] | None = None
@@ -93,7 +92,7 @@ class HttpServer(web.Server):
         self._idle = asyncio.Event()
 
     def connect(self, peer: str, abort: Callable[[], object]) -> "HttpConnection":
-        """A new connection; `abort` ends it until its handshake is over."""
+        """A new connection. `abort` ends it before its handshake is over."""
         return HttpConnection(self, peer, abort, loop=self._loop, **self._kwargs)
 
     async def idle(self) -> None:
@@ -172,13 +171,13 @@ class HttpConnection(web.RequestHandler):
             self._read_head(self._head + data)
 
     def replied(self) -> None:
-        """The current request gets its reply now, or none."""
+        """Called when the current request gets its reply, or is dropped without a reply."""
         self.busy, self.used = False, monotonic()
         if self._ahead:
             self._start_timer(AHEAD_SECONDS, "ahead")
 
     def _read_no_more(self) -> None:
-        # TLS is not shut down cleanly either: decrypting what a flooding client still sends would stall all reviews.
+        # TLS is not shut down cleanly either: decrypting the rest of a flood would stall all reviews.
         self.last = self._ahead = True
         if self.transport is not None:
             self.transport.pause_reading()
@@ -221,7 +220,7 @@ class HttpConnection(web.RequestHandler):
         return response
 
     def close(self) -> None:
-        """End it after the reply to the request at work, if there is one."""
+        """End the connection after the reply to the current request, if there is one."""
         self.last = True
         if not self.busy:  # aiohttp's own close() may leave a new request without a reply
             self.force_close()

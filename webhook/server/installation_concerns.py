@@ -1,7 +1,7 @@
-"""Checks the service's webhook configurations and its rights every minute.
+"""Checks the service's webhook configurations and permissions every minute.
 
 Each concern is reported in the log, in a metric and in `/readyz`, which still passes. `mpijob-webhook doctor` checks
-more. Rights on the kinds that rules watch are left out: the watches report them.
+more. Permissions for the kinds that rules watch are not checked here, because the watches report them.
 """
 
 import asyncio
@@ -25,23 +25,23 @@ FIX: Final = "Apply the manifests again"
 
 
 async def follow(api: Client, settings: ServeSettings, telemetry: Telemetry, concerns: dict[str, str]) -> NoReturn:
-    """Keep `concerns` up to date: the problem for each id in the runbook."""
+    """Keep `concerns` up to date: problems by their ids in the runbook."""
     while True:
         try:
-            found = [each async for each in _diagnoses(api, settings)]
+            diagnoses = [diagnosis async for diagnosis in _diagnoses(api, settings)]
         except ClusterError as error:
             telemetry.log.info("installation not checked", reason=str(error))
         else:
-            _report(found, telemetry, concerns)
+            _report(diagnoses, telemetry, concerns)
         await asyncio.sleep(INTERVAL_SECONDS)
 
 
-def _report(found: list[Diagnosis], telemetry: Telemetry, concerns: dict[str, str]) -> None:
+def _report(diagnoses: list[Diagnosis], telemetry: Telemetry, concerns: dict[str, str]) -> None:
     before = dict(concerns)
     concerns.clear()
-    for each in found:
-        text = f"{each.text}. {each.fix}"
-        concerns[each.id] = f"{concerns[each.id]}; {text}" if each.id in concerns else text
+    for diagnosis in diagnoses:
+        text = f"{diagnosis.text}. {diagnosis.fix}"
+        concerns[diagnosis.id] = f"{concerns[diagnosis.id]}; {text}" if diagnosis.id in concerns else text
     for concern in before | concerns:
         telemetry.metrics.set("configuration_concerns", concern in concerns, concern)
         if concerns.get(concern) not in {None, before.get(concern)}:
@@ -53,13 +53,13 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
     client = registration.by_service(location.namespace, location.service)
     mutating = [await _configuration(api, "MutatingWebhookConfiguration", KUEUE_CONFIGURATION)]
     for expected in registration.configurations(client, labels={}, policy_namespace=location.namespace):
-        found = await _configuration(api, expected["kind"], registration.NAME)
-        if found is None:
+        configuration = await _configuration(api, expected["kind"], registration.NAME)
+        if configuration is None:
             yield hooks.missing(expected, fix=FIX)
         elif expected["kind"] == "MutatingWebhookConfiguration":
-            mutating.append(found)
-    known = [each for each in mutating if each]
-    for each in (*hooks.unguarded(known), *hooks.after_kueue(known)):
+            mutating.append(configuration)
+    existing = [each for each in mutating if each]
+    for each in (*hooks.unguarded(existing), *hooks.after_kueue(existing)):
         yield each
     chosen = settings.options | ({KEY_REMOVAL.option} if settings.remove_keys else set())
     purposes = rights.beyond_view(location, ca_secret=settings.ca_secret, options=chosen)
@@ -69,7 +69,7 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
 
 
 async def _configuration(api: Client, kind: str, name: str) -> KubernetesObject | None:
-    """The webhook configuration; None if it does not exist, empty without the right to read it."""
+    """The webhook configuration; None if it does not exist, empty without the permission to read it."""
     try:
         return await get(api, f"{registration.API}/{registration.RESOURCES[kind]}/{name}")
     except ApiError as error:

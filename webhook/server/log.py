@@ -1,7 +1,7 @@
-"""JSON log lines on standard error, one for each event. None has the text of an exception, which may quote an object.
+"""JSON log lines on standard error, one for each event. Exception texts are never logged: they may quote objects.
 
-A thread writes the lines: otherwise a pipe without a reader would stop all reviews. A client can open thousands of
-rejected connections in a second, so the log counts them.
+A thread writes the lines, because a pipe without a reader would otherwise stop all reviews. Rejected connections are
+only counted, because a client can cause thousands in a second.
 """
 
 import logging
@@ -51,7 +51,7 @@ class LibraryLog(logging.Handler):
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """The type of `error` and where it came from, without its text, which may quote a user's object."""
+    """The type and the traceback of `error`, without its text, which may quote a user's object."""
     frames = traceback.extract_tb(error.__traceback__)[-MAX_LOGGED_FRAMES:]
     fields: dict[str, Any] = {
         "error": f"{type(error).__module__}.{type(error).__qualname__}",
@@ -69,9 +69,9 @@ def _line(_: Any, method: str, fields: MutableMapping[str, Any]) -> bytes:
 
 
 PAUSE_SECONDS: Final = 0.02
-"""Between two writes: one write for the lines of several reviews is cheaper."""
+"""Seconds between two writes. One write for the lines of several reviews is cheaper."""
 DRAIN_SECONDS: Final = 2.0
-"""For the last lines, if the pipe has no reader."""
+"""Seconds to write the last lines if the pipe has no reader."""
 
 
 class LogWriter:
@@ -82,7 +82,7 @@ class LogWriter:
 
     def __init__(self, descriptor: int) -> None:
         self.on_drop: Callable[[], object] = lambda: None
-        """Called for each line that is dropped because too many waited."""
+        """Called for each line that is dropped because too many lines wait."""
         self._dropped = 0
         self._descriptor = descriptor
         self._lines: deque[bytes] = deque()
@@ -138,8 +138,8 @@ TELL_SECONDS: Final = 10.0
 
 
 class RefusalLog:
-    """Logs the first rejection of a kind at once. The first one after `TELL_SECONDS` has the number of those in
-    between.
+    """Logs the first rejection of each kind. After `TELL_SECONDS` the next rejection is logged with the number of
+    rejections that were not logged.
     """
 
     def __init__(self, log: Any, clock: Callable[[], float] = monotonic) -> None:
@@ -147,12 +147,11 @@ class RefusalLog:
         self._clock = clock
         self._since = float("-inf")
         self._more: Counter[tuple[str, tuple[tuple[str, Any], ...]]] = Counter()
-        """The logged kinds, and how often each has occurred since."""
+        """The logged kinds, and the number of rejections of each kind since then."""
         self._others = 0
         """Rejections of other kinds."""
 
     def tell(self, event: str, **fields: Any) -> None:
-        """Count a rejection, and log it if it is the first of its kind."""
         if self._clock() - self._since >= TELL_SECONDS:
             self._tell_more()
         kind = event, tuple(fields.items())

@@ -21,16 +21,16 @@ READ: Final = "The same on every replica: take the max, never the sum."
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric as the reference shows it."""
+    """The description of a metric."""
 
     name: str
     """The name in Prometheus, with the suffix `_total` for a counter."""
     kind: Kind
     labels: tuple[str, ...]
     help: str
-    """For operators, read without context."""
+    """Help for administrators, who read it without context."""
     on_scrape: bool = False
-    """Its values are computed on each scrape."""
+    """The values are computed on each scrape."""
     buckets: tuple[float, ...] = ()
 
     @property
@@ -212,12 +212,12 @@ METRICS: Final = (
 Value = tuple[str, tuple[str, ...], float]
 """The short name of a metric, the values of its labels, and its current value."""
 
-# They would add a gauge to each counter and histogram: a third more series that no query needs.
+# Series with creation times would add a gauge to each counter and histogram, and no query needs them.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class _Children(dict[tuple[str, ...], Any]):
-    """A metric's children by label values, made once: each call of `labels()` takes a lock and copies."""
+    """A cache of a metric's children by label values, because `labels()` takes a lock and copies."""
 
     def __init__(self, metric: Metric, registry: CollectorRegistry) -> None:
         super().__init__()
@@ -259,7 +259,7 @@ class MetricSet(Collector):
         self._written[name][labels].observe(value)
 
     def on_scrape(self, source: Callable[[], Iterable[Value]]) -> None:
-        """Read values from `source` on each scrape. The scrape may be in another thread."""
+        """Read values from `source` on each scrape. The scrape may be in a different thread."""
         self._sources.append(source)
 
     def describe(self) -> Iterator[Family]:

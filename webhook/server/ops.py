@@ -1,7 +1,7 @@
-"""The operations port, plain HTTP: `/healthz` (the process runs), `/readyz` (reviews are welcome), `/metrics` and
+"""The operations port, plain HTTP: `/healthz` (the process runs), `/readyz` (it accepts reviews), `/metrics` and
 `/metrics/jobs` (job metrics; empty unless an option switches them on).
 
-Liveness never depends on anything outside the process: a restart repairs neither a certificate nor an API server.
+Liveness depends only on the process: a restart would not repair a certificate or an API server.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ class Readiness:
     """Named checks: functions that return a problem on one line. The service is ready while none returns one."""
 
     def __init__(self, *names: str) -> None:
-        """The checks `names` fail until they are set."""
+        """The checks `names` fail until they are set to pass."""
         self._checks: dict[str, Callable[[], str]] = dict.fromkeys(names, lambda: "not yet")
         self._sources: list[Callable[[], Mapping[str, str]]] = []
 
     def follow(self, name: str, problem: Callable[[], str]) -> None:
-        """Use `problem` as the check `name`."""
+        """Use the function `problem` as the check `name`."""
         self._checks[name] = problem
 
     def passes(self, name: str) -> None:
@@ -36,7 +36,7 @@ class Readiness:
         self.follow(name, lambda: problem)
 
     def concerns_of(self, source: Callable[[], Mapping[str, str]]) -> None:
-        """Add a source of concerns: one-line problems by name, with which the service still answers."""
+        """Add a source of concerns: one-line problems by name that do not make the service unready."""
         self._sources.append(source)
 
     @property
@@ -44,7 +44,7 @@ class Readiness:
         return not any(problem() for problem in self._checks.values())
 
     def report(self) -> str:
-        """A line for each check and each concern, in the notation of Kubernetes' own components."""
+        """A line for each check and each concern, in the notation of Kubernetes components."""
         problems = {name: problem() for name, problem in self._checks.items()}
         lines = [f"[-]{name} failed: {text}" if text else f"[+]{name} ok" for name, text in problems.items()]
         for source in self._sources:

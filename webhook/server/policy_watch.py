@@ -1,4 +1,4 @@
-"""Policy ConfigMaps of one namespace, in force as soon as the watch sees them; a broken one does no harm.
+"""Loads the policy ConfigMaps of one namespace. If a document is broken, its last good version is used.
 
 The last good document of each is stored in the ConfigMap `mpijob-webhook-last-good` in the same namespace, so that it
 outlives a restart. All replicas of a version write the same content there, so they need no leader.
@@ -30,20 +30,20 @@ from webhook.work_limit import TooExpensive, limited
 POLICIES: Final = "policies"
 # Seconds until a failed write is retried.
 RETRY = 30.0
-# While policies cannot be listed: seconds between attempts, and how often in a row the API server must deny the right.
-# Just after its own start the API server denies every request.
+# Seconds between attempts to list the policies, and the number of successive denials after which the right is missing.
+# Right after its start the API server denies every request.
 LOOK = 5.0
 DENIALS = 3
 
 
 @dataclass(eq=False)
 class PolicyWatch:
-    """Turns the records of `watch` into a PolicySet for `apply`, again after each change.
+    """Makes a PolicySet from the records of `watch` and passes it to `apply`, again after each change.
 
-    `base` are layers from other sources (a file). `apply` gets the policies, and the state of each ConfigMap. While the
-    ConfigMaps cannot be listed, the last good documents of the last run are in force. Without these nothing is in
-    force, unless the right to list them is certainly missing. At the start nothing is in force either while this
-    `version` can read neither a document nor its last good copy.
+    `base` are layers from other sources (a file). `apply` gets the policies and the state of each ConfigMap. While the
+    ConfigMaps cannot be listed, the last good documents of the previous run are used. Without these documents the
+    defaults are used if the right to list ConfigMaps is certainly missing; otherwise the service has no policies and is
+    not ready. It does not become ready either while this `version` can read neither a document nor its last good copy.
     """
 
     watch: Watch[str, PolicySource]
@@ -57,37 +57,39 @@ class PolicyWatch:
 
     def __post_init__(self) -> None:
         self._cluster_version = ""
-        self._unreadable = ""  # documents that this version cannot read, nor their last good copies
-        self._instead = ""  # what is in force while no policies can be read
+        self._unreadable = ""  # this version can read neither these documents nor their last good copies
+        self._instead = ""  # the policies used while ConfigMaps cannot be read
         self._changed = asyncio.Event()
         self._loaded = asyncio.Event()
         self._good: Mapping[str, str] = {}
         self._written: Mapping[str, str] | None = None  # the copy in the ConfigMap REMEMBERED; None until it is read
-        self._broken: dict[str, str] = {}  # for each broken policy: what is in force, and why
+        self._broken: dict[str, str] = {}  # for each broken policy: the version in force, and the error
         self._reported: dict[str, str] = {}
         self.watch.store.on_change(lambda *_: self._changed.set())
         self.watch.store.on_list(self._changed.set)
 
     async def loaded(self) -> None:
-        """Return once the existing policies, or their replacement, are in force."""
+        """Return once the existing policies or their replacement are loaded."""
         await self._loaded.wait()
 
     @property
     def unsettled(self) -> str:
-        """Why no policies are in force yet; empty once some are."""
+        """The reason why no policies are loaded yet; empty once policies are loaded."""
         return "" if self._loaded.is_set() else self._unreadable or self.problem
 
     def concerns(self) -> dict[str, str]:
-        """For the administrator: why the policies cannot be read, and which are broken."""
+        """Problems for the administrator: unreadable ConfigMaps and broken policies."""
         return ({"policies-unread": self.problem} if self.problem else {}) | self._broken
 
     @property
     def problem(self) -> str:
-        """Why the policies cannot be read, and what is in force instead; empty if they can be read."""
+        """Why the policies cannot be read, and which policies are used instead; empty if they can be read."""
         if self.watch.known:
             return ""
         reason = self.watch.reason or "there is no answer yet"
-        in_force = self._instead or ("those read before are in force" if self._loaded.is_set() else "none is in force")
+        in_force = self._instead or (
+            "the policies read earlier are in force" if self._loaded.is_set() else "no policies are in force"
+        )
         return f"the policies in {self.namespace} cannot be read ({reason}): {in_force}"
 
     async def run(self) -> None:
@@ -97,7 +99,7 @@ class PolicyWatch:
             group.create_task(self._begin_without_list())
 
     async def _begin_without_list(self) -> None:
-        """Until the first list: put the last good documents in force, or the defaults if the right is missing."""
+        """Before the first list: use the last good documents, or the defaults if the right is missing."""
         denials = 0
         right = Right("list", "", "configmaps", self.namespace)
         while not self._loaded.is_set():
@@ -111,7 +113,7 @@ class PolicyWatch:
                 denials = 0
             if self._written:
                 remembered = (PolicySource(name, "", "", text) for name, text in self._written.items())
-                self._force(remembered, "the last good ones of the last run are in force")
+                self._force(remembered, "the last good policies of the previous run are in force")
             elif denials >= DENIALS:
                 self._force((), "the right to list them is missing, so the built-in defaults are in force")
 
@@ -144,7 +146,7 @@ class PolicyWatch:
                 asyncio.get_running_loop().call_later(RETRY, self._changed.set)
 
     async def _read_cluster_version(self) -> None:
-        """Reads a version such as v1.35. On failure the previous value stays."""
+        """Read a version such as v1.35. After a failure the previous value stays."""
         with suppress(ClusterError, KeyError, ValueError):
             minor = (await self.api.request("GET", "/version"))["minor"]
             self._cluster_version = f"v1.{int(str(minor).rstrip('+'))}"
@@ -165,7 +167,7 @@ class PolicyWatch:
         return outcome
 
     async def _report(self, outcome: Loaded) -> bool:
-        """Log and announce newly broken documents, store good ones; False if a part must be retried."""
+        """Log and announce newly broken documents, and store good documents; False if a part must be retried."""
         sources = self.watch.store.records
         self._reported = {name: version for name, version in self._reported.items() if name in outcome.errors}
         done = True
@@ -195,7 +197,7 @@ class PolicyWatch:
             )
         except ClusterError as failure:
             self.log.warning("event not written", configmap=source.name, reason=str(failure))
-            return isinstance(failure, ApiError)  # after a rejection a retry has no chance
+            return isinstance(failure, ApiError)  # the API server would reject a retry too
         return True
 
     async def _recall(self) -> None:
@@ -209,7 +211,7 @@ class PolicyWatch:
             self.log.warning("last good policies not readable", reason=str(error))
 
     async def _remember(self, texts: Mapping[str, str]) -> bool:
-        """Store the texts unless they are stored already; False if that must be retried."""
+        """Store the texts unless they are stored already; False if the write must be retried."""
         if self._written is None:
             return False
         try:
@@ -217,7 +219,7 @@ class PolicyWatch:
                 await self._write(texts)
                 self._written = texts
         except ClusterError as error:
-            self.log.warning("last good policies not remembered", reason=str(error))
+            self.log.warning("last good policies not stored", reason=str(error))
             return False
         return True
 
@@ -255,7 +257,7 @@ def _line(error: str) -> str:
 
 
 def _unreadable(outcome: Loaded) -> str:
-    """The policies that this version cannot read at all. Without them it would admit what they deny."""
+    """The policies of which this version can read no copy. Without them it would admit jobs that they deny."""
     unusable = (name for name, state in outcome.states.items() if state == "unusable")
     return "; ".join(
         f'policy "{name}": this version can read neither the document nor its last good copy: '

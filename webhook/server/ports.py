@@ -1,4 +1,4 @@
-"""Ports: opened with a clear error, limited while open, and closed with all their connections."""
+"""Listening ports with a maximum number of connections. Closing a port closes its connections."""
 
 import asyncio
 import os
@@ -11,22 +11,22 @@ from webhook.client.calls import Address
 from webhook.server.http_server import HttpConnection, HttpServer
 from webhook.server.limits import MAX_HANDSHAKE_SECONDS
 
-# Time for clients to complete the TLS shutdown after the last review.
+# Seconds for clients to complete the TLS shutdown after the last review.
 CLOSE_SECONDS = 1.0
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - only compared with
 BACKLOG = 1024
-# Time for a client to read its last reply and end TLS.
+# Seconds for a client to read its last reply and end TLS.
 SHUTDOWN_SECONDS = 2.0
-# Until a descriptor is free again.
+# Seconds to wait for a free descriptor.
 PAUSE_SECONDS = 0.1
 
 
 class ListenError(Exception):
-    """The address cannot be listened on; the message has the reason."""
+    """The service cannot listen on the address; the message has the reason."""
 
 
 class Port:
-    """A listening address; `server` gets its connections, up to its maximum."""
+    """A listening address. `server` gets its connections, up to the server's maximum."""
 
     def __init__(self, server: HttpServer, listener: socket.socket, context: SSLContext | None) -> None:
         self._server = server
@@ -68,7 +68,7 @@ class Port:
         while True:
             try:
                 accepted, address = await loop.sock_accept(self._listener)
-            except OSError as error:  # no descriptor is left, or the client has disconnected
+            except OSError as error:  # no free descriptor, or the client has disconnected
                 self._server.limit.turned_away("descriptors", os.strerror(error.errno or 0))
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
@@ -78,7 +78,6 @@ class Port:
             opening.add_done_callback(self._opening.discard)
 
     async def _open(self, accepted: socket.socket, peer: str) -> None:
-        """Do the handshake, then pass the connection to the server."""
         task = asyncio.current_task()
         assert task is not None, "this runs in a task"  # noqa: S101 - for the type checker
         connection = self._server.connect(peer, task.cancel)
@@ -118,21 +117,21 @@ def _bound(host: str, port: int) -> socket.socket:
     if host in EVERY_ADDRESS:
         # "All addresses" means both families: a pod may have only IPv6, or none.
         if socket.has_dualstack_ipv6():
-            made = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
+            listener = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
         else:
-            made = socket.create_server(("", port), backlog=BACKLOG)
+            listener = socket.create_server(("", port), backlog=BACKLOG)
     else:
         family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, kind, protocol)
+        listener = socket.socket(family, kind, protocol)
         try:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            made.bind(where)
-            made.listen(BACKLOG)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(where)
+            listener.listen(BACKLOG)
         except OSError:
-            made.close()
+            listener.close()
             raise
-    made.setblocking(False)
-    return made
+    listener.setblocking(False)
+    return listener
 
 
 async def _ended(tasks: list[asyncio.Task[None]]) -> None:

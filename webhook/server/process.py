@@ -19,18 +19,18 @@ from webhook.server.log import LibraryLog, LogWriter, make_log
 from webhook.server.service import ServeSettings, StartError, running
 from webhook.server.telemetry import Telemetry
 
-# Thresholds of `gc.set_threshold`. A review waits half a millisecond for a collection of 1,000 objects. With 10,000 the
-# slowest of a hundred new jobs at 100/s took 5.1 ms instead of 2.7.
+# Thresholds of `gc.set_threshold`. A review waits half a millisecond for a collection of 1,000 objects. With 10,000
+# objects, the slowest of a hundred new jobs at 100/s took 5.1 ms instead of 2.7.
 PORTIONS = 1_000, 2, 300
 PR_SET_DUMPABLE = 4
 TRIM_SECONDS = 10.0
-"""Interval at which freed memory is returned to the system, which takes a millisecond or two."""
+"""Seconds between two returns of freed memory to the system. Each takes a millisecond or two."""
 
 
 def run(settings: ServeSettings) -> int:
     """Serve until a signal; returns the exit code.
 
-    0 after a drain, 2 when the service cannot start, 128 + n when a second signal n ended it.
+    0 after a drain; 2 if the service cannot start; 128 + n if a second signal n ended it.
     """
     _raise_limit()
     _forbid_core_dumps()
@@ -93,7 +93,7 @@ async def serve(settings: ServeSettings) -> int:
 
 
 def _forbid_core_dumps() -> None:
-    """Keep private keys out of core files. Linux ignores the limit where core_pattern is a program."""
+    """Keep private keys out of core files. Linux ignores this limit if core_pattern is a program."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -102,8 +102,8 @@ def _forbid_core_dumps() -> None:
 def _load_for_good() -> None:
     """Import every rule, and build the policy's model.
 
-    Everything allocated so far is needed until the end, so the garbage collector skips it from now on. Half a megabyte
-    of it is garbage.
+    The objects allocated so far are needed until the end of the process, so the garbage collector skips them from now
+    on. Half a megabyte of them is garbage.
     """
     gc.disable()
     policy_model().model_rebuild()
@@ -114,7 +114,7 @@ def _load_for_good() -> None:
 async def _freeze(settled: asyncio.Event) -> None:
     """Exclude long-lived objects from garbage collection once the caches are filled.
 
-    From then on the collector works in small portions: a review waits while it runs.
+    After that the collector runs in short steps, because reviews wait while it runs.
     """
     await settled.wait()
     gc.collect()
@@ -123,7 +123,7 @@ async def _freeze(settled: asyncio.Event) -> None:
 
 
 async def _give_memory_back() -> None:
-    """Make the C library return freed memory: glibc alone would keep what 10,000 TLS connections took.
+    """Make the C library return freed memory. glibc would otherwise keep the memory of 10,000 closed TLS connections.
 
     https://man7.org/linux/man-pages/man3/malloc_trim.3.html; other C libraries lack it.
     """
@@ -137,7 +137,7 @@ __all__ = ["ServeSettings", "StartError", "run", "serve"]
 
 
 def _raise_limit() -> None:
-    """Allow as many descriptors as this process may have."""
+    """Raise the limit of file descriptors to the maximum for this process."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

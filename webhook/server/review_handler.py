@@ -1,7 +1,7 @@
-"""Answers reviews: each is checked and decoded, a pipeline decides, and the decision becomes the reply.
+"""Answers reviews: checks and decodes each review, lets a pipeline decide, and encodes the decision.
 
-A decision is HTTP 200. Everything else is a fault, of the client (4xx) or of ours (5xx), and leaves the verdict to the
-administrator's failurePolicy: overload, a deadline or a bug must never look like a rejection of the user's job.
+A decision is HTTP 200. Any other status is a fault of the client (4xx) or of this service (5xx). The webhook's
+failurePolicy then decides: overload, a deadline or a bug must never look like a rejection of the user's job.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from webhook.server.telemetry import Telemetry
 from webhook.work_limit import TooExpensive, limited
 
 T = TypeVar("T")
-# The rest of the time that the API server waits is for the network.
+# The rest of the API server's timeout is for the network.
 SHARE_OF_TIMEOUT = 0.8
 
 
@@ -46,10 +46,11 @@ class ReviewHandler:
     """Answers reviews. `policies`, `view`, `cluster` and `now` may be replaced at any time; without a cluster `cluster`
     is None.
 
-    At most `max_in_flight` reviews wait for the cluster at once, and any more that need it are refused: all the others
-    go on. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds if these are less.
-    Queries of the cluster get the time that is left. With `clients`, the client's certificate must name one of them;
-    TLS has checked its CA. `options` of `serve` switch hooks of optional parts on.
+    At most `max_in_flight` reviews wait for the cluster at the same time. Further reviews that need the cluster are
+    refused; reviews that do not need it are answered. A review may take `SHARE_OF_TIMEOUT` of the client's timeout or
+    of `timeout` seconds, whichever is less. Cluster queries get the time that is left. With `clients`, the client's
+    certificate must have one of these names; TLS has checked its CA. `options` of `serve` switch on the hooks of
+    optional parts.
     """
 
     def __init__(
@@ -76,15 +77,15 @@ class ReviewHandler:
         self._clients = frozenset(clients)
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
-        self._trials = ThreadPoolExecutor(1)  # one at a time: each has a process with much memory
+        self._trials = ThreadPoolExecutor(1)  # one at a time, because each trial has a process that needs much memory
         self._options = options
 
     def expect(self, request: Request) -> None:
         """Check a request whose head is complete, and set its deadline; Refused if it is not a review."""
         if len(request.target) > MAX_TARGET_CHARACTERS:
             raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "the path is too long")
-        request.hook, asked = http_request.parse(request.target)
-        timeout = self._timeout if asked is None else min(asked, self._timeout)
+        request.hook, request_review = http_request.parse(request.target)
+        timeout = self._timeout if request_review is None else min(request_review, self._timeout)
         request.deadline = request.started + SHARE_OF_TIMEOUT * timeout
         if self._clients:
             expect_client(request, self._clients)
@@ -93,7 +94,7 @@ class ReviewHandler:
             raise Refused(HTTPStatus.NOT_FOUND, part.off)
 
     async def answer(self, request: Request) -> Reply:
-        """The reply; no content of a request makes it raise. It waits only for requests to the API server."""
+        """The reply. No request makes this method raise. It waits only for the API server."""
         hook = request.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
@@ -115,11 +116,11 @@ class ReviewHandler:
             if self.cluster is not None and (decision.depends_on_quota or decision.requested):
                 decision = await self._settled(self.cluster, hook, request, request_review, decision)
             return self._decided(hook, request, request_review, decision)
-        except Exception as error:  # noqa: BLE001 - see there
+        except Exception as error:  # noqa: BLE001 - `_without_decision` logs it
             return self._without_decision(request, error)
 
     async def _read_namespace(self, name: str, request: Request) -> None:
-        """Read a Namespace that is not cached: its labels choose the policy."""
+        """Read the Namespace from the API server if it is not cached: its labels choose the policy."""
         cached = self.view.get(NAMESPACES, name)
         if self.cluster is None or not name or not isinstance(cached, Answer):
             return
@@ -132,13 +133,13 @@ class ReviewHandler:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, reason, str(error)) from None
 
     async def _read_grants(self, cluster: ClusterLink, request: Request) -> None:
-        """Read which SCCs accounts may use, in half of the time that is left: unknown grants never reject a job."""
+        """Read which SCCs accounts may use, in half of the remaining time. Unread grants do not reject a job."""
         with self._waiting_for_cluster(), suppress(TimeoutError):
             async with asyncio.timeout(max(0, request.deadline - monotonic()) / 2):
                 await cluster.grants.read(request.missing_grants)
 
     def _without_decision(self, request: Request, error: Exception) -> Reply:
-        """The reply if a decision has failed: a fault of the service is a 500, never a verdict."""
+        """The reply if no decision could be made. A fault of the service is a 500, never a verdict."""
         if isinstance(error, Refused):
             return self.refuse(request, error)
         if isinstance(error, ReviewError):
@@ -155,41 +156,41 @@ class ReviewHandler:
         reason = "a fault in the webhook service, see its log"
         return self.refuse(request, Refused(HTTPStatus.INTERNAL_SERVER_ERROR, reason))
 
-    def _decided(self, hook: str, request: Request, asked: AdmissionRequest, decision: Decision) -> Reply:
-        reply = Reply(review.encode(decision.response(asked.uid)))
-        self._telemetry.decided(hook, asked, decision, monotonic() - request.started)
+    def _decided(self, hook: str, request: Request, request_review: AdmissionRequest, decision: Decision) -> Reply:
+        reply = Reply(review.encode(decision.response(request_review.uid)))
+        self._telemetry.decided(hook, request_review, decision, monotonic() - request.started)
         return reply
 
     async def _settled(
-        self, cluster: ClusterLink, hook: str, request: Request, asked: AdmissionRequest, decision: Decision
+        self, cluster: ClusterLink, hook: str, request: Request, request_review: AdmissionRequest, decision: Decision
     ) -> Decision:
-        """The decision, after requests to the API server for the current quotas and for the right to exempt."""
+        """The decision after asking the API server for current quotas and for the permission to exempt."""
         granted: dict[str, bool] = {}
         while True:
-            decide_with = partial(self._decide, hook, request, asked, granted=granted or None)
+            decide_with = partial(self._decide, hook, request, request_review, granted=granted or None)
             if decision.depends_on_quota:
                 with self._waiting_for_cluster():
                     seconds = max(0, request.deadline - monotonic())
                     try:
                         decision = await cluster.ledger.verdict(
-                            asked.namespace,
+                            request_review.namespace,
                             decide=decide_with,
                             first=decision,
-                            writes=not asked.dry_run,
+                            writes=not request_review.dry_run,
                             seconds=seconds,
                         )
-                    except ClusterError:  # which the ledger has counted
+                    except ClusterError:  # the ledger has counted the error
                         decision = decide_with(self.view)
-            unasked = [rule for rule in decision.requested if rule not in granted]
-            if not unasked:
+            unchecked = [rule for rule in decision.requested if rule not in granted]
+            if not unchecked:
                 return decision
             with self._waiting_for_cluster():
-                granted |= await _by(request.deadline, cluster.may_exempt(asked, unasked))
-            decision = self._decide(hook, request, asked, self.view, granted=granted)
+                granted |= await _by(request.deadline, cluster.may_exempt(request_review, unchecked))
+            decision = self._decide(hook, request, request_review, self.view, granted=granted)
 
     @contextmanager
     def _waiting_for_cluster(self) -> Iterator[None]:
-        """Count among those that wait; Refused when there are too many of them."""
+        """Count the review as waiting; Refused if too many reviews wait."""
         if self._waiting >= self._max_in_flight:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many reviews wait for the cluster", shed=True)
         self._waiting += 1
@@ -202,20 +203,20 @@ class ReviewHandler:
         self,
         hook: str,
         request: Request,
-        asked: AdmissionRequest,
+        request_review: AdmissionRequest,
         view: ClusterView,
         *,
         granted: Mapping[str, bool] | None = None,
     ) -> Decision:
-        """The decision of the pipeline, or the one on an object that is too expensive to judge."""
+        """The pipeline's decision, or the decision for an object that is too expensive to judge."""
         view = _seen(request, view)
-        namespace = view.get(NAMESPACES, asked.namespace)
+        namespace = view.get(NAMESPACES, request_review.namespace)
         if self.cluster is not None and isinstance(namespace, Namespace) and namespace.of_openshift:
             view = self.cluster.grants.over(view, request.missing_grants)
-        policy = self.policies.for_namespace(namespace)  # made once, for all jobs of the namespace
+        policy = self.policies.for_namespace(namespace)  # cached for all jobs of the namespace
         decide_on = partial(
-            _pipeline(hook),  # which may import it: nothing is imported within the limit
-            asked,
+            _pipeline(hook),  # imports the pipeline if necessary, before the time limit starts
+            request_review,
             policies=self.policies,
             view=view,
             granted=granted,
@@ -225,45 +226,48 @@ class ReviewHandler:
         try:
             return limited(decide_on, _seconds(hook))
         except TooExpensive:
-            decision = _too_expensive(hook, asked, policy, view)
-            self._telemetry.too_expensive(hook, asked.namespace, decision.name, asked.user_info.username)
+            decision = _too_expensive(hook, request_review, policy, view)
+            user = request_review.user_info.username
+            self._telemetry.too_expensive(hook, request_review.namespace, decision.name, user)
             return decision
 
-    async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
-        """A key pair for the new Secret of a job; NoKey when none is ready in time: then the operator tries again."""
-        namespace = _seen(request, self.view).get(NAMESPACES, asked.namespace)
+    async def _ssh_keys(self, request_review: AdmissionRequest, request: Request) -> Reply:
+        """A key pair for a job's new Secret; NoKey if none is ready in time. The operator then tries again."""
+        namespace = _seen(request, self.view).get(NAMESPACES, request_review.namespace)
         policy = self.policies.for_namespace(namespace)
-        found = secret.what_is_needed(asked, policy.document.ssh_keys)
-        if not isinstance(found, Decision):
-            found = found.filled(await self._keys.take(found.algorithm, deadline=request.deadline))
-            found.policy = policy.identity
-        return self._decided("ssh-keys", request, asked, found)
+        needed = secret.what_is_needed(request_review, policy.document.ssh_keys)
+        if isinstance(needed, Decision):
+            return self._decided("ssh-keys", request, request_review, needed)
+        decision = needed.filled(await self._keys.take(needed.algorithm, deadline=request.deadline))
+        decision.policy = policy.identity
+        return self._decided("ssh-keys", request, request_review, decision)
 
-    async def _review_policy(self, asked: AdmissionRequest, request: Request) -> Reply:
-        """The reply to a change of a policy ConfigMap; for a good one, with what it would do to existing jobs."""
+    async def _review_policy(self, request_review: AdmissionRequest, request: Request) -> Reply:
+        """The reply to a change of a policy ConfigMap. For a valid policy it has the effect on existing jobs."""
         namespaces = self.view.all(NAMESPACES)
         try:
             verdict = limited(
                 lambda: policy_review.verdict_on(
-                    asked,
+                    request_review,
                     policies=self.policies,
                     namespaces=None if isinstance(namespaces, Answer) else list(namespaces.values()),
                     now=self.now(),
                 )
             )
         except TooExpensive:
-            verdict = policy_review.too_expensive(asked)
-            self._telemetry.too_expensive("policy", asked.namespace, asked.name, asked.user_info.username)
+            verdict = policy_review.too_expensive(request_review)
+            user = request_review.user_info.username
+            self._telemetry.too_expensive("policy", request_review.namespace, request_review.name, user)
         if verdict.document is not None and verdict.document.own_rules:
             verdict.add_trial(await self._tried(verdict.document, request.deadline))
         if verdict.after is not None and self.cluster is not None:
             verdict.notes[:0] = await self._policy_impact(self.cluster, verdict.after, request.deadline)
         response = verdict.response
-        self._telemetry.policy_reviewed(asked, verdict.name, response)
+        self._telemetry.policy_reviewed(request_review, verdict.name, response)
         return Reply(review.encode(response))
 
     async def _tried(self, document: PolicyDocument, deadline: float) -> list[Outcome]:
-        """What came of the document's own rules in their trial; DeadlineExceeded when the time does not suffice."""
+        """The results of trying the document's custom rules; DeadlineExceeded if there is not enough time."""
         trial = Trial(custom_rules_check.sources(document), document.params)
         try:
             async with asyncio.timeout(max(0, deadline - monotonic())):
@@ -295,7 +299,7 @@ class ReviewHandler:
 
 
 def _seconds(hook: str) -> float:
-    """Processor time for the decision: with what comes after it, a mutation takes no longer than any."""
+    """The limit of processor time for a decision. For a mutation it leaves time for `too_expensive.injection`."""
     return MAX_DECISION_SECONDS - MAX_UNSKIPPABLE_SECONDS if hook == "mutate" else MAX_DECISION_SECONDS
 
 
@@ -306,21 +310,21 @@ def _pipeline(hook: str) -> Callable[..., Decision]:
     return partial(decide, "mutate" if hook == "mutate" else "validate")
 
 
-def _too_expensive(hook: str, asked: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
+def _too_expensive(hook: str, request_review: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
     if hook == "mutate":
         try:
-            return limited(partial(too_expensive.injection, asked, policy, view), MAX_UNSKIPPABLE_SECONDS)
+            return limited(partial(too_expensive.injection, request_review, policy, view), MAX_UNSKIPPABLE_SECONDS)
         except TooExpensive:
-            return too_expensive.no_injection(asked, policy)
+            return too_expensive.no_injection(request_review, policy)
     part = http_request.OF_PARTS.get(hook)
-    decided: Decision = (resolve_name(part.too_expensive) if part else too_expensive.verdict)(asked, policy, view)
-    return decided
+    verdict: Callable[..., Decision] = resolve_name(part.too_expensive) if part else too_expensive.verdict
+    return verdict(request_review, policy, view)
 
 
 def _seen(request: Request, view: ClusterView) -> ClusterView:
-    """`view`, with the Namespace that was read for this request."""
-    found = request.namespace
-    return view if found is None else Overlay(view, found.name, {NAMESPACES: {found.name: found}})
+    """`view` with the Namespace that was read for this request."""
+    namespace = request.namespace
+    return view if namespace is None else Overlay(view, namespace.name, {NAMESPACES: {namespace.name: namespace}})
 
 
 async def _by(deadline: float, awaited: Awaitable[T]) -> T:

@@ -15,7 +15,7 @@ from webhook.server.limits import MAX_LARGE_BODIES_BYTES, MAX_SEND_SECONDS, MIN_
 from webhook.server.review_handler import ReviewHandler
 
 PIECE: Final = 64 * 2**10
-"""Bytes of a reply per write: a transport buffers without a limit."""
+"""Bytes of a reply per write, because a transport's buffer has no limit."""
 
 
 class ReviewPort:
@@ -50,7 +50,7 @@ class ReviewPort:
         return web.Response(body=reply.body, status=reply.status, headers=reply.headers)
 
     def bad_request(self, peer: str) -> web.Response:
-        """The response to anything but HTTP."""
+        """The response to bytes that are not HTTP."""
         refused = Refused(HTTPStatus.BAD_REQUEST, "this is not HTTP")
         reply = self.application.refuse(Request(peer=peer), refused)
         return web.Response(body=reply.body, status=reply.status, headers=reply.headers)

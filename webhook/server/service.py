@@ -1,4 +1,4 @@
-"""The whole service: started from its settings, it listens on two ports and stops without losing a request."""
+"""The whole service: it listens on two ports and stops without losing a request."""
 
 import asyncio
 import hashlib
@@ -48,9 +48,9 @@ from webhook.server.review_port import ReviewPort
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
 
-# How long registering waits for the caches to fill.
+# Seconds that `register` waits for the caches to fill.
 SETTLE_SECONDS = 10.0
-# Delay from a complete cache to the first check of the installation. The check imports much of `doctor`. The delay is
+# Seconds from a complete cache to the first check of the installation. The check imports much of `doctor`. The delay is
 # longer than the interval between two probes, so that the check does not slow the start.
 BEFORE_CONCERNS_SECONDS = 3.0
 
@@ -65,9 +65,9 @@ class Service:
     keys: KeyPool
     readiness: Readiness
     ca_pem: bytes | None
-    """The certificate of the CA in memory; None if the certificate comes from elsewhere."""
+    """The certificate of the CA in memory; None if a different source provides the certificate."""
     server: HttpServer
-    """On the review port."""
+    """The open connections to the review port."""
     port: Port
     """The review port."""
     url: str
@@ -75,9 +75,9 @@ class Service:
     ops_url: str
     """The URL of the port with health and metrics."""
     registration: Registration | None = None
-    """The webhook configurations, if this service has installed them."""
+    """The webhook configurations that this service has installed; else None."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once all readable objects of the cluster have been read, and its policies are in force."""
+    """Set once all readable objects of the cluster have been read and the policies are loaded."""
 
     async def register(self) -> None:
         """Install the webhook configurations on the cluster; ClusterError if that is not possible."""
@@ -94,8 +94,8 @@ class Service:
         await self.registration.install(configurations)
         try:
             await registration.make_namespace(api, self.settings.policy_namespace)
-        except ClusterError as error:  # quotas are then judged by the cache alone
-            self.telemetry.log.warning("no namespace for what is reserved of quotas", reason=str(error))
+        except ClusterError as error:  # quotas are then judged only by the cache
+            self.telemetry.log.warning("the namespace for quota reservations cannot be read", reason=str(error))
 
     async def deregister(self) -> None:
         """Remove the webhook configurations that `register` has installed."""
@@ -110,8 +110,8 @@ class Service:
     async def drain(self, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Close connections, then stop listening and finish the current reviews.
 
-        For `drain_seconds` each reply closes its connection: Services and API servers learn in that time that this
-        replica is stopping. Connections that stayed idle all that time are closed at the end.
+        For `drain_seconds` each reply closes its connection: in this time Services and API servers notice that this
+        replica is stopping. Connections that are still idle are closed at the end.
         """
         self.telemetry.log.info("draining", seconds=self.settings.drain_seconds)
         self.readiness.fails("serving", "draining")
@@ -127,9 +127,9 @@ class Service:
 
 @asynccontextmanager
 async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterator[Service]:
-    """A service that is ready, until the block ends; StartError if it cannot start.
+    """Run the service until the block ends; StartError if it cannot start.
 
-    The end of the block closes the ports and removes the configurations from the cluster, also after an error.
+    At the end of the block, also after an error, the ports close and the webhook configurations are removed.
     """
     serve_settings.check(settings)
     _load(settings)
@@ -143,7 +143,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
 
 
 def _load(settings: ServeSettings) -> None:
-    """Import what optional parts and some settings need: now, and not while reviews wait."""
+    """Import the modules that optional parts and some settings need, so that no review waits for the imports."""
     for part in optional_parts.of(settings.options):
         for hook in part.hooks:
             resolve_name(hook.answer or hook.decide)
@@ -212,7 +212,7 @@ async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Te
     if settings.in_cluster:
         link = await _follow_cluster(stack, service, base)
         if settings.register:
-            await link.first_answer(SETTLE_SECONDS)  # if there is none, registering reports why
+            await link.first_answer(SETTLE_SECONDS)  # without a namespace, `register` reports the reason
     else:
         readiness.passes("policy")
         readiness.passes("cluster")
@@ -247,7 +247,7 @@ def _open(
 
 
 async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[Layer, ...]) -> ClusterLink:
-    """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
+    """Keep view and policies up to date until `stack` ends. The checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
     on_policies: list[Callable[[], None]] = []
     switched_on = optional_parts.of(service.settings.options)
@@ -256,7 +256,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
         before, now = _digest(handler.policies), _digest(policies)
         handler.policies = policies
         telemetry.policies_in_force(now, loaded.states.values(), own_rules=_own_rules(policies))
-        # Policies are applied after each read, also unchanged ones, and a change makes controllers look at every job.
+        # `apply` is also called for unchanged policies. A change makes controllers look at every job.
         for changed in on_policies if now != before else ():
             changed()
 
@@ -293,7 +293,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
         await link.settled.wait()
         service.settled.set()
         await asyncio.sleep(BEFORE_CONCERNS_SECONDS)
-        # In a thread, so that reviews continue.
+        # in a thread, so that reviews continue
         installation = await asyncio.to_thread(import_module, "webhook.server.installation_concerns")
         await installation.follow(link.api, service.settings, telemetry, concerns)
 
@@ -309,7 +309,7 @@ def _unread(link: ClusterLink) -> str:
 
 def _policy(path: Path | None) -> tuple[Layer, ...]:
     model = policy_model()
-    model.model_rebuild()  # its validators now, and not while reviews wait
+    model.model_rebuild()  # builds the validators now, so that no review waits for them
     if path is None:
         return ()
     try:
@@ -323,7 +323,7 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
 
 
 def _try_own_rules(layers: tuple[Layer, ...]) -> None:
-    """Try the custom rules of a file, since no ConfigMap review has tried them; PolicyError, TrialFailed."""
+    """Try the custom rules of a file, because no review of a ConfigMap has tried them; PolicyError, TrialFailed."""
     for document in (layer.document for layer in layers):
         if sources := custom_rules_check.sources(document):
             outcomes = try_expressions(Trial(sources, document.params))
@@ -332,7 +332,7 @@ def _try_own_rules(layers: tuple[Layer, ...]) -> None:
 
 
 def _own_rules(policies: PolicySet) -> set[str]:
-    """The ids of custom rules. Imports the engine now, and not while reviews wait."""
+    """The ids of custom rules. It imports the engine now, so that no review waits for the import."""
     ids = {full_id(rule.id) for layer in policies.layers for rule in layer.document.own_rules}
     if ids and installed():
         import_module("webhook.cel.environment")
@@ -347,7 +347,7 @@ def _left_out(policies: PolicySet) -> dict[str, str]:
 
 
 def _digest(policies: PolicySet) -> str:
-    """A hash of the documents' content: equal in all replicas that have the same policies in force."""
+    """A hash of the documents' content, equal in all replicas with the same policies."""
     content = "\n".join(layer.document.model_dump_json(exclude_unset=True) for layer in policies.layers)
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 

@@ -1,4 +1,4 @@
-"""The settings of `mpijob-webhook serve`, and which of them contradict each other."""
+"""The settings of `mpijob-webhook serve`, and the checks for contradictory settings."""
 
 import os
 from collections.abc import Set
@@ -25,85 +25,86 @@ class ServeSettings:
     """The options of `mpijob-webhook serve`. Times are in seconds; port 0 lets the kernel choose one.
 
     The certificate comes from the Secret `ca_secret`, or from `tls_cert` and `tls_key`, or is made in memory. The
-    service follows a cluster with `kubeconfig`, with `register`, and in a pod.
+    service connects to a cluster if `kubeconfig` or `register` is set, or in a pod.
     """
 
     kubeconfig: Path | None = None
-    """None: the pod's ServiceAccount, or outside of a pod kubectl's default."""
+    """None means the pod's ServiceAccount, or kubectl's default outside of a pod."""
     listen: Address = ("127.0.0.1", 8443)
     """For reviews."""
     ops_listen: Address = ("127.0.0.1", 8081)
-    """For health and metrics."""
+    """The address of the port for health and metrics."""
     policy: Path | None = None
-    """A policy file; the ConfigMaps' policies are on top of it."""
+    """A policy file. Policies in ConfigMaps override it."""
     policy_namespace: str = PROGRAM
-    """The service's own namespace, which has the policy ConfigMaps."""
+    """The service's namespace, which contains the policy ConfigMaps."""
     kueue_namespace: str = KUEUE_NAMESPACE
-    """Where Kueue's configuration is."""
+    """The namespace of Kueue's configuration."""
     register: bool = False
-    """Install the webhook configurations while the service runs; needs the CA that is made in memory."""
+    """Install the webhook configurations while the service runs. It requires the CA in memory."""
     tls_cert: Path | None = None
-    """A certificate that is renewed elsewhere: the file is read again whenever it changes."""
+    """A certificate file that cert-manager or an administrator renews. It is read again after each change."""
     tls_key: Path | None = None
     """The key of `tls_cert`."""
     tls_ca: Path | None = None
-    """The CA that must have issued `tls_cert`; not checked while this file does not exist."""
+    """The CA that must have issued `tls_cert`. Without this file the issuer is not checked."""
     ca_secret: str = ""
-    """The Secret of the service's own CA. The caBundles that point to `service` are kept in step with it."""
+    """The Secret of the service's own CA. The service updates the caBundles for `service`."""
     service: str = ""
     """The name of the Service in front of the replicas."""
     ca_lifetime: int = 365 * 86_400
-    """For the CA in `ca_secret`."""
+    """The lifetime of the CA in `ca_secret`."""
     leaf_lifetime: int = 14 * 86_400
-    """For the certificates that this CA issues."""
+    """The lifetime of the certificates that this CA issues."""
     ca_grace: int = 120
-    """How long a new CA waits, after every caBundle has it, before it issues certificates."""
+    """Seconds between the time when every caBundle has a new CA and the first certificate that the CA issues."""
     ca_file: Path | None = None
-    """Where the certificate of the CA in memory is written."""
+    """The file to which the certificate of the CA in memory is written."""
     client_ca: Path | None = None
     """The CA (PEM) that must have issued the client certificates of reviews."""
     client_names: tuple[str, ...] = ()
     """Accepted client certificates: a common name, or a DNS name in the certificate."""
     drain_seconds: float = 5
-    """How long connections are closed at the end before the service stops listening."""
+    """Seconds in which the stopping service still answers and closes connections before it stops listening."""
     max_in_flight: int = 512
-    """Reviews that may wait for the cluster at once. Further ones get an error; reviews that need no cluster are
-    answered.
+    """Reviews that may wait for the cluster at the same time. Further reviews that need the cluster get an error.
     """
     timeout_seconds: float = 10
-    """For a review, unless the client requests less."""
+    """The timeout of a review, unless the client requests a shorter timeout."""
     ssh_keys_ready: int = 128
-    """SSH key pairs to make ahead."""
+    """The number of spare SSH key pairs."""
     ssh_keys_rate: float = 1
     """Maximum number of key pairs made each second."""
     remove_keys: bool = False
     """Delete the SSH keys of jobs that have ended."""
     options: Set[str] = frozenset()
-    """Those that switch optional parts on, such as `--conversion`."""
+    """Options that switch optional parts on, such as `--conversion`."""
     log_level: str = "info"
     """debug, info, warning or error."""
 
     @property
     def service_hosts(self) -> list[str]:
-        """The names by which the API server calls the service; empty if its Service is unknown."""
+        """The host names that the API server uses for the service; empty if its Service is unknown."""
         return [f"{self.service}.{self.policy_namespace}.svc"] if self.service else []
 
     @property
     def in_cluster(self) -> bool:
-        """Whether the service follows a cluster."""
+        """Whether the service connects to a cluster."""
         return self.kubeconfig is not None or self.register or "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def check(settings: ServeSettings) -> None:
     """StartError for settings that contradict each other."""
     if bool(settings.tls_cert) != bool(settings.tls_key):
-        raise StartError("--tls-cert and --tls-key are only of use together")
+        raise StartError("--tls-cert and --tls-key must be used together")
     if settings.ca_secret and settings.tls_cert:
         raise StartError("--ca-secret makes its own certificates: leave out --tls-cert and --tls-key")
     if settings.ca_secret and not settings.service:
         raise StartError("--ca-secret needs --service: certificates are for its name")
     if bool(settings.client_ca) != bool(settings.client_names):
-        raise StartError("--client-ca and --client-name are only of use together: a CA issues for many")
+        raise StartError(
+            "--client-ca and --client-name must be used together: a CA issues certificates to many clients"
+        )
     for part in optional_parts.of(settings.options):
         for option, (other, why) in product(part.options.keys() & settings.options, part.excludes.items()):
             if getattr(settings, other):
@@ -117,7 +118,7 @@ def check(settings: ServeSettings) -> None:
 
 
 def rotation(settings: ServeSettings) -> RotationSettings:
-    """When certificates are renewed; StartError for times that do not fit together."""
+    """When certificates are renewed; StartError if the times contradict each other."""
     try:
         return certificate_store.rotation(
             *(timedelta(seconds=each) for each in (settings.ca_lifetime, settings.leaf_lifetime, settings.ca_grace))

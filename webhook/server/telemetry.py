@@ -1,8 +1,8 @@
 """Prometheus metrics and JSON logs, with one line for each decision.
 
 No metric of `/metrics` has a namespace, user or job name as label: the number of series would grow with the cluster.
-Those of `/metrics/jobs` name a limited number of namespaces. Log lines have
-them as fields of limited length. No log line has an object, a value out of one, or the text of an exception.
+Metrics of `/metrics/jobs` name a limited number of namespaces. Log lines have these names as fields of limited length.
+No log line contains an object, a value from an object, or the text of an exception.
 """
 
 import logging
@@ -41,7 +41,7 @@ _QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
 
 
 class Telemetry:
-    """The metrics in a registry of their own, and the log."""
+    """The metrics, in their own registry, and the log."""
 
     def __init__(self, log: Any = None) -> None:
         self.log = log or make_log(sys.stderr.buffer)
@@ -56,10 +56,10 @@ class Telemetry:
         self._policies: list[Value] = []
         self._plugin_failures: set[tuple[str, ...]] = set()
         self._rule_faults: dict[str, str] = {}
-        """The last fault of each custom rule that could not be evaluated, since the policies changed."""
+        """The last fault of each custom rule since the policies changed."""
         self.metrics.on_scrape(lambda: self._policies)
         self.metrics.set("build_info", 1, __version__, platform.python_version())
-        # The series that alerts use exist from the start.
+        # Time series that alerts use must exist from the start.
         for name, hook in product(_BY_WEBHOOK, http_request.HOOKS.values()):
             self.metrics.add(name, hook, amount=0)
         for outcome in OUTCOMES:
@@ -102,7 +102,7 @@ class Telemetry:
             self.metrics.add("conversions_total", version, outcome, amount=number)
 
     def plugins(self, plugins: Iterable[Plugin], failures: Failures) -> None:
-        """Report the plug-ins, and from now on their failures: each kind of failure once in the log."""
+        """Report the plug-ins, and from now on their failures. Each kind of failure is logged once."""
         loaded = tuple(plugins)
         for plugin in loaded:
             self.log.log(
@@ -131,7 +131,6 @@ class Telemetry:
         self.metrics.on_scrape(partial(_companion, companion, api))
 
     def caches(self, watches: Iterable[Watch[Any, Any]]) -> None:
-        """Report the state of these caches."""
         for watch in watches:
             self.metrics.on_scrape(partial(_cache, watch))
 
@@ -184,7 +183,7 @@ class Telemetry:
             self.log.warning("custom rule not evaluated", rule=rule, fault=fault)
 
     def concerns(self) -> dict[str, str]:
-        """For `/readyz`: custom rules that could not be evaluated. Reviews are answered all the same."""
+        """Custom rules that could not be evaluated, for `/readyz`. The service stays ready."""
         return {
             f"own-rule-{rule}": f"the policy's rule {rule} could not be evaluated: {fault}"
             for rule, fault in self._rule_faults.items()
@@ -200,12 +199,12 @@ class Telemetry:
         seconds: float = 0,
         shed: bool = False,
     ) -> None:
-        """Count and log a request that got no decision; `webhook` is None for a path that belongs to none."""
+        """Count and log a request that got no decision. `webhook` is None for an unknown path."""
         if webhook is not None:
             self.metrics.observe("review_duration_seconds", seconds, webhook)
         if shed:
             self.metrics.add("shed_total", str(webhook))
-            return  # a log line for each would add to the overload
+            return  # a log line for each request would add to the overload
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             self.metrics.add("cluster_errors_total", str(webhook))
         elif status == HTTPStatus.GATEWAY_TIMEOUT:

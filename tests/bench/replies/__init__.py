@@ -1,5 +1,6 @@
-"""Whether a change of the code changes any reply: `python -m tests.bench.replies REVISION`, or `make compare BASE=...`.
+"""Compares the replies of two revisions: `python -m tests.bench.replies REVISION`, or `make compare BASE=...`.
 
-`cases` generates reviews of every kind from a seed, `record` answers them with the importable `webhook`, and the
-command runs `record` on two trees and compares byte for byte. The newer tree makes the cases, so both answer the same.
+`cases` generates reviews of every kind from a seed, and `record` writes the replies of the importable `webhook`. The
+command runs `record` with both revisions and compares the replies byte for byte. Both get the same cases, which this
+tree generates.
 """

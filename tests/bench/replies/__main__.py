@@ -1,4 +1,4 @@
-"""Compare the replies of another revision with those of this tree: `python -m tests.bench.replies REVISION`."""
+"""Compares the replies of a different revision and of this tree: `python -m tests.bench.replies REVISION`."""
 # ruff: noqa: T201 - a command prints
 
 import argparse
@@ -17,14 +17,14 @@ from tests.support.paths import ROOT
 
 SHOWN = 5
 CHANGED_ON_PURPOSE = ("[job-size]", "too large to judge")
-"""A reply with one of these texts is not compared: the rule counts only bytes, so other rules judge such jobs."""
+"""A reply with one of these texts is not compared: such a rejection depends only on the size of the job."""
 
 
 def main() -> int:
-    """0 if every reply is the same, 1 otherwise."""
+    """Returns 0 if all replies are the same, otherwise 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("revision", help="a git revision of this repository, or a folder with a tree")
-    parser.add_argument("--cases", type=int, default=12_000, help="how many reviews (default: %(default)s)")
+    parser.add_argument("--cases", type=int, default=12_000, help="number of reviews (default: %(default)s)")
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         work = Path(folder)
@@ -41,18 +41,18 @@ def main() -> int:
         print(f"case {number}: {json.dumps(given['cases'][number])[:600]}")
         print(f"  before: {before[number]}", f"  after:  {after[number]}", sep="\n")
     print(f"{len(pairs) - len(left_out)} replies compared with {options.revision}, {len(differing)} differ")
-    print(f"{len(left_out)} replies left out, which say one of: {', '.join(CHANGED_ON_PURPOSE)}")
+    print(f"{len(left_out)} replies left out because they contain one of: {', '.join(CHANGED_ON_PURPOSE)}")
     return 1 if differing else 0
 
 
 def prepared(count: int) -> dict[str, Any]:
-    """The input of `record`."""
-    known = policies()
+    """The input of `record` as JSON."""
+    all_policies = policies()
     facts = clusters()
     return {
-        "policies": known,
+        "policies": all_policies,
         "clusters": facts,
-        "cases": list(cases(count, policies=len(known), clusters=len(facts))),
+        "cases": list(cases(count, policies=len(all_policies), clusters=len(facts))),
     }
 
 

@@ -1,4 +1,4 @@
-"""Reviews to compare replies on: jobs as teams write them, changed at random places, with random policies and clusters.
+"""Reviews for the comparison: realistic jobs with random changes, random policies and clusters.
 
 A case is a plain JSON object, so that an older tree can answer it: `hook`, `job`, `old` (null on CREATE), `policy` and
 `cluster` (indices into the lists that `record` gets).
@@ -27,13 +27,13 @@ from webhook.rules import REGISTRY as RULES
 SEED = 20260301
 POLICIES = 60
 HEAD = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
-# Values that users and attackers write in place of valid ones.
+# Invalid values that users and attackers write.
 ODD: tuple[Any, ...] = (
     None, "", "x", "0", "1", "1e30", "-1", "500m", "1Gi", "2", 0, 1, 2, 8, 16, 101, -1, 0.5, True, False, [], {}, ["x"],
     {"x": "y"}, [None], [{}], "Always", "None", "Running", "a" * 70, "é\n\x1b[31m", "10.0.0.1", "/root/.ssh",
     "/etc/mpi",
 )  # fmt: skip
-# Changes that rules react to, at paths as in `tests.support.jobs.changed`.
+# Changes that cause violations, with paths as in `tests.support.jobs.changed`.
 TWEAKS: tuple[tuple[str, Any], ...] = (
     ("metadata.labels", {"kueue.x-k8s.io/queue-name": "training"}),
     ("metadata.labels", {"kueue.x-k8s.io/queue-name": "missing", "kueue.x-k8s.io/priority-class": "x"}),
@@ -71,7 +71,7 @@ TWEAKS: tuple[tuple[str, Any], ...] = (
 NAMES = ("nvidia.com/gpu", "amd.com/gpu", "cpu", "memory", "replicas", "image", "command", "env", "resources",
          "securityContext", "hostNetwork", "runAsUser", "kueue.x-k8s.io/queue-name", "suspend",
          "managedBy")  # fmt: skip
-# Policies that random settings never produce.
+# Policies that the random generator never produces.
 WRITTEN = HEAD | {
     "rules": {
         "mpi-implementation": {"allowed": ["Intel"]},
@@ -102,7 +102,7 @@ def cases(count: int, *, policies: int, clusters: int, seed: int = SEED) -> Iter
         job.setdefault("metadata", {})["namespace"] = f"team-{rng.randrange(4):04}"
         old = None
         for path, value in rng.sample(TWEAKS, k=rng.choice((0, 1, 1, 2, 4))):
-            with suppress(KeyError, IndexError, TypeError, ValueError, AttributeError):  # an example without that part
+            with suppress(KeyError, IndexError, TypeError, ValueError, AttributeError):  # an example without this field
                 job = changed({path: value}, job)
         for _ in range(rng.choice((0, 0, 1, 1, 2, 5))):
             job = _changed(rng, job)
@@ -124,7 +124,7 @@ def cases(count: int, *, policies: int, clusters: int, seed: int = SEED) -> Iter
 
 
 def policies(seed: int = SEED) -> list[str]:
-    """Policy documents as JSON: the built-in one, every ready-made one, and some with random settings of every rule."""
+    """Policy documents as JSON: the built-in policy, every ready-made policy, and policies with random settings."""
     rng = random.Random(seed)
     ready = [
         document["data"]["policy.yaml"]
@@ -136,7 +136,7 @@ def policies(seed: int = SEED) -> list[str]:
 
 
 def clusters() -> list[list[dict[str, Any]]]:
-    """No cluster, and a cluster with objects of every kind in four namespaces."""
+    """First no cluster, then a cluster with objects of every kind in four namespaces."""
     return [[], list(_cluster())]
 
 
@@ -150,7 +150,7 @@ def _base_jobs() -> Iterator[dict[str, Any]]:
 
 
 def _changed(rng: random.Random, job: Any) -> Any:
-    """A copy with another value, a missing one, or one more at a random place."""
+    """A copy with a changed, removed or added value at a random place."""
     job = copy.deepcopy(job)
     *parents, last = rng.choice(list(paths(job)))
     parent = job

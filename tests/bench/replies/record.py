@@ -1,7 +1,8 @@
-"""Answer cases with the `webhook` that this process imports: `python record.py INPUT OUTPUT`, with PYTHONPATH set.
+"""Writes the replies of the imported `webhook` to all cases: `python record.py INPUT OUTPUT`, with PYTHONPATH set.
 
-Independent of all other tests, because an older tree runs it too. INPUT is a JSON object with `policies`, `clusters`
-and `cases`; OUTPUT gets a line with the replies' JSON for each case: in its cluster first, then in each.
+It imports no other test module, because it also runs with the code of an older revision. INPUT is a JSON object with
+`policies`, `clusters` and `cases`. OUTPUT gets a line of JSON for each case: the reply in the case's cluster, then the
+replies in all clusters.
 """
 
 import json
@@ -24,7 +25,7 @@ TODAY = date(2026, 3, 2)
 
 
 def main(source: str, target: str) -> None:
-    """Answer every case."""
+    """Write the replies to all cases."""
     given = json.loads(Path(source).read_text())
     policies = [_policy(text) for text in given["policies"]]
     views = [Snapshot(documents) for documents in given["clusters"]]
@@ -33,7 +34,7 @@ def main(source: str, target: str) -> None:
 
 
 def _policy(text: str) -> PolicySet:
-    """An empty one if this tree lacks a setting."""
+    """The parsed policy; an empty policy if this revision does not have a setting."""
     try:
         return PolicySet([Layer("drawn", load(text, policy_model()))] if text else [])
     except PolicyError:
@@ -64,7 +65,7 @@ def _reply(case: dict[str, Any], policies: PolicySet, view: Snapshot) -> bytes:
     known = {"policies": policies, "view": view, "today": TODAY, "time_left": lambda: float("inf")}
     try:
         decision = pipelines.decide(case["hook"], decoded, **known)
-    except Exception as fault:  # noqa: BLE001 - a reply with HTTP 500, which another revision need not have
+    except Exception as fault:  # noqa: BLE001 - the server would reply with HTTP 500
         return json.dumps({"raised": repr(fault)}).encode() + b" null"
     reply = review.encode(decision.response("u-1"))
     reservation = msgspec.json.encode(decision.reservation)

@@ -1,11 +1,11 @@
-// Command load is the load generator of the benchmarks: it plays an API server that sends AdmissionReviews over
-// kept-alive HTTPS connections, and prints one line of JSON with what it saw.
+// Command load is the load generator of the benchmarks. It imitates an API server that sends AdmissionReviews over
+// persistent HTTPS connections, and prints a line of JSON with the results.
 //
-// Closed loop (-rate 0): every connection sends its next request as soon as it has the answer to the last.
-// Open loop: requests are due at a fixed rate whatever the answers do, and a latency counts from the moment when its
-// request was due. So a server that stalls is charged for all the requests that it kept waiting.
+// Closed loop (-rate 0): every connection sends its next request as soon as it has the response to the last.
+// Open loop: requests are due at a fixed rate, independent of the responses. A latency starts when its request was due,
+// so that a server that stalls gets high latencies for all delayed requests.
 //
-// Every request is new: the digits of -mark in the bodies are replaced by a running number, which starts at -first.
+// Every request is different: the digits of -mark in the bodies are replaced by a number that starts at -first.
 package main
 
 import (
@@ -26,9 +26,10 @@ import (
 	"time"
 )
 
-// Result is what is printed. Latencies are in milliseconds. Seconds is from the first request to the last answer, and
-// CPUSeconds what this program took meanwhile: near to Seconds, it was the bottleneck. Requests were answered rightly,
-// Errors were not; Sent is both, those of the warm-up included.
+// Result is the printed result. Latencies are in milliseconds. Seconds is the time from the first request to the last
+// response, and CPUSeconds the processor time of this program: if it is close to Seconds, this program was the
+// bottleneck. Requests is the number of correct responses, Errors the number of other responses, and Sent both together
+// with the requests of the warm-up.
 type Result struct {
 	Sent       int     `json:"sent"`
 	Requests   int     `json:"requests"`
@@ -113,7 +114,7 @@ func run(address, path, ca, bodies, mark string, first int64, expect string, con
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// read gives an exchange for each line of a file.
+// read returns an exchange for each line of a file.
 func read(file, address, path string, mark []byte) ([]exchange, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -139,7 +140,7 @@ func read(file, address, path string, mark []byte) ([]exchange, error) {
 	return all, nil
 }
 
-// places are the offsets of the mark in a text.
+// places returns the offsets of the mark in a text.
 func places(text, mark []byte) []int {
 	var found []int
 	for at := 0; len(mark) > 0; at += len(mark) {
@@ -153,7 +154,7 @@ func places(text, mark []byte) []int {
 	return found
 }
 
-// request is the whole HTTP request, with the headers of an API server.
+// request returns the whole HTTP request, with the headers of an API server.
 func request(address, path string, body []byte) []byte {
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: kube-apiserver-admission\r\nContent-Length: %d\r\n"+
 		"Accept: application/json, */*\r\nContent-Type: application/json\r\nAccept-Encoding: gzip\r\n\r\n",
@@ -181,7 +182,7 @@ func summary(workers []*worker, took time.Duration) Result {
 	return result
 }
 
-// percentile is the smallest latency, in ms, that `perMille` of a thousand of the sorted ones do not exceed (nearest rank).
+// percentile returns the latency in ms that `perMille` of 1000 sorted latencies do not exceed (nearest rank).
 func percentile(sorted []time.Duration, perMille int) float64 {
 	rank := (len(sorted)*perMille + 999) / 1000
 	return float64(sorted[max(rank, 1)-1]) / float64(time.Millisecond)
@@ -191,7 +192,7 @@ func duration(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// cpu is the processor time that this program has taken, in seconds.
+// cpu returns the processor time of this program in seconds.
 func cpu() float64 {
 	usage := syscall.Rusage{}
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -200,24 +201,24 @@ func cpu() float64 {
 	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
 }
 
-// exchange is one request with the offsets of the mark in it, and the uid that its answer must repeat.
+// exchange is a request with the offsets of the mark in it, and the uid that its response must repeat.
 type exchange struct {
 	request []byte
 	places  []int
 	uid     []byte
 }
 
-// target is the server and what is sent to it.
+// target is the server and the requests for it.
 type target struct {
 	address   string
 	tls       *tls.Config
 	exchanges []exchange
 	mark      []byte
-	number    atomic.Int64 // of the last request of all workers
+	number    atomic.Int64 // the number of the last request of all workers
 	expect    []byte
 }
 
-// next writes the next request of all workers into a buffer; it returns the request and the uid of the answer.
+// next writes the next request of all workers into a buffer. It returns the request and the uid of its response.
 func (t *target) next(buffer []byte) ([]byte, []byte) {
 	number := t.number.Add(1)
 	now := t.exchanges[number%int64(len(t.exchanges))]
@@ -232,7 +233,7 @@ func (t *target) next(buffer []byte) ([]byte, []byte) {
 	return buffer, bytes.ReplaceAll(now.uid, t.mark, digits)
 }
 
-// check is the error in an answer, if there is one.
+// check returns the error in a response, or nil.
 func (t *target) check(status int, body, uid []byte) error {
 	for _, text := range [][]byte{uid, t.expect} {
 		if status != 200 || !bytes.Contains(body, text) {

@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// firstWrite is how much of a request Go's HTTP client sends first, before it sends all the rest: the size of its
-// write buffer. It makes two TLS records of an AdmissionReview.
+// firstWrite is the size of the write buffer in Go's HTTP client. The client sends this part of a request first, so an
+// AdmissionReview is two TLS records.
 const firstWrite = 4096
 
-// patience is how long a worker waits for an answer: as long as the API server waits at most.
+// patience is the time for which a worker waits for a response: the maximum of the API server.
 const patience = 30 * time.Second
 
-// catchUp is how long a server may go on with requests that it had no time for when they were due.
+// catchUp is the time that a server has for delayed requests after the end of the schedule.
 const catchUp = 10 * time.Second
 
 var errBehind = errors.New("not sent: the server is too slow for this rate")
 
-// worker is one connection and what it saw.
+// worker is a connection and its results.
 type worker struct {
 	target    *target
-	request   []byte // the last one that was sent
+	request   []byte // the last request that was sent
 	conn      *tls.Conn
 	reader    *bufio.Reader
 	latencies []time.Duration
 	errors    int
-	err       error // the first
+	err       error // the first error
 }
 
 func (w *worker) connect() error {
@@ -46,8 +46,8 @@ func (w *worker) connect() error {
 	return nil
 }
 
-// load runs all workers for a while; what they saw before is forgotten. A server that is behind a fixed rate gets time
-// to catch up; what is still due after that counts as errors.
+// load runs all workers for a while, and discards earlier results. A server that is behind a fixed rate gets time to
+// catch up. Requests that are still due after this time are errors.
 func load(workers []*worker, rate float64, length time.Duration) {
 	var wait sync.WaitGroup
 	ends := time.Now().Add(length)
@@ -74,15 +74,15 @@ func load(workers []*worker, rate float64, length time.Duration) {
 	wait.Wait()
 }
 
-// schedule hands out the moments at which requests are due, each at its time, then closes; nil for rate 0.
+// schedule sends each due time when it is reached, then closes the channel. It is nil for rate 0.
 func schedule(rate float64, length time.Duration) <-chan time.Time {
 	if rate == 0 {
 		return nil
 	}
 	total := int(rate * length.Seconds())
-	due := make(chan time.Time, total) // holds them all: a slow server does not slow the clock
-	// The clock sleeps in the kernel, since Go's own timers are up to a millisecond late. It needs a thread for that,
-	// and the others one that is not kept from running meanwhile.
+	due := make(chan time.Time, total) // has room for all, so that a slow server does not delay the clock
+	// The clock sleeps in the kernel, because Go's timers are up to a millisecond late. It blocks a thread, so the other
+	// goroutines need a second one.
 	runtime.GOMAXPROCS(max(4, runtime.NumCPU()))
 	go func() {
 		runtime.LockOSThread()
@@ -92,7 +92,7 @@ func schedule(rate float64, length time.Duration) <-chan time.Time {
 			moment := start.Add(time.Duration(float64(i) / rate * float64(time.Second)))
 			for left := time.Until(moment); left > 0; left = time.Until(moment) {
 				pause := syscall.NsecToTimespec(int64(left))
-				_ = syscall.Nanosleep(&pause, nil) // a signal may end it early, then the rest is slept
+				_ = syscall.Nanosleep(&pause, nil) // if a signal interrupts it, the loop sleeps again
 			}
 			due <- moment
 		}
@@ -100,13 +100,13 @@ func schedule(rate float64, length time.Duration) <-chan time.Time {
 	return due
 }
 
-// count sends one request and notes its latency since `due`, or its error.
+// count sends a request, and records its latency since `due` or its error.
 func (w *worker) count(due time.Time) {
 	if err := w.send(); err != nil {
 		w.fail(err)
 		_ = w.conn.Close()
 		if w.connect() != nil {
-			time.Sleep(100 * time.Millisecond) // nobody listens: the next request fails at once and comes back here
+			time.Sleep(100 * time.Millisecond) // the server does not listen, so the next request would fail at once
 		}
 		return
 	}
@@ -120,7 +120,7 @@ func (w *worker) fail(err error) {
 	}
 }
 
-// send sends one request and reads its answer.
+// send sends a request and reads its response.
 func (w *worker) send() error {
 	if err := w.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Command mpi-operator is the upstream operator, unchanged but for one thing: its health port, fixed upstream
-// (https://github.com/kubeflow/mpi-operator/blob/v0.8.0/cmd/mpi-operator/app/server.go#L65), is a flag here,
-// so that several clusters fit on one host and nothing else may need port 8080.
+// Command mpi-operator is the upstream operator with one change: its health port, which is constant upstream
+// (https://github.com/kubeflow/mpi-operator/blob/v0.8.0/cmd/mpi-operator/app/server.go#L65), is a flag,
+// so that several clusters can run on a host, and port 8080 is free for other programs.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command operator-verdict says what the upstream operator thinks of MPIJobs: one JSON object a line in, its list of
-// validation errors a line out. Defaults and checks are the operator's own code.
+// Command operator-verdict validates MPIJobs with the upstream operator's code for defaults and validation. For each
+// line with a JSON object, it prints a line with the list of validation errors.
 package main
 
 import (

@@ -1,1 +1,1 @@
-"""Bad jobs: jobs of the corpus with one wrong field, in worlds where every rule rejects, and the rules' messages."""
+"""Jobs of the corpus with one wrong field, submitted with policies in which every rule rejects, and the messages."""

@@ -1,4 +1,4 @@
-"""Mistakes in jobs, one field at a time: changes as in `tests.support.jobs.changed`, by description."""
+"""Mistakes in jobs by description. Each is a change as in `tests.support.jobs.changed`. The site shows them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,18 +8,18 @@ from tests.support.bad_jobs.written import change
 
 _WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {
     # the operator's own checks
-    "no name for so many workers": f"metadata.name: {'x' * 60}",
-    "a name with no room to grow": f"metadata.name: {'x' * 54}",
-    "a name that is no label": "metadata.name: 9_Train.Model",
+    "a name that is too long for the number of workers": f"metadata.name: {'x' * 60}",
+    "a name that is too long for more workers": f"metadata.name: {'x' * 54}",
+    "a name that is not a DNS label": "metadata.name: 9_Train.Model",
     "a long generateName": ("metadata.name:",
         f"metadata.generateName: {'x' * 52}"),
     "a misspelt role": "spec.mpiReplicaSpecs.worker: {replicas: 2}",
-    "a role that there is not": "spec.mpiReplicaSpecs.Evaluator: {replicas: 2}",
+    "an unknown role": "spec.mpiReplicaSpecs.Evaluator: {replicas: 2}",
     "two launchers": "Launcher.replicas: 2",
     "no worker": "Worker.replicas: 0",
     "no worker at all": "Worker:",
     "no replicas": "Worker.replicas:",
-    "a restart policy of pods": "Worker.restartPolicy: Always",
+    "a restart policy that the operator does not support": "Worker.restartPolicy: Always",
     "negative slots": "spec.slotsPerWorker: -1",
     "no slots": "spec.slotsPerWorker: 0",
     "no path for the key": "spec.sshAuthMountPath: ''",
@@ -32,12 +32,12 @@ _WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {
     "a negative limit": "spec.runPolicy.activeDeadlineSeconds: -1",
     "negative retries": "spec.runPolicy.backoffLimit: -1",
     "an unknown manager": "spec.runPolicy.managedBy: me",
-    "a volume of the operator's": "launcher.volumes: [{name: ssh-auth, emptyDir: {}}]",
+    "a volume with a name that the operator uses": "launcher.volumes: [{name: ssh-auth, emptyDir: {}}]",
     "a mount at the operator's path": "launched.volumeMounts: [{name: x, mountPath: /etc/mpi}]",
-    "a label of the operator's": "Worker.template.metadata.labels.training\\.kubeflow\\.org/job-name: x",
+    "a label that the operator sets": "Worker.template.metadata.labels.training\\.kubeflow\\.org/job-name: x",
     "a hostname": "pod.hostname: x",
     "the pod's restart policy": "pod.restartPolicy: Always",
-    "a quantity that nobody can read": "first.resources.limits.memory: 1e1.5",
+    "an invalid quantity": "first.resources.limits.memory: 1e1.5",
     "a negative quantity": "first.resources.requests.memory: -1Gi",
     # numbers
     "too many workers": "Worker.replicas: 150",
@@ -52,7 +52,7 @@ _WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {
     "half a GPU": ("gpu: '0.5'", "gpu-request:"),
     "a negative GPU": ("gpu: -1", "gpu-request:"),
     "GPUs of two kinds": ("gpu: 8", "launched.resources.limits.amd\\.com/gpu: 1"),
-    "a request for GPUs alone": ("gpu:", "gpu-request: 4"),
+    "a request for GPUs without a limit": ("gpu:", "gpu-request: 4"),
     "requests unlike limits": ("gpu-request: 8", "gpu: 4"),
     "a GPU of the launcher": "launched.resources.limits.nvidia\\.com/gpu: 1",
     "a GPU of the launcher, a worker": ("launched.resources.limits.nvidia\\.com/gpu: 1",
@@ -73,14 +73,14 @@ _WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {
     "nothing stated": "first.resources: {}",
     "sixty workers": "Worker.replicas: 60",
     # Kueue
-    "a queue that is not there": "queue: trainnig",
+    "a queue that does not exist": "queue: trainnig",
     "a queue": "queue: training",
     "a queue, and too many workers": ("queue: training", "Worker.replicas: 90"),
-    "a priority that is not there": "pod.priorityClassName: hihg",
-    "a workload priority that is not there": ("queue: training",
+    "a priority that does not exist": "pod.priorityClassName: hihg",
+    "a workload priority that does not exist": ("queue: training",
         "metadata.labels.kueue\\.x-k8s\\.io/priority-class: bacth"),
     # gangs
-    "a larger gang than there is": "gang: {minAvailable: 500}",
+    "a gang that is larger than the job": "gang: {minAvailable: 500}",
     "a negative gang": "gang: {minAvailable: -1}",
     "no gang": "gang: {minAvailable: 0}",
     "a gang with the launcher last": ("spec.launcherCreationPolicy: WaitForWorkersReady", "gang: {queue: q}"),
@@ -88,29 +88,29 @@ _WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {
     "a negative wait": "gang: {scheduleTimeoutSeconds: -1}",
     "two queues": ("queue: training", "gang: {queue: q}"),
     # Volcano
-    "a misspelt queue of Volcano's": "gang: {queue: reserch}",
-    "a queue of Volcano's that is no leaf": "gang: {queue: root}",
-    "a small queue of Volcano's, and many workers": ("gang: {queue: research}", "Worker.replicas: 5",
+    "a misspelt Volcano queue": "gang: {queue: reserch}",
+    "a Volcano queue that is not a leaf": "gang: {queue: root}",
+    "a small Volcano queue, and many workers": ("gang: {queue: research}", "Worker.replicas: 5",
         "spec.slotsPerWorker: 4", "gpu: 4", "gpu-request:"),
     # time
     "a limit that is too long": "spec.runPolicy.activeDeadlineSeconds: 10000000",
     "an annotation that is too long": "timeout: 30d",
     "both limits too long": ("timeout: 30d", "spec.runPolicy.activeDeadlineSeconds: 2592000"),
-    "an annotation that cannot be read": ("timeout: 3 days", "spec.runPolicy.activeDeadlineSeconds:"),
+    "an invalid annotation": ("timeout: 3 days", "spec.runPolicy.activeDeadlineSeconds:"),
     "a limit and an annotation": ("timeout: 3h", "spec.runPolicy.activeDeadlineSeconds: 60"),
     "an unknown action": "metadata.annotations.training\\.openshift\\.io/timeout-action: mail",
     "kept too briefly": "spec.runPolicy.ttlSecondsAfterFinished: 5",
     "pods kept": "spec.runPolicy.cleanPodPolicy: None",
-    # images and what pods refer to
+    # images and other references of pods
     "no image": "first.image:",
-    "an image in capitals": "first.image: 'registry.example.com/ML/Train:1'",
+    "an image in upper case": "first.image: 'registry.example.com/ML/Train:1'",
     "an image with a scheme": "first.image: 'https://registry.example.com/ml/train:1'",
     "an image from elsewhere": "first.image: docker.io/ml/train",
-    "an image that changes": "first.image: 'registry.example.com/ml/train:latest'",
-    "a claim that is not there": "pod.volumes: [{name: d, persistentVolumeClaim: {claimName: dataset}}]",
-    "an account that is not there": "pod.serviceAccountName: reportr",
-    "networks that cannot be read": "Worker.template.metadata.annotations.k8s\\.v1\\.cni\\.cncf\\.io/networks: '[{'",
-    "a network that is not there": "Worker.template.metadata.annotations.k8s\\.v1\\.cni\\.cncf\\.io/networks: storag",
+    "an image with a tag that changes": "first.image: 'registry.example.com/ml/train:latest'",
+    "a claim that does not exist": "pod.volumes: [{name: d, persistentVolumeClaim: {claimName: dataset}}]",
+    "a service account that does not exist": "pod.serviceAccountName: reportr",
+    "an invalid list of networks": "Worker.template.metadata.annotations.k8s\\.v1\\.cni\\.cncf\\.io/networks: '[{'",
+    "a network that does not exist": "Worker.template.metadata.annotations.k8s\\.v1\\.cni\\.cncf\\.io/networks: storag",
     "the disk of the node": "pod.volumes: [{name: d, emptyDir: {}}]",
     "a path of the node": "pod.volumes: [{name: d, hostPath: {path: /data}}]",
     # Pod Security, and the user
@@ -137,13 +137,13 @@ _WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {
         "launcher.securityContext: {runAsUser: 1001}"),
     "sshd without what root needs": ("pod.securityContext: {runAsUser: 0}",
         "first.securityContext: {capabilities: {drop: [ALL]}}"),
-    "a token that nobody chose": ("pod.serviceAccountName:", "pod.automountServiceAccountToken: true"),
-    "a posture that nobody may choose": "posture: isolated",
+    "an API token by default": ("pod.serviceAccountName:", "pod.automountServiceAccountToken: true"),
+    "a network posture that is not allowed": "posture: isolated",
     # environment and regulated data
-    "variables that do not arrive": "launched.env: [{name: NCCL_DEBUG, value: INFO}]",
-    "variables of the worker": "first.env: [{name: NCCL_IB_HCA, value: mlx5}]",
+    "variables that do not reach the ranks": "launched.env: [{name: NCCL_DEBUG, value: INFO}]",
+    "variables of the worker that do not reach the ranks": "first.env: [{name: NCCL_IB_HCA, value: mlx5}]",
     "regulated data": "metadata.labels.compliance\\.openshift\\.io/data-classification: PHI",
-    "the name of another's object": f"metadata.name: {TAKEN}",
+    "a name that an object of a different owner has": f"metadata.name: {TAKEN}",
     "a change of a running job": (f"metadata.name: {STORED}", "spec.slotsPerWorker: 3"),
     # the API server's checks of a pod
     "a request above the limit": "first.resources: {requests: {memory: 8Gi}, limits: {memory: 4Gi}}",
@@ -153,48 +153,48 @@ _WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {
     "a fraction of a device": "first.resources.limits.example\\.com/nic: '1.5'",
     "a variable with two values":
         "first.env: [{name: A, value: '1', valueFrom: {fieldRef: {fieldPath: metadata.name}}}]",
-    "a field of the pod that there is not": "first.env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.node}}}]",
-    "a resource that there is not": "first.env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.gpus}}}]",
-    "a policy of images in small letters": "first.imagePullPolicy: ifnotpresent",
+    "an unknown pod field in a variable": "first.env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.node}}}]",
+    "an unknown resource in env": "first.env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.gpus}}}]",
+    "an image pull policy in lower case": "first.imagePullPolicy: ifnotpresent",
     "another protocol": "first.ports: [{containerPort: 22, protocol: tcp}]",
-    "a container called like no label": "first.name: my_worker",
-    "a mount of a misspelt volume": ("pod.volumes: [{name: data, emptyDir: {medium: Memory}}]",
+    "a container name that is not a DNS label": "first.name: my_worker",
+    "a mount with a misspelt volume name": ("pod.volumes: [{name: data, emptyDir: {medium: Memory}}]",
         "first.volumeMounts: [{name: date, mountPath: /data}]"),
     "a mount with two sub-paths": ("pod.volumes: [{name: data, emptyDir: {medium: Memory}}]",
         "first.volumeMounts: [{name: data, mountPath: /data, subPath: a, subPathExpr: $(A)}]"),
-    "a recursive mount that is written": ("pod.volumes: [{name: data, emptyDir: {medium: Memory}}]",
+    "a recursive read-only mount that is writable": ("pod.volumes: [{name: data, emptyDir: {medium: Memory}}]",
         "first.volumeMounts: [{name: data, mountPath: /data, recursiveReadOnly: Enabled}]"),
-    "a medium in small letters": "pod.volumes: [{name: data, emptyDir: {medium: memory}}]",
+    "a medium in lower case": "pod.volumes: [{name: data, emptyDir: {medium: memory}}]",
     "a mode in decimal": "pod.volumes: [{name: data, configMap: {name: settings, defaultMode: 777}}]",
-    "a toleration of a key and any value": "pod.tolerations: [{key: gpu, operator: Exists, value: 'yes'}]",
-    "a toleration of an effect in small letters":
+    "a toleration with Exists and a value": "pod.tolerations: [{key: gpu, operator: Exists, value: 'yes'}]",
+    "a toleration with an effect in lower case":
         "pod.tolerations: [{key: gpu, operator: Exists, effect: noSchedule}]",
-    "a toleration for some seconds":
+    "a toleration with seconds for a wrong effect":
         "pod.tolerations: [{key: g, operator: Exists, effect: NoSchedule, tolerationSeconds: 9}]",
-    "a spread of no kind":
+    "a spread constraint with an unknown whenUnsatisfiable":
         "pod.topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: Never,"
         " labelSelector: {matchLabels: {}}}]",
-    "a spread over some domains":
+    "a spread constraint with minDomains for ScheduleAnyway":
         "pod.topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway,"
         " minDomains: 2}]",
     "a readiness probe with a grace period":
         "first.readinessProbe: {tcpSocket: {port: 22}, terminationGracePeriodSeconds: 5}",
     "a probe that never succeeds": "first.livenessProbe: {tcpSocket: {port: 22}, successThreshold: 2}",
-    "a profile that is not of its type":
+    "a seccomp profile that does not fit its type":
         "pod.securityContext: {seccompProfile: {type: RuntimeDefault, localhostProfile: a.json}}",
     "a privileged container that may not escalate":
         "first.securityContext: {privileged: true, allowPrivilegeEscalation: false}",
     "shared processes and the host's": ("pod.hostPID: true", "pod.shareProcessNamespace: true"),
-    "a DNS policy in small letters": "pod.dnsPolicy: clusterFirst",
-    "a claim under two names":
+    "a DNS policy in lower case": "pod.dnsPolicy: clusterFirst",
+    "a device claim with two sources":
         "pod.resourceClaims: [{name: gpus, resourceClaimName: a, resourceClaimTemplateName: four-gpus}]",
-    "a claim that the pod has not": "first.resources.claims: [{name: gpus}]",
+    "a device claim that the pod does not have": "first.resources.claims: [{name: gpus}]",
     "numbers as text": "pod.terminationGracePeriodSeconds: '30'",
-    "a grace period below nothing": "pod.terminationGracePeriodSeconds: -5",
-    "an affinity of nothing":
+    "a negative grace period": "pod.terminationGracePeriodSeconds: -5",
+    "an affinity with values for Exists":
         "pod.affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms:"
         " [{matchExpressions: [{key: team, operator: Exists, values: [research]}]}]}}}",
-    # what the launcher starts, and what pods state in addition to their class
+    # the launcher's command, and the priority of pods
     "ranks in words": "run: [mpirun, -np, eight, train]",
     "ranks below none": "run: [mpirun, -np, '-1', train]",
     "a priority in numbers": ("pod.priority: 1000", "pod.preemptionPolicy: Never"),

@@ -1,4 +1,4 @@
-"""Each mistake in each world, in one of a few jobs of the corpus, and the resulting messages."""
+"""Combines each mistake with each world and a job of the corpus, and returns the messages."""
 
 import copy
 import re
@@ -17,7 +17,7 @@ from webhook.cli import files, job_check
 from webhook.cli.files import Manifest
 from webhook.cli.job_world import JobWorld
 
-# Jobs of the corpus that differ much.
+# Very different jobs of the corpus.
 FEW: Final = (
     "nvidia", "molecular-dynamics", "uid-1000", "intel", "efa", "launcher-works-too", "torchrun", "kueue",
     "memory-volume",
@@ -27,8 +27,6 @@ NVIDIA: Final = "nvidia.com/gpu"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A bad job and the world where it is submitted."""
-
     world: World
     mistake: str
     job: dict[str, Any] = field(repr=False)
@@ -45,12 +43,12 @@ class Cause:
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """Equal for the same message with other names and numbers."""
+        """Equal for messages that differ only in names and numbers."""
         return self.rule, self.path, re.sub(r'"[^"]*"|\([^)]*\)|\d+', "", self.message)
 
 
 def cases() -> Iterator[Case]:
-    """Every mistake in every world, each time in another of the jobs."""
+    """Every mistake in every world. The jobs take turns."""
     jobs = corpus()
     for offset, world in enumerate(worlds()):
         for index, mistake in enumerate(BREAKS):
@@ -59,7 +57,7 @@ def cases() -> Iterator[Case]:
 
 
 def broken(mistake: str, job: dict[str, Any]) -> dict[str, Any]:
-    """The job with one mistake; GPUs keep the job's kind."""
+    """The job with a mistake. GPUs in the mistake are replaced by the job's kind of GPU."""
     (container, *_) = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
     limits = container.get("resources", {}).get("limits", {})
     kind = next((name for name in limits if is_accelerator(name, DEFAULT_ACCELERATORS)), NVIDIA)
@@ -68,7 +66,7 @@ def broken(mistake: str, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def causes(case: Case) -> Iterator[Cause]:
-    """All messages about the job, which is mutated, then validated, as by the API server."""
+    """All messages about the job, which is mutated and then validated, as by the API server."""
     world = case.world
     validation = job_check.check(
         Manifest("job.yaml", copy.deepcopy(case.job)),
@@ -82,5 +80,5 @@ def causes(case: Case) -> Iterator[Cause]:
 
 @cache
 def corpus() -> dict[str, dict[str, Any]]:
-    """Each job by the name of its file."""
+    """The jobs of the corpus by file name."""
     return {path.stem: files.load([str(path)])[0][0].document for path in sorted(CORPUS.glob("*/*.yaml"))}

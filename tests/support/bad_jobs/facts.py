@@ -1,4 +1,4 @@
-"""The objects of the clusters, and a policy with every setting that makes a rule reject more."""
+"""The objects of the clusters, and a policy with the strictest settings of all rules."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -51,7 +51,7 @@ TIGHT: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def objects() -> Iterator[Json]:
-    """The cluster of the corpus, with more namespaces, and objects that conflict with jobs."""
+    """The cluster of the corpus with additional namespaces, and with objects that conflict with jobs."""
     found, errors = files.load([str(CLUSTER)])
     assert not errors
     for each in found:

@@ -1,4 +1,4 @@
-"""Where bad jobs are submitted: policies in which every rule rejects, namespaces, and objects of a cluster."""
+"""The worlds in which bad jobs are submitted: a policy in which every rule rejects, a namespace, and a cluster."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from webhook.cluster.snapshot import Snapshot
 from webhook.policy.in_force import PolicySet, load_policies
 from webhook.rules import REGISTRY
 
-# What the API server tolerates without a setting if it runs with ExtendedResourceToleration.
+# Resources for which an API server with ExtendedResourceToleration adds tolerations.
 TOLERATED: Final = ["nvidia.com/gpu"]
 
 
@@ -25,12 +25,12 @@ class World:
     policy: PolicySet = field(repr=False)
     cluster: Snapshot = field(repr=False)
     schema: CrdSchema | None = None
-    """None leaves out the API server's own checks of a job's schema."""
+    """The schema of MPIJobs; with None, jobs are not checked by it."""
 
 
 @cache
 def worlds() -> tuple[World, ...]:
-    """Without and with facts: namespaces of every Pod Security level, with a queue, a quota, a LimitRange."""
+    """Worlds without a cluster, and with namespaces of all Pod Security levels, with queue, quota and LimitRange."""
     usual, known = refusing({}), Snapshot(facts.objects())
     namespaces = ("open", "baseline", "restricted", "queued", "quota", "openshift", facts.LIMITED)
     return (
@@ -41,7 +41,7 @@ def worlds() -> tuple[World, ...]:
 
 
 def refusing(settings: Mapping[str, Mapping[str, Any]]) -> PolicySet:
-    """Every rule rejects, with these settings of rules."""
+    """A policy in which every rule rejects, with these settings of rules."""
     rules: dict[str, dict[str, Any]] = {rule: {"action": "deny", **settings.get(rule, {})} for rule in REGISTRY}
     rules["accelerator-available"]["toleratedTaints"] = TOLERATED
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}

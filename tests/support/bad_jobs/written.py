@@ -1,4 +1,4 @@
-"""One-line changes of jobs: a path as in `tests.support.jobs.changed`, with an optional short name first; YAML."""
+"""Changes of jobs in one line: `PATH: YAML`, with a path as in `tests.support.jobs.changed` or with a short name."""
 
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ SHORT: Final = {
 
 
 def change(text: str) -> tuple[str, Any]:
-    """(path, value) of `path: YAML`; without a value the field is removed."""
+    """(path, value) for `path: YAML`. Without a value the field is removed."""
     path, _, value = text.partition(":")
     first, dot, rest = path.partition(".")
     return SHORT.get(first, first) + dot + rest, yaml.load_all(value)[0] if value.strip() else REMOVE

@@ -1,4 +1,4 @@
-"""Plays a Service: new TCP connections go to the ready replicas, in turn."""
+"""Stands in for a Service: it distributes new TCP connections to the ready replicas in turn."""
 
 import itertools
 import socket
@@ -12,7 +12,7 @@ from tests.controlplane.process import free_port, responds
 
 @dataclass(eq=False)
 class Backend:
-    """A replica: its address for reviews, and its address for readiness."""
+    """A replica, with its addresses for reviews and for readiness."""
 
     port: int
     ops_url: str
@@ -21,7 +21,7 @@ class Backend:
 
 @dataclass
 class Balancer:
-    """Listens on `port` of loopback until the block ends; `backends` may change at any time."""
+    """Listens on `port` of loopback until the block ends. `backends` may change at any time."""
 
     port: int = field(default_factory=free_port)
     backends: list[Backend] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Balancer:
             thread.join()
 
     def _probe(self) -> None:
-        """As the kubelet and the endpoints controller do, but more often."""
+        """Check readiness, like the kubelet and the endpoints controller, but more often."""
         while not self._over.wait(self.every):
             for backend in list(self.backends):
                 try:

@@ -1,4 +1,4 @@
-"""CRDs that accept any content: stand-ins for those of other projects."""
+"""CRDs that accept any content, as stand-ins for the CRDs of other projects."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ from tests.controlplane.cluster import Cluster
 def custom_resource(
     group: str, plural: str, kind: str, *versions: str, scope: str = "Namespaced", singular: str = ""
 ) -> dict[str, Any]:
-    """A definition; the first of the versions is the one that is stored."""
+    """A CRD. The first version is the storage version."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     names = {"plural": plural, "kind": kind, "singular": singular or kind.lower(), "listKind": f"{kind}List"}
     return {
@@ -34,7 +34,7 @@ def custom_resource(
 
 
 def install(cluster: Cluster, definitions: Iterable[dict[str, Any]]) -> None:
-    """Define them, and wait until the API server serves them."""
+    """Create the CRDs, and wait until the API server serves them."""
     wanted = list(definitions)
     cluster.apply(wanted)
     names = [definition["metadata"]["name"] for definition in wanted]

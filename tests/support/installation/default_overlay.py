@@ -1,4 +1,4 @@
-"""The default overlay in a test cluster, for replicas that run as processes with the rights of its account."""
+"""The default overlay in a test cluster, for replicas that run as processes with its ServiceAccount."""
 
 from pathlib import Path
 
@@ -12,17 +12,17 @@ ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
 
 
 def apply(cluster: Cluster) -> None:
-    """Everything except the Deployment and the webhooks, whose Service has no pods."""
+    """Apply everything except the Deployment and the webhooks, whose Service has no pods."""
     overlay = load_all(cluster.kubectl("kustomize", MANIFESTS / "overlays" / "default").stdout)
     cluster.apply([each for each in overlay if each["kind"] not in (*RESOURCES, "Deployment")])
 
 
 def account(cluster: Cluster) -> Path:
-    """The account's kubeconfig."""
+    """A kubeconfig for the ServiceAccount."""
     return cluster.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{OURS}"])
 
 
 def may(cluster: Cluster, verb: str, what: str) -> bool:
-    """Whether the account may do it in the namespace `default`."""
+    """Whether the ServiceAccount has this permission in the namespace `default`."""
     asked = ("auth", "can-i", verb, what, "-n", "default", f"--as={ACCOUNT}")
     return cluster.kubectl(*asked, check=False).stdout.strip() == "yes"

@@ -1,4 +1,4 @@
-"""The service as an installation runs it: replicas behind one address, self-managed certificates, a real API server."""
+"""The service as in an installation: replicas behind one address, self-managed certificates, a real API server."""
 
 import base64
 import sys
@@ -20,16 +20,16 @@ VALIDATING = "validatingwebhookconfiguration"
 
 @dataclass
 class Deployment:
-    """Replicas behind one address, with an installation's objects in the cluster."""
+    """Replicas behind one address, and the objects of an installation in the cluster."""
 
     cluster: Cluster
     balancer: Balancer
     names: dict[Backend, str] = field(default_factory=dict)
     under: tuple[str, ...] = ()
-    """A program, with its arguments, that starts each replica."""
+    """A program with arguments that starts a replica."""
 
     def install(self) -> None:
-        """The namespace, the empty Secret, the Service and the configurations without any CA."""
+        """Create the namespace, the empty Secret, the Service, and the webhook configurations without a CA."""
         metadata = {"namespace": SPACE}
         client = registration.by_service(SPACE, SERVICE, port=self.balancer.port)
         self.cluster.apply(
@@ -40,7 +40,7 @@ class Deployment:
                     "apiVersion": "v1",
                     "kind": "Service",
                     "metadata": {**metadata, "name": SERVICE},
-                    # The API server follows it to the balancer, and still checks the certificate by the Service's name.
+                    # The API server connects to the balancer, and checks the certificate for the Service's name.
                     "spec": {"type": "ExternalName", "externalName": "localhost"},
                 },
                 *registration.configurations(client, labels={}, policy_namespace=SPACE),
@@ -48,12 +48,12 @@ class Deployment:
         )
 
     def start(self, *flags: str) -> Backend:
-        """Another replica, once it is ready and the balancer has noticed it."""
+        """Start one more replica, and wait until the balancer uses it."""
         name = f"replica-{len(self.names)}"
         backend = Backend(free_port(), f"http://127.0.0.1:{free_port()}")
         command = (*self.under, sys.executable, "-W", "error", "-m", "webhook", "serve")
         addresses = ["--listen", f"127.0.0.1:{backend.port}", "--ops-listen", backend.ops_url.removeprefix("http://")]
-        # The drain must be close to the default of 5 s. A connection is closed after it was idle for the whole drain: a
+        # The drain must be close to the default of 5 s. A connection is closed when it was idle for the whole drain: a
         # shorter drain makes it likely that the API server uses the connection at that moment.
         cluster = ["--kubeconfig", str(self.cluster.kubeconfig), "--drain-seconds", "3", "--ssh-keys-ready", "0"]
         self.cluster.launch(
@@ -65,7 +65,7 @@ class Deployment:
         return backend
 
     def stop(self, backend: Backend, *, kill: bool = False) -> None:
-        """End a replica in good order, or at once."""
+        """Stop a replica by SIGTERM, or by SIGKILL with `kill`."""
         program = self.cluster.programs.pop(self.names[backend])
         program.stop(grace=0 if kill else 20)
         self.balancer.backends.remove(backend)
@@ -83,5 +83,5 @@ class Deployment:
         return base64.b64decode(config.get("caBundle", ""))
 
     def serials(self, kind: str = VALIDATING) -> set[int]:
-        """The serials of the trusted CAs."""
+        """The serial numbers of the trusted CAs."""
         return {found.serial_number for found in x509.load_pem_x509_certificates(self.bundle(kind))}

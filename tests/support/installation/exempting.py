@@ -1,7 +1,7 @@
-"""The right to exempt jobs from rules, granted by RBAC on a real API server.
+"""The permission to exempt jobs from rules, granted by RBAC on a real API server.
 
-`kubectl auth can-i` and `kubectl create role` accept only the resources that the API server serves, and `rules` is not
-one of them.
+`kubectl auth can-i` and `kubectl create role` accept only resources that the API server serves, and it does not serve
+`rules`.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ RULES: Mapping[str, list[str]] = {
 
 
 def grant(cluster: Cluster, namespace: str, user: str, *rules: Mapping[str, list[str]]) -> None:
-    """Give the user these RBAC rules, by a Role and a RoleBinding `<user>-granted`."""
+    """Grant the user these RBAC rules, with a Role and a RoleBinding `<user>-granted`."""
     name = f"{user}-granted"
     metadata = {"name": name, "namespace": namespace}
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata, "rules": list(rules)}
@@ -26,7 +26,7 @@ def grant(cluster: Cluster, namespace: str, user: str, *rules: Mapping[str, list
 
 
 def may_exempt(cluster: Cluster, namespace: str, user: str, rule: str = "") -> bool:
-    """Whether the authorizer lets the user exempt jobs from the rule, or from all rules if none is named."""
+    """Whether the authorizer allows the user to exempt jobs from the rule, or from all rules without `rule`."""
     attributes: dict[str, Any] = {
         "verb": "exempt",
         "group": "policy.training.openshift.io",

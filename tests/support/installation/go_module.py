@@ -1,4 +1,4 @@
-"""Files of projects that publish their definitions in a Go module: fetched by version and checksum, never committed."""
+"""Files of other projects' Go modules, which are downloaded by version and checksum."""
 
 import json
 import subprocess
@@ -11,12 +11,12 @@ from tests.controlplane.toolchain import find_go, go_environment
 
 
 def module(name: str, version: str, checksum: str) -> Path:
-    """The folder of a Go module; the test is skipped if it cannot be fetched."""
+    """The folder of a Go module. The test is skipped if it cannot be downloaded."""
     go = find_go(go_minimum(), say=print)
     command = [str(go), "mod", "download", "-json", f"{name}@{version}"]
     done = subprocess.run(command, env=go_environment(), capture_output=True, text=True, check=False)
     found = json.loads(done.stdout or "{}")
     if done.returncode:
-        pytest.skip(f"{name} cannot be fetched: {found.get('Error') or done.stderr}")
+        pytest.skip(f"{name} cannot be downloaded: {found.get('Error') or done.stderr}")
     assert found["Sum"] == checksum
     return Path(found["Dir"])

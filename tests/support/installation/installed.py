@@ -1,4 +1,4 @@
-"""The running service with the command line, account and CA of the manifests."""
+"""The running service with the flags, ServiceAccount and CA of the manifests."""
 
 import base64
 import http.client
@@ -26,7 +26,7 @@ class Installed:
     ops: str
 
     def synced(self) -> dict[str, str]:
-        """Kind to "1" or "0"."""
+        """ "1" or "0" for each kind, by the metric."""
         found = re.findall(r'^mpijob_webhook_cache_synced\{kind="(.+?)"\} (\d)', self.metrics(), re.MULTILINE)
         return dict(found)
 
@@ -34,7 +34,7 @@ class Installed:
         return service.Replica(self.address, self.ops, Path()).ops("/metrics")
 
     def review(self, hook: str, manifest: dict[str, Any], **fields: Any) -> dict[str, Any]:
-        """The answer to a creation, over TLS verified by its CA."""
+        """The response to the review of a creation, over TLS verified by the service's CA."""
         ca = self.cluster.get("secret", f"{OURS}-ca", "-n", OURS)["data"]
         pem = "".join(base64.b64decode(text).decode() for name, text in ca.items() if name.endswith(".crt"))
         context = ssl.create_default_context(cadata=pem)

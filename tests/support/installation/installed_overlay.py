@@ -1,6 +1,6 @@
 """The default overlay on a real API server, as the runbook installs it.
 
-Its pods are simulated; processes behind the Service's name answer the API server.
+Its pods are simulated. The API server calls processes behind the Service's name.
 """
 
 import os
@@ -36,7 +36,7 @@ OPERATOR = {
         },
     },
 }
-# The API server follows the Service to the balancer, and still checks the certificate by the Service's name.
+# The API server connects to the balancer, and checks the certificate for the Service's name.
 HERE = """
   - target: {kind: Service, name: mpijob-webhook}
     patch: |
@@ -52,12 +52,12 @@ HOOKS = """
 
 @dataclass
 class Installed(Deployment):
-    """An installation, and a checkout in which the runbook's commands are run."""
+    """An installation, and a checkout in which commands of the runbook run."""
 
     checkout: Path = Path()
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
-        """A line of the runbook, in an administrator's shell."""
+        """Run a line of the runbook in an administrator's shell."""
         path = f"{self.cluster.assets.kubectl.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         env = {**os.environ, "PATH": path, "KUBECONFIG": str(self.cluster.kubeconfig)}
         return subprocess.run(
@@ -71,7 +71,7 @@ class Installed(Deployment):
         )
 
     def follow(self, section: str, *, only: str = "kubectl") -> list[str]:
-        """Run the commands of a section that begin with `only`; each must succeed."""
+        """Run the commands of a section that start with `only`. Each command must succeed."""
         lines = [line for line in commands(section) if line.startswith(only)]
         for line in lines:
             done = self.run(line)
@@ -80,7 +80,7 @@ class Installed(Deployment):
 
 
 def commands(section: str) -> list[str]:
-    """The commands that the runbook shows under this heading."""
+    """The commands in this section of the runbook."""
     text = RUNBOOK.partition(f"# {section}\n")[2]
     assert text, section
     text = re.split(r"^#+ ", text, maxsplit=1, flags=re.MULTILINE)[0]
@@ -90,7 +90,7 @@ def commands(section: str) -> list[str]:
 
 @contextmanager
 def installed(logs: Path, *flags: str) -> Iterator[Installed]:
-    """An installation with one replica that runs with these flags, until the block ends."""
+    """An installation with one replica with these flags, until the block ends."""
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(log_dir=logs))
         cluster.start_scheduler()
@@ -101,7 +101,9 @@ def installed(logs: Path, *flags: str) -> Iterator[Installed]:
         cluster.apply([OPERATOR])
         apply, *rest, _doctor = commands("Install")
         assert made.run(apply).returncode == 0
-        assert not cluster.get("validatingwebhookconfigurations")["items"], "a replica is ready before any hook"
+        assert not cluster.get("validatingwebhookconfigurations")["items"], (
+            "a replica is ready before the hooks are applied"
+        )
         made.start(*flags)
         for line in rest:
             done = made.run(line)
@@ -111,7 +113,7 @@ def installed(logs: Path, *flags: str) -> Iterator[Installed]:
 
 
 def served_here(checkout: Path, port: int) -> None:
-    """Change the default overlay in this checkout to call loopback, and write the overlay of the docs."""
+    """Change the default overlay in the checkout so that the API server calls loopback, and write the docs' overlay."""
     manifests = checkout / "manifests"
     for folder, patch in (("overlays/default", HERE), ("components/hooks", HOOKS.replace("PORT", str(port)))):
         path = manifests / folder / "kustomization.yaml"

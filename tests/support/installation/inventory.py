@@ -1,4 +1,4 @@
-"""At least one object of every resource that rules use, and jobs that refer to each of them."""
+"""At least one object of every resource that rules read, and jobs that refer to these objects."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -28,16 +28,16 @@ PRIORITY = "kueue.x-k8s.io/priority-class"
 
 
 def strict() -> Policy:
-    """Every rule denies, so that a verdict shows everything that a rule sees."""
+    """A policy in which every rule denies, so that a verdict shows every violation."""
     actions: dict[str, Manifest] = {name: {"action": "deny"} for name in rules.REGISTRY}
-    actions["accelerator-available"]["autoscaled"] = False  # otherwise nodes may be added, and it is a warning
+    actions["accelerator-available"]["autoscaled"] = False  # without this setting, missing nodes cause only a warning
     actions["volcano-queue"]["gangScheduling"] = True
     document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "rules": actions}
     return load_policy(yaml.safe_dump(document))
 
 
 def full_job(**changes: Any) -> Manifest:
-    """A job that refers to one object of each kind, and in which no rule finds a fault."""
+    """A job that refers to an object of each kind, and violates no rule."""
     spec = "Worker.template.spec"
     refers = {
         "metadata.namespace": TEAM,
@@ -58,7 +58,7 @@ def full_job(**changes: Any) -> Manifest:
 
 
 def jobs() -> list[Manifest]:
-    """The full job, and others with one fault each, by name."""
+    """The full job, and jobs with one violation each. Their names are different."""
     spec = "Worker.template.spec"
     limits = f"{spec}.containers.0.resources.limits"
     unqueued = {"metadata.labels": REMOVE, "spec.runPolicy.suspend": False}
@@ -87,7 +87,7 @@ def jobs() -> list[Manifest]:
 
 
 def objects() -> list[Manifest]:
-    """The cluster, in an order in which it can be created; the custom resources need `definitions` first."""
+    """The objects of the cluster, in an order in which they can be created, after `definitions`."""
     return [*_namespaces(), *_cluster_wide(), *_in_team(), *_children()]
 
 
@@ -96,7 +96,7 @@ def _namespaces() -> Iterator[Manifest]:
     for name in PLACES.values():
         yield _object("v1", "Namespace", name, "")
     for name in (TEAM, *PLACES.values()):
-        yield _object("v1", "ServiceAccount", "default", name)  # otherwise no pod is admitted
+        yield _object("v1", "ServiceAccount", "default", name)  # without an SCC, no pod is admitted
 
 
 def _cluster_wide() -> Iterator[Manifest]:
@@ -152,7 +152,7 @@ def _in_team() -> Iterator[Manifest]:
 
 
 def _children() -> Iterator[Manifest]:
-    """Objects with the names that the job `taken` needs; then a quota that counts no more pods."""
+    """Objects with the names that the job `taken` needs, then a quota without room for pods."""
     container = {"name": "x", "image": "x"}
     yield _object("v1", "Service", "taken", TEAM, spec={"clusterIP": "None", "ports": [{"port": 22}]})
     yield _object("v1", "ConfigMap", "taken-config", TEAM)
@@ -170,7 +170,7 @@ def _children() -> Iterator[Manifest]:
 
 
 def definitions(cluster: Cluster) -> list[Manifest]:
-    """The CRDs that rules use: Kueue's, without the program that would convert objects, Multus' and Volcano's."""
+    """The CRDs of Kueue (without conversion, because Kueue does not run), Multus and Volcano."""
     text = cluster.kubectl("kustomize", cluster.assets.kueue_installation).stdout
     found: Iterable[Manifest] = yaml.load_all(text, Loader=yaml.CSafeLoader)
     wanted = {resource.kind for resource in watched_resources()}
@@ -202,7 +202,7 @@ def networks_definition() -> Manifest:
 
 
 def install(cluster: Cluster) -> None:
-    """The CRDs, then the objects once the CRDs are served."""
+    """Create the CRDs, then the objects once the API server serves the CRDs."""
     crds = definitions(cluster)
     cluster.apply(crds)
     names = (f"crd/{crd['metadata']['name']}" for crd in crds)

@@ -1,4 +1,4 @@
-"""A steady load of creations (server-side dry runs) on the API server, counted by outcome."""
+"""A steady load of creations by server-side dry run on the API server, counted by outcome."""
 
 import base64
 import http.client
@@ -20,7 +20,7 @@ ADMITTED = "admitted"
 
 @dataclass
 class Load:
-    """Clients create `manifest` at `path`, one after the other, until the block ends."""
+    """Clients create `manifest` at `path` repeatedly until the block ends."""
 
     kubeconfig: Path
     path: str
@@ -28,13 +28,13 @@ class Load:
     threads: int = 4
     """How many clients."""
     patience: float = 30
-    """Seconds for which a client retries."""
+    """Seconds for which a client retries a creation."""
     pause: float = 0.3
-    """Between two creations: without a pause, the load would be most of the tests' cost."""
+    """Seconds between two creations: without a pause, the load would use most of the processor time."""
     first: Counter[str] = field(default_factory=Counter)
-    """The answers to first attempts."""
+    """The numbers of replies to first attempts."""
     lost: list[str] = field(default_factory=list)
-    """The creations that no attempt admitted."""
+    """The creations for which all attempts failed."""
 
     def __enter__(self) -> Self:
         self._over = threading.Event()
@@ -51,7 +51,7 @@ class Load:
 
     @property
     def failed(self) -> dict[str, int]:
-        """First attempts that were not admitted, by answer."""
+        """The numbers of first attempts that were not admitted, by reply."""
         with self._lock:
             return {answer: count for answer, count in self.first.items() if answer != ADMITTED}
 
@@ -64,7 +64,7 @@ class Load:
         client.close()
 
     def _create(self, client: "Client", name: str) -> None:
-        """Try until it is admitted, or `patience` has passed."""
+        """Try until the job is admitted, or `patience` has passed."""
         body = json.dumps({**self.manifest, "metadata": {**self.manifest["metadata"], "name": name}}).encode()
         answer = client.create(self.path, body)
         with self._lock:
@@ -79,7 +79,7 @@ class Load:
 
 
 class Client:
-    """One connection to the API server, opened again when it breaks."""
+    """A connection to the API server, which is opened again after an error."""
 
     def __init__(self, kubeconfig: Path, *, dry_run: bool = True) -> None:
         self._query = "?dryRun=All" if dry_run else ""
@@ -97,13 +97,13 @@ class Client:
         self._connection: http.client.HTTPSConnection | None = None
 
     def close(self) -> None:
-        """End the connection; the next creation opens another."""
+        """Close the connection. The next creation opens a new one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def create(self, path: str, body: bytes) -> str:
-        """ADMITTED, or the API server's answer, or the connection's error."""
+        """Create an object. Returns ADMITTED, the API server's error, or the error of the connection."""
         while True:
             fresh = self._connection is None
             if self._connection is None:
@@ -117,7 +117,7 @@ class Client:
                 text = response.read()
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                if fresh:  # otherwise the server may just have closed an idle connection
+                if fresh:  # on a new connection; the server may have closed an idle connection at this moment
                     return f"API server: {type(error).__name__}"
                 continue
             if response.status == 201:

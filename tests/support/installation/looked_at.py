@@ -1,4 +1,4 @@
-"""The service's checks of its webhook configurations and rights at run time."""
+"""The service's checks of its webhook configurations and permissions at run time."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ INSTALLED = dict(zip((MUTATING, VALIDATING), manifests.webhooks(), strict=True))
 
 
 class Api:
-    """An API server with some webhook configurations, which grants every right except those with a word of `denied`."""
+    """An API server with webhook configurations. It denies permissions that contain a text of `denied`."""
 
     def __init__(self, configurations: Mapping[str, Any], *, denied: str = "") -> None:
         self.configurations = dict(configurations)

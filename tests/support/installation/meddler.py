@@ -1,4 +1,4 @@
-"""Another project's mutating webhook that runs after this service's and removes what contains Istio's key."""
+"""A foreign mutating webhook that runs after this service and removes all labels and annotations with Istio's key."""
 
 import json
 import ssl
@@ -15,13 +15,13 @@ from certs.authority import Authority
 from tests.controlplane.cluster import Cluster
 from webhook.injections.istio import KEY
 
-# Mutating hooks run in the order of their configurations' names.
+# Mutating hooks run in the order of the names of their configurations.
 NAME = "zz-takes-out.example.com"
 
 
 @contextmanager
 def meddling(cluster: Cluster, folder: Path, *, reinvocation: str) -> Iterator[list[str]]:
-    """Registered until the block ends; yields the uid of each request that it got."""
+    """The webhook is registered until the block ends. Yields the list of uids of its requests."""
     authority = Authority("another project", lifetime=timedelta(days=1))
     pair = authority.issue(["127.0.0.1"], lifetime=timedelta(days=1))
     (folder / "meddler.pem").write_bytes(pair.certificate_pem + pair.key_pem)
@@ -89,7 +89,7 @@ def _handler(calls: list[str]) -> type[BaseHTTPRequestHandler]:
 
 
 def _removals(value: Any, pointer: str) -> Iterator[dict[str, str]]:
-    """An operation for each place that has the key."""
+    """A remove operation for each label and annotation with the key."""
     for name, child in value.items() if isinstance(value, dict) else ():
         path = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
         if name == KEY:

@@ -1,4 +1,4 @@
-"""Jobs of older versions on a real API server, whose CRD calls the registered service to convert them."""
+"""Jobs in older versions on a real API server, whose CRD calls the registered service for conversions."""
 
 from copy import deepcopy
 from typing import Any
@@ -22,7 +22,7 @@ WORKER: Json = {**CONTAINER, "command": ["sleep", "infinity"], "resources": LIMI
 
 
 def horovod(namespace: str, name: str = "horovod", version: str = "v1", **spec: Any) -> Json:
-    """A job written for training-operator."""
+    """A job for training-operator (v1)."""
     roles = {
         role: {"replicas": replicas, "template": {"spec": {"containers": [container]}}}
         for role, replicas, container in (("Launcher", 1, LAUNCHER), ("Worker", 2, WORKER))
@@ -36,7 +36,7 @@ def horovod(namespace: str, name: str = "horovod", version: str = "v1", **spec: 
 
 
 def units(namespace: str, **spec: Any) -> Json:
-    """A job of v1alpha1."""
+    """A job in v1alpha1."""
     template = {"spec": {"containers": [{**LAUNCHER, "command": ["mpirun", "train"]}]}}
     return {
         "apiVersion": "kubeflow.org/v1alpha1",
@@ -53,20 +53,19 @@ def resource(version: str) -> str:
 
 
 def read(cluster: Cluster, namespace: str, name: str, version: str) -> Json:
-    """A job as a version shows it."""
+    """A stored job, read in this version."""
     found: Json = cluster.get(resource(version), name, "-n", namespace)
     assert found["apiVersion"] == f"kubeflow.org/{version}"
     return found
 
 
 def container(job: Json, role: str = "Worker") -> Json:
-    """The first container of a role."""
     found: Json = job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0]
     return found
 
 
 def trusted(cluster: Cluster) -> Json:
-    """How the registered service is called for conversions."""
+    """The client configuration with which the API server calls the registered service for conversions."""
     hook = cluster.get("validatingwebhookconfigurations", NAME)["webhooks"][0]["clientConfig"]
     return {"url": hook["url"].rpartition("/")[0] + "/convert", "caBundle": hook["caBundle"]}
 

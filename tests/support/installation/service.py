@@ -1,4 +1,4 @@
-"""This project's service as a process next to a test cluster, registered as its admission webhook."""
+"""This project's service as a process that is registered as the admission webhook of a test cluster."""
 
 import json
 import ssl
@@ -20,14 +20,14 @@ NAME = "mpijob-webhook"
 
 @dataclass(frozen=True)
 class Replica:
-    """A running service: its addresses, and its certificate's CA (a file that unregistered ones write)."""
+    """A running service: its addresses, and the file with the CA of its certificate, if it is not registered."""
 
     url: str
     ops_url: str
     ca_file: Path
 
     def ops(self, path: str) -> str:
-        """What the operations port answers."""
+        """The response of the operations port."""
         with urllib.request.urlopen(self.ops_url + path, timeout=10) as response:
             text: str = response.read().decode()
             return text
@@ -37,7 +37,7 @@ class Replica:
 def running(
     cluster: Cluster, *flags: str, name: str = NAME, register: bool = True, ready: str = "/readyz"
 ) -> Iterator[Replica]:
-    """The service, from the moment that `ready` is answered until it has ended; `flags` are added to those of
+    """The service, started until `ready` responds, and stopped at the end of the block. `flags` are additional flags of
     `serve`.
     """
     replica = start(cluster, *flags, name=name, register=register, ready=ready)
@@ -55,13 +55,13 @@ def start(
     ready: str = "/readyz",
     code: Path | None = None,
 ) -> Replica:
-    """Start the service and wait until `ready` is answered; `code` is a folder whose `webhook` runs instead."""
+    """Start the service and wait until `ready` responds. `code` is a folder with a different `webhook` package."""
     listen, ops = (f"127.0.0.1:{free_port()}" for _ in range(2))
     replica = Replica(f"https://{listen}", f"http://{ops}", cluster.dir / f"{name}-ca.pem")
     interpreter = (sys.executable,) if code is None else ("/usr/bin/env", f"PYTHONPATH={code}", sys.executable, "-P")
     command = (*interpreter, "-W", "error", "-m", "webhook", "serve")
     addresses = ["--listen", listen, "--ops-listen", ops, "--drain-seconds", "0.1", "--ca-file", str(replica.ca_file)]
-    addresses += ["--ssh-keys-ready", "0"]  # only tests of keys need any
+    addresses += ["--ssh-keys-ready", "0"]  # only tests of keys need spare keys
     connection = ["--kubeconfig", str(cluster.kubeconfig), *(["--register"] if register else [])]
     cluster.launch(
         name, command, [*addresses, *connection, *flags], ready=lambda _: responds(f"{replica.ops_url}{ready}")
@@ -70,12 +70,12 @@ def start(
 
 
 def stop(cluster: Cluster, name: str = NAME) -> None:
-    """Stop it with SIGTERM, as Kubernetes does."""
+    """Stop the service by SIGTERM, like Kubernetes."""
     cluster.programs.pop(name).stop(grace=20)
 
 
 def review_of(replica: Replica, job: dict[str, Any], hook: str = "validate-mpijob") -> dict[str, Any]:
-    """The replica's own answer to the creation of a job."""
+    """The replica's response to the review of a job's creation, without the API server."""
     request = urllib.request.Request(
         f"{replica.url}/{hook}", data=jobs.body(job), headers={"Content-Type": "application/json"}
     )
@@ -86,10 +86,10 @@ def review_of(replica: Replica, job: dict[str, Any], hook: str = "validate-mpijo
 
 
 def decisions(cluster: Cluster) -> list[dict[str, Any]]:
-    """The decisions in the log of the running service, one mapping each.
+    """The decisions in the log of the running service.
 
-    Lines are written one turn of the event loop after the reply. The same loop answers the operations port, so an
-    answer there comes after them.
+    The service writes a line one turn of the event loop after its reply. This function first queries the operations
+    port, which uses the same loop, so that all lines are written.
     """
 
     def events() -> list[dict[str, Any]]:
@@ -103,6 +103,6 @@ def decisions(cluster: Cluster) -> list[dict[str, Any]]:
 
 
 def example(path: Path, **metadata: Any) -> dict[str, Any]:
-    """The MPIJob in a file, with other metadata."""
+    """The MPIJob in a file, with different metadata."""
     job: dict[str, Any] = load_all(path.read_text())[0]
     return {**job, "metadata": {**job["metadata"], **metadata}}

@@ -1,4 +1,4 @@
-"""The Secrets that the operator makes for jobs, and the SSH keys in them."""
+"""The Secrets that the operator creates for jobs, and the SSH keys in them."""
 
 from base64 import b64decode
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ PI = assets().upstream_examples["pi"]
 
 @dataclass(frozen=True)
 class Stored:
-    """A stored Secret: its job, the files as they are mounted, and the words of the line in authorized_keys."""
+    """A stored Secret: its job, its files, and the words of the line in authorized_keys."""
 
     job: str
     owner_uid: str
@@ -36,7 +36,7 @@ class Stored:
         return self.public.decode().split()
 
     def is_rsa_4096_pair(self) -> bool:
-        """Whether both keys are one RSA-4096 pair; OpenSSL's own check, for primes, takes a quarter of a second."""
+        """Whether both keys are an RSA-4096 pair. It does not check for primes, which takes a quarter of a second."""
         private = load_pem_private_key(self.private, None, unsafe_skip_rsa_key_validation=True)
         public = load_ssh_public_key(self.public)
         assert isinstance(private, rsa.RSAPrivateKey)
@@ -50,14 +50,14 @@ class Stored:
 
 
 def suspended(namespace: str, name: str) -> dict[str, Any]:
-    """A job that gets its Secret and no pods."""
+    """A suspended job, for which the operator creates the Secret but no pods."""
     job = example(PI, namespace=namespace, name=name)
     job["spec"]["runPolicy"] = {**job["spec"].get("runPolicy", {}), "suspend": True}
     return job
 
 
 def stored(secret: dict[str, Any]) -> Stored:
-    """The Secret of a job; an AssertionError for any other."""
+    """The Secret of a job. Raises AssertionError for other Secrets."""
     (owner,) = secret["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["controller"]) == ("MPIJob", True)
     assert secret["metadata"]["name"] == f"{owner['name']}-ssh"
@@ -68,7 +68,7 @@ def stored(secret: dict[str, Any]) -> Stored:
 
 
 def keys_of(cluster: Cluster, namespace: str, names: Iterable[str], *, timeout: float = 60) -> dict[str, Stored]:
-    """The Secrets of these jobs, once they are all there."""
+    """The Secrets of these jobs, once all exist."""
     wanted = {f"secret/{name}-ssh" for name in names}
 
     def all_there() -> bool:

@@ -1,6 +1,6 @@
-"""A real sshd and ssh, each with the files of a Secret at /root/.ssh as the kubelet would have mounted them.
+"""A real sshd and ssh, with the files of a Secret at /root/.ssh, as the kubelet mounts them.
 
-Both run in mount namespaces, so that the machine's /root, /run and accounts are neither visible nor changed.
+Both run in mount namespaces, so that the machine's /root, /run and accounts are not visible and not changed.
 """
 
 import os
@@ -18,7 +18,7 @@ from typing import Any
 from tests.controlplane.process import Program, free_port
 
 SSHD_USER = "sshd"
-# Like upstream's images: the folder of a Secret is open to all, which StrictModes rejects.
+# The settings of upstream's images. StrictModes would reject the folder of a Secret, which all users may read.
 CONFIG = """
 HostKey /root/.ssh/id_rsa
 AuthorizedKeysFile .ssh/authorized_keys
@@ -41,7 +41,7 @@ exec "$@"
 
 @dataclass(frozen=True)
 class Sshd:
-    """The server's program, and its folder of libraries."""
+    """The program sshd, and the folder of its libraries."""
 
     program: Path
     libraries: Path | None = None
@@ -52,7 +52,7 @@ class Sshd:
 
 
 def find_sshd(folder: Path) -> Sshd:
-    """The machine's sshd, or Debian's, unpacked into `folder` and not installed."""
+    """The installed sshd, or Debian's sshd, unpacked into `folder`."""
     if found := shutil.which("sshd", path=os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/usr/local/sbin"])):
         return Sshd(Path(found))
     if not shutil.which("apt-get"):
@@ -63,7 +63,7 @@ def find_sshd(folder: Path) -> Sshd:
         if done.returncode == 0:
             break
         if attempt:
-            raise RuntimeError(f"there is no sshd, and it cannot be had: {done.stderr}")
+            raise RuntimeError(f"there is no sshd, and it cannot be downloaded: {done.stderr}")
         subprocess.run(["apt-get", "-qq", "update"], capture_output=True, timeout=120, check=True)
     for package in folder.glob("*.deb"):
         subprocess.run(["dpkg-deb", "-x", package, folder], check=True, timeout=60)
@@ -72,7 +72,7 @@ def find_sshd(folder: Path) -> Sshd:
 
 
 def mounted(volume: Mapping[str, Any], secret: Mapping[str, Any], folder: Path) -> Path:
-    """`folder` with what the kubelet makes of the Secret's `volume`: its items and modes, behind two links each."""
+    """`folder` with the Secret's `volume` as the kubelet mounts it: items and modes, behind two links each."""
     content = folder / "..2026_01_31"
     content.mkdir(parents=True)
     folder.chmod(0o1777)
@@ -86,7 +86,7 @@ def mounted(volume: Mapping[str, Any], secret: Mapping[str, Any], folder: Path) 
 
 
 def in_pod(volume: Path, command: Sequence[str | Path]) -> list[str | Path]:
-    """`command` with `volume` at /root/.ssh, and the account that sshd needs."""
+    """The command line that runs `command` with `volume` at /root/.ssh and the account that sshd needs."""
     accounts = volume.with_name(f"{volume.name}-passwd")
     known = [":".join(map(str, entry)) for entry in pwd.getpwall() if entry.pw_name != SSHD_USER]
     accounts.write_text("\n".join([*known, f"{SSHD_USER}:x:65533:65534::/run/sshd:/usr/sbin/nologin", ""]))
@@ -98,7 +98,7 @@ def in_pod(volume: Path, command: Sequence[str | Path]) -> list[str | Path]:
 
 @contextmanager
 def serving(sshd: Sshd, volume: Path) -> Iterator[int]:
-    """sshd in place of a worker, on a port of loopback."""
+    """sshd on a port of loopback, as in a worker."""
     port = free_port()
     config = volume.with_name(f"{volume.name}-config")
     config.write_text(f"Port {port}\nListenAddress 127.0.0.1{CONFIG}")
@@ -114,7 +114,7 @@ def serving(sshd: Sshd, volume: Path) -> Iterator[int]:
 
 
 def login(volume: Path, port: int) -> subprocess.CompletedProcess[str]:
-    """ssh in place of the launcher: it runs a command without a terminal, as mpirun does."""
+    """ssh as in a launcher: it runs a command without a terminal, like mpirun."""
     options = ["BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "ConnectTimeout=20"]
     flags = [flag for option in options for flag in ("-o", option)]
     command = in_pod(volume, ["ssh", "-F", "none", *flags, "-p", str(port), "root@127.0.0.1", "echo logged in"])

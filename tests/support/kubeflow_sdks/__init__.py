@@ -1,4 +1,4 @@
-"""Kubeflow's SDKs, in a separate environment, since they need an older client of Kubernetes."""
+"""Kubeflow's SDKs in a separate environment, because they need an older Kubernetes client."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ PROGRAM = Path(__file__).with_name("program.py")
 
 
 def submit(sdk: str, cluster: Cluster, namespace: str, wanted: dict[str, Any]) -> tuple[Any, str]:
-    """The user's result, and the text that the SDK shows."""
+    """Submit the job with the SDK. Returns the result, and the text that the SDK shows."""
     python = environment.apart(Progress(), ROOT / "requirements" / "kubeflow.txt").python
     done = subprocess.run(
         [python, PROGRAM, sdk, cluster.kubeconfig, namespace],

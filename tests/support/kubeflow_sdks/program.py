@@ -30,7 +30,7 @@ def training(kubeconfig: str, namespace: str, wanted: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    """Extracts the API server's message from errors as docs/clients.md describes."""
+    """Submits the job. Extracts the API server's message from errors as docs/clients.md describes."""
     sdk, kubeconfig, namespace = sys.argv[1:]
     try:
         found = {"trainer": trainer, "training": training}[sdk](kubeconfig, namespace, json.load(sys.stdin))

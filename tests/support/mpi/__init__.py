@@ -1,4 +1,4 @@
-"""Real MPI without a cluster: releases from packages, and pods as namespaces of this machine.
+"""Real MPI without a cluster: MPI releases from packages, and pods as Linux namespaces of this machine.
 
-This package has no tests, and calls no API server: the operator's objects are passed in as manifests.
+This package has no tests and does not call an API server: callers pass the operator's objects as manifests.
 """

@@ -1,8 +1,8 @@
-"""The part of the kubelet for the pods of one job: real sshd on the workers, real ssh and mpirun on the launcher.
+"""A kubelet for the pods of a job: it runs real sshd on the workers, and real ssh and mpirun on the launcher.
 
-Pods are namespaces of this machine (`pods`). Their outcome is written into their status, so the real Job controller and
-operator decide about the job. The launcher can resolve the name of a worker when it is ready, as with DNS. A container
-that fails is restarted after 10 s, 20 s and so on.
+Pods are Linux namespaces of this machine (`pods`). This module writes the status of the pods, and the real Job
+controller and operator decide about the job. As with DNS, the launcher can resolve the name of a worker when the worker
+is ready. A failed container is restarted after 10 s, 20 s and so on.
 """
 
 import base64
@@ -27,7 +27,7 @@ LABELS = "training.kubeflow.org/"
 HELD = "held"
 FIRST_BACKOFF = 10.0
 LONGEST = 400.0
-"""Seconds in which a job must end."""
+"""Seconds after which a job must have ended."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Life:
     name: str
     succeeded: bool = False
     tries: int = 0
-    """How often the launcher's first container was started."""
+    """The number of starts of the launcher's first container."""
     waited: list[str] = field(default_factory=list)
     """The output of the init containers."""
     output: str = ""
@@ -46,17 +46,17 @@ class Life:
 
 @dataclass(frozen=True)
 class Kubelet:
-    """Runs jobs of a cluster, each with its pods in a folder."""
+    """Runs jobs of a cluster. The pods of a job are in a folder."""
 
     cluster: Cluster
     sshd: Sshd
     folder: Path
 
     def live(self, namespace: str, name: str, delays: list[float], release: Release, *, held: bool = False) -> Life:
-        """Run the job until it has ended; each worker's sshd starts to listen after its delay in seconds.
+        """Run the job until it has ended. The sshd of each worker starts to listen after its delay in seconds.
 
-        `held`: the launcher's Job is suspended until the workers are ready, as in mpi-operator pull request 868. A copy
-        of the operator's Job is used for that, since today's operator resumes its own.
+        With `held`, the launcher's Job is suspended until the workers are ready, as in mpi-operator pull request 868.
+        It is a copy of the operator's Job, because today's operator would resume its Job.
         """
         life, folder = Life(name), self.folder / f"{namespace}-{name}"
 
@@ -119,7 +119,7 @@ def _suspended(name: str, job: str, template: Mapping[str, Any]) -> dict[str, An
 def _launcher(
     cluster: Cluster, namespace: str, pod: pods.Pod, workers: list[pods.Pod], life: Life, *, role: str
 ) -> None:
-    """Init containers once, then the first container until it succeeds or the Job controller gives up."""
+    """Run the init containers once, then the first container until it succeeds or the Job controller gives up."""
     selector = (
         "-n",
         namespace,
@@ -164,7 +164,7 @@ def _is_going(pod: Mapping[str, Any]) -> bool:
 
 
 def report(cluster: Cluster, namespace: str, pod: str, phase: str, *, ready: bool, restarts: int = 0) -> bool:
-    """Write the pod's status; False if the pod was deleted."""
+    """Write the pod's status. Returns False if the pod was deleted."""
     state = {"running": {}} if ready else {"terminated": {"exitCode": 0 if phase == "Succeeded" else 1}}
     first = {"name": "mpi", "image": "x", "imageID": "x", "ready": ready, "restartCount": restarts, "state": state}
     found = cluster.kubectl("get", "pod", pod, "-n", namespace, "-o", "json", check=False)
@@ -181,7 +181,7 @@ def report(cluster: Cluster, namespace: str, pod: str, phase: str, *, ready: boo
 
 
 def _serving(pod: pods.Pod, sshd: Sshd) -> list[str | Path]:
-    """The worker's command, with this machine's sshd in place of the image's."""
+    """The worker's command, with the sshd of this machine instead of the image's sshd."""
     command = [sshd.program if word == "/usr/sbin/sshd" else word for word in pod.command]
     if sshd.libraries:
         command.insert(command.index(sshd.program), f"LD_LIBRARY_PATH={sshd.libraries}")

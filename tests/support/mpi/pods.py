@@ -1,7 +1,7 @@
-"""Pods as namespaces of this machine: a network and a host name each, and the mounts of their manifests.
+"""Pods as Linux namespaces of this machine. Each has a network, a host name, and the mounts of its manifest.
 
-All use the programs of this machine. Their writes under MOUNTED_OVER stay in the pod, so the machine is not changed;
-everything is deleted with the processes. Needs root.
+All pods use the programs of this machine. Writes below the folders in MOUNTED_OVER stay in the pod, so that the machine
+is not changed. Everything is deleted when the processes end. Needs root.
 """
 
 import os
@@ -38,28 +38,26 @@ done
 """
 SWITCH = "ip link add pods type bridge; ip link set pods up;"
 ALONE = ("--net", "--uts", "--mount", "--propagation", "private")
-# As in images for MPI jobs: the launcher trusts its workers.
+# As in images for MPI jobs, the launcher does not check the keys of its workers.
 SSH_CONFIG = "Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n  BatchMode yes\n"
 
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod without processes."""
-
     manifest: Mapping[str, Any]
     process: Program
     image: Mapping[str, str]
     """The image's environment."""
     host: str
-    """Its line in a file of hosts."""
+    """The pod's line in /etc/hosts."""
 
     def learn(self, other: "Pod") -> None:
-        """Let it resolve the other's name, as DNS does when the other is ready."""
+        """Make the name of a ready pod resolvable, like DNS."""
         tee = [*enter(self.process, "--mount"), "tee", "-a", "/etc/hosts"]
         subprocess.run(tee, input=other.host, text=True, stdout=subprocess.DEVNULL, check=True, timeout=30)
 
     def init_command(self, container: Mapping[str, Any]) -> list[str | Path]:
-        """The command of one of its init containers: without capabilities, if the manifest drops them."""
+        """The command of an init container, without capabilities if the manifest drops them."""
         dropped = container.get("securityContext", {}).get("capabilities", {}).get("drop") == ["ALL"]
         bare = [find("setpriv"), "--bounding-set", "-all", "--inh-caps", "-all", "--no-new-privs"] if dropped else []
         clean = ["env", "-i", *(f"{name}={value}" for name, value in {**self.image, "HOME": "/root"}.items())]
@@ -73,7 +71,7 @@ class Pod:
 
     @property
     def command(self) -> list[str | Path]:
-        """The command of its first container, in its namespaces and with its environment."""
+        """The command of the first container, in the pod's namespaces and with its environment."""
         env = {**self.image, "HOME": "/root", **{one["name"]: one.get("value", "") for one in self.container["env"]}}
         words = [*self.container.get("command", []), *self.container.get("args", [])]
         clean = ["env", "-i", *(f"{name}={value}" for name, value in env.items())]
@@ -93,9 +91,9 @@ def running(
     *,
     published: bool = True,
 ) -> Iterator[list[Pod]]:
-    """The pods of these manifests, which resolve each other's names, unless none is `published` yet.
+    """The pods of these manifests. With `published` they can resolve each other's names.
 
-    `contents`: the data, base64, of each Secret and ConfigMap by its name.
+    `contents` has the base64 data of each Secret and ConfigMap by name.
     """
     names = [str(one["spec"]["hostname"]) for one in manifests]
     addresses = {name: f"10.20.0.{number}" for number, name in enumerate(names, start=1)}
@@ -116,7 +114,7 @@ def running(
 
 
 def _start(stack: ExitStack, folder: Path, namespaces: Sequence[str], script: str, *words: str | Path) -> Program:
-    """A process that holds new namespaces until the stack is closed; `words` are the script's own, first its name."""
+    """A process with new namespaces, which runs until the stack is closed. `words` are the arguments of the script."""
     name = str(words[0])
     command = [find("unshare"), *namespaces, "sh", "-euc", f"{script}echo ready; exec sleep infinity", *words]
     process = Program(name, command, log=folder / f"{name}.log", env=dict(os.environ))
@@ -140,7 +138,7 @@ def _connect(pod: Program, switch: Program, address: str, port: str) -> None:
 
 
 def _etc(folder: Path, hosts: str, image: Mapping[str, str]) -> Path:
-    """The files of /etc in an image for MPI jobs, and the names of the other pods."""
+    """The files in /etc of an image for MPI jobs, with the names of the other pods."""
     known = [":".join(map(str, entry)) for entry in pwd.getpwall() if entry.pw_name != SSHD_USER]
     accounts = "\n".join([*known, f"{SSHD_USER}:x:65533:65534::/run/sshd:/usr/sbin/nologin", ""])
     setenv = " ".join(f"{name}={value}" for name, value in image.items())
@@ -158,9 +156,7 @@ def _etc(folder: Path, hosts: str, image: Mapping[str, str]) -> Path:
 def _mounts(
     manifest: Mapping[str, Any], contents: Mapping[str, Mapping[str, str]], folder: Path
 ) -> Iterator[str | Path]:
-    """(source, mount point) for each Secret and ConfigMap that the first container mounts, with the modes of its
-    volume.
-    """
+    """(source, mount point) for each Secret and ConfigMap that the first container mounts, with its file modes."""
     volumes = {volume["name"]: volume for volume in manifest["spec"]["volumes"]}
     for mount in manifest["spec"]["containers"][0]["volumeMounts"]:
         volume = volumes[mount["name"]]

@@ -1,4 +1,4 @@
-"""Programs of this machine. On a machine with apt-get, root installs the Debian package of a missing one."""
+"""Finds programs on this machine. With apt-get, root installs the Debian package of a missing program."""
 
 import os
 import shutil
@@ -8,11 +8,11 @@ INSTALL = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends"]
 
 
 def find(name: str, package: str = "util-linux") -> str:
-    """The path of a program, which is in this package."""
+    """The path of a program, which is in this Debian package."""
     search = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     if found := shutil.which(name, path=search):
         return found
-    problem = "there is no apt-get to install it with"
+    problem = "there is no apt-get to install it"
     if shutil.which("apt-get"):
         subprocess.run(["apt-get", "--quiet", "update"], capture_output=True, timeout=300, check=False)
         done = subprocess.run([*INSTALL, package], capture_output=True, text=True, timeout=300, check=False)

@@ -1,6 +1,6 @@
-"""The program that mpirun starts: `python rank.py LIBRARY`. It joins MPI, waits for the others, and prints the result.
+"""The program of a rank: `python rank.py LIBRARY`. It joins MPI, waits for the other ranks, and prints the result.
 
-The C library is called directly, so that no compiler is needed.
+It calls the C library directly, so that no compiler is needed.
 """
 
 import ctypes
@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 
-# MPI_COMM_WORLD is an address in Open MPI, and this number in the ABI of MPICH and Intel MPI.
+# MPI_COMM_WORLD is an address in Open MPI, and this number in MPICH and Intel MPI.
 MPICH_WORLD = 0x44000000
 
 

@@ -1,5 +1,5 @@
-"""The MPI releases of jobs: packages of the lock files, each installed once into a separate folder, and Debian's Open
-MPI, which many images have.
+"""MPI releases: packages of the lock files, each installed once into a separate folder, and Debian's Open MPI, which
+many images have.
 """
 
 import fcntl
@@ -20,19 +20,17 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True)
 class Release:
-    """An installed MPI."""
-
     folder: Path
     libraries: str = "lib"
-    """A pattern for the folder of its libraries."""
+    """A pattern for the folder of the libraries."""
 
     @property
     def library(self) -> Path:
-        return min(self.folder.glob(f"{self.libraries}/libmpi.so.*"))  # libmpi.so is only for linkers in some releases
+        return min(self.folder.glob(f"{self.libraries}/libmpi.so.*"))  # in some releases, libmpi.so is only for linkers
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of an image with this MPI: where the MPI finds its own parts."""
+        """The environment variables of an image with this release, with which it finds its files."""
         if self.folder == Path("/usr"):
             return {"PATH": PATH}
         return {
@@ -46,7 +44,7 @@ class Release:
 
 
 def installed(name: str) -> Release:
-    """The release of requirements/mpi-`name`.txt, from the cache or now from the package index; or Debian's."""
+    """The release in requirements/mpi-`name`.txt, from the cache or the package index, or Debian's release."""
     if name == DEBIAN:
         return Release(Path("/usr"), "lib/*-linux-gnu")
     lock = ROOT / "requirements" / f"mpi-{name}.txt"
@@ -57,7 +55,7 @@ def installed(name: str) -> Release:
     with folder.with_name(f"{name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         if not complete.exists():
-            shutil.rmtree(folder, ignore_errors=True)  # left by an interrupted installation
+            shutil.rmtree(folder, ignore_errors=True)  # remains of an interrupted installation
             pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
             command = [*pip, "--ignore-installed", "--require-hashes", "--prefix", folder, "-r", lock]
             done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)

@@ -1,4 +1,4 @@
-// Answers questions under Pyodide in Node: `node answers.mjs python.js FOLDER ARCHIVE...`, JSON on both ends.
+// Computes verdicts with Pyodide in Node: `node answers.mjs python.js FOLDER ARCHIVE...`, with JSON input and output.
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 const [program, folder, ...archives] = process.argv.slice(2);
 const { start } = await import(pathToFileURL(resolve(program)));
 const { loadPyodide } = await import(pathToFileURL(join(folder, "pyodide.js")));
-// Node would show with an error the line that threw it, and Pyodide is one line of a megabyte.
+// With an error, Node would print its line of source, which in Pyodide has a megabyte.
 process.on("uncaughtException", ({ message }) => {
   process.stderr.write(message);
   process.exitCode = 1;

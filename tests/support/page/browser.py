@@ -1,4 +1,4 @@
-"""A real headless Chromium, of Debian's packages if the machine has none, driven by Playwright."""
+"""A real headless Chromium, controlled by Playwright. If it is not installed, it is from Debian's packages."""
 
 import fcntl
 import importlib.util
@@ -19,14 +19,13 @@ PACKAGE = "chromium-headless-shell"
 
 @contextmanager
 def browser() -> Iterator[Any]:
-    """Playwright's browser."""
     _install_playwright()
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - just installed
 
     found = next(filter(None, map(shutil.which, INSTALLED)), None)
     path = Path(found) if found else _unpacked()
     with sync_playwright() as playwright:
-        # A container does not support its sandbox, and it opens only the project's own page.
+        # Chromium's sandbox does not work in containers. It opens only this project's page.
         started = playwright.chromium.launch(
             executable_path=path, env=_environment(path), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
@@ -37,12 +36,12 @@ def browser() -> Iterator[Any]:
 
 
 def _unpacked() -> Path:
-    """The program itself: the script in `bin` expects it at the installed path."""
+    """The binary, because the script in `bin` needs the installed path."""
     return debian.program(PACKAGE, package=PACKAGE, dependencies=True).parents[1] / "lib" / "chromium" / PACKAGE
 
 
 def _environment(path: Path) -> dict[str, str]:
-    """An environment in which the program finds the libraries unpacked with it."""
+    """An environment in which the program finds its unpacked libraries."""
     environment = debian.environment(path)
     if root := debian.unpacked(path):
         environment["XDG_DATA_HOME"] = str(root / "usr" / "share")  # fonts
@@ -52,7 +51,7 @@ def _environment(path: Path) -> dict[str, str]:
 
 
 def _install_playwright() -> None:
-    """Into the environment that runs the tests, by one of their processes, while the others wait."""
+    """Install Playwright into the environment of the tests. Other test processes wait."""
     with Path(sys.prefix, "playwright.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         importlib.invalidate_caches()

@@ -1,10 +1,10 @@
-"""A person's actions on the page, by keys and clicks."""
+"""A user's actions on the page, with keyboard and mouse."""
 
 from typing import Any
 
 
-def mend_a_job(tab: Any) -> None:
-    """Request far too many workers, read the rejection, and apply its fix."""
+def fix_a_job(tab: Any) -> None:
+    """Request too many workers, read the rejection, and apply its fix."""
     status = tab.locator("#status")
     tab.locator("#job select").select_option(label="Openmpi pi")
     status.filter(has_text="openmpi-pi would be admitted").wait_for()

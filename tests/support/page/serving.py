@@ -11,7 +11,7 @@ from typing import Any
 
 class _Handler(SimpleHTTPRequestHandler):
     def guess_type(self, path: Any) -> str:
-        """The types that nginx sends, on every machine. It does not know .mjs, so browsers do not run such scripts."""
+        """The types that nginx sends. nginx has no type for .mjs, so browsers do not run such scripts."""
         types = {".js": "text/javascript", ".mjs": "application/octet-stream", ".wasm": "application/wasm"}
         return types.get(Path(path).suffix) or super().guess_type(path)
 
@@ -21,7 +21,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address at which the folder is served until the block ends."""
+    """Serve the folder until the block ends. Yields the URL."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(folder))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"

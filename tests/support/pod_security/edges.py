@@ -1,4 +1,4 @@
-"""Changes of a generated pod to the edge of each check: one function per edge."""
+"""Changes to a generated pod with which it just passes or just fails a check: a function for each check."""
 
 from collections.abc import Callable
 from random import Random
@@ -37,7 +37,7 @@ def _contexts(made: Pod, rng: Random) -> list[Pod]:
 
 
 def _set(key: str, *values: Any, of_pod: bool = False) -> Callable[[Pod, Random], None]:
-    """An edge: some contexts get one of `values`; REMOVE takes the field out."""
+    """A function that sets the field in some contexts to one of `values`. REMOVE removes the field."""
 
     def edge(made: Pod, rng: Random) -> None:
         for context in _contexts(made, rng) if of_pod else _some(made, rng):
@@ -81,7 +81,7 @@ def _volumes(made: Pod, rng: Random) -> None:
 
 def _handlers(made: Pod, rng: Random) -> None:
     for container in all_containers(made["spec"]):
-        probed = container["name"] != "init"  # an init container that ends has no probes
+        probed = container["name"] != "init"  # init containers that are not sidecars have no probes
         for name in PROBES if probed else ():
             if rng.random() < 0.3:
                 container[name] = _handler(rng)
@@ -125,7 +125,7 @@ def _app_armor_annotations(made: Pod, rng: Random) -> None:
 
 
 def _host_process(made: Pod, rng: Random) -> None:
-    """Host processes need the host's network, and the same setting in all containers."""
+    """Host processes need the host network, and the same setting in all containers."""
     made["spec"]["hostNetwork"] = True
     if rng.random() < 0.5:
         made["spec"].setdefault("securityContext", {})["windowsOptions"] = {"hostProcess": True}

@@ -1,7 +1,7 @@
-"""Pods at the edges of every check, as JSON values, from a seed.
+"""Random pods as JSON values, which just pass or just fail checks of Pod Security.
 
-`pod(rng)` starts from one that restricted allows and moves it to a few edges. The API server's own validation accepts
-nearly all of them, so that Pod Security gets to see them.
+`pod(rng)` starts with a pod that `restricted` allows, and changes a few fields. The API server's validation accepts
+nearly all of these pods, so that Pod Security sees them.
 """
 
 from random import Random
@@ -32,11 +32,11 @@ def pod(rng: Random) -> Pod:
     edges = WINDOWS_EDGES if "os" in made["spec"] else EDGES
     for edge in rng.sample(edges, k=min(rng.choice((0, 1, 1, 1, 2, 2, 3, 5)), len(edges))):
         edge(made, rng)
-    return mended(made, rng)
+    return made_valid(made, rng)
 
 
 def compliant_pod(rng: Random) -> Pod:
-    """One to four containers, with the fields that restricted requires in the pod, in the containers, or in both."""
+    """One to four containers. The fields that `restricted` requires are in the pod, in the containers, or in both."""
     spec: Pod = {"containers": [_container(f"c{index}") for index in range(rng.choice((1, 1, 2, 3)))]}
     if rng.random() < 0.4:
         spec["initContainers"] = [_container("init")]
@@ -54,15 +54,15 @@ def compliant_pod(rng: Random) -> Pod:
 
 
 def windows_pod(rng: Random) -> Pod:
-    """The API server accepts hardly any field of Linux here."""
+    """A Windows pod: the API server accepts hardly any Linux field in it."""
     spec: Pod = {"os": {"name": "windows"}, "containers": [_container(f"c{i}") for i in range(rng.choice((1, 2)))]}
     for container in spec["containers"]:
         container["securityContext"] = rng.choice(({}, {"runAsNonRoot": True}, {"runAsNonRoot": False}))
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "annotations": {}}, "spec": spec}
 
 
-def mended(made: Pod, rng: Random) -> Pod:
-    """Without what the API server's validation would reject."""
+def made_valid(made: Pod, rng: Random) -> Pod:
+    """The pod without fields that the API server's validation would reject."""
     spec = made["spec"]
     for container in all_containers(spec):
         if rng.random() < 0.02:
@@ -97,7 +97,7 @@ def _agree_with_annotations(made: Pod) -> None:
 
 
 def _drop(key: str, spec: Pod) -> None:
-    """From the pod's and every container's security context."""
+    """Remove the field from the security contexts of the pod and all containers."""
     for owner in (spec, *all_containers(spec)):
         owner.get("securityContext", {}).pop(key, None)
 

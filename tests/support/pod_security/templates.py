@@ -1,4 +1,4 @@
-"""Any pod template that decodes, generated from the wire types."""
+"""Generates any pod template that decodes, from the wire types."""
 
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -18,7 +18,7 @@ ANNOTATIONS = (
 
 
 def values(kind: Any) -> st.SearchStrategy[Any]:
-    """JSON that decodes to `kind`."""
+    """JSON that can be decoded as `kind`."""
     if get_origin(kind) in (Union, UnionType):
         return st.one_of(*map(values, get_args(kind)))
     if get_origin(kind) is list:

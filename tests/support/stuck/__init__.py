@@ -1,4 +1,4 @@
-"""Jobs that do not run, each for another reason, on a real control plane: the tests of `why` use them.
+"""Jobs that do not run, each for a different reason, on a real control plane, for the tests of `why`.
 
-`cases` has the jobs and their reasons, `kubelet` plays what simulated nodes lack: containers that fail, logs.
+`cases` has the jobs and their reasons. `kubelet` provides failing containers and logs, which simulated nodes lack.
 """

@@ -1,4 +1,4 @@
-"""The jobs, why each does not run, and a pattern of the first line about it."""
+"""The jobs, the reason why each does not run, and a pattern for the first line of `why`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,34 +28,31 @@ CONTAINER, OF_LAUNCHER = f"{WORKER}.containers.0", f"{LAUNCHER}.containers.0"
 
 @dataclass(frozen=True)
 class Fails:
-    """How the container of one role fails."""
+    """The failure of a role's container."""
 
     role: str
     status: Mapping[str, Any]
-    """The pod's status; `containers` is that of its only container."""
+    """The status of the pod. `containers` has the status of its only container."""
     events: tuple[tuple[str, str], ...] = ()
     log: str = ""
     phase: str = "Pending"
     init: bool = False
-    """Whether it is the only init container."""
+    """Whether the only init container fails."""
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A job that does not run."""
-
     name: str
     why: str
-    """The true cause, for the documentation."""
+    """The cause, for the documentation."""
     says: str
-    """A pattern of the first line."""
+    """A pattern for the first line of `why`."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     namespace: str = TEAM
     queue: str = ""
     fails: Fails | None = None
 
     def job(self) -> Json:
-        """The job."""
         by_hand = {self.fails.role: {BY_HAND: "yes"}} if self.fails else {}
         job: Json = load_all(assets().upstream_examples["pi"].read_text())[0]
         metadata = {"name": self.name, "namespace": self.namespace}
@@ -74,17 +71,16 @@ class Case:
 
 
 def waiting(reason: str, message: str) -> dict[str, Any]:
-    """The state of a container that does not start."""
+    """The state of a container that is not started."""
     return {"state": {"waiting": {"reason": reason, "message": message}}}
 
 
 def ended(code: int, reason: str = "Error", message: str = "") -> dict[str, Any]:
-    """The state of a container that has ended."""
     return {"state": {"terminated": {"exitCode": code, "reason": reason, "message": message}}}
 
 
 def failed(log: str, code: int = 1, reason: str = "Error") -> Fails:
-    """A launcher that ended with this log."""
+    """A launcher that failed with this log."""
     return Fails("Launcher", ended(code, reason), log=log, phase="Failed")
 
 
@@ -94,20 +90,20 @@ _INIT: Final = {f"{LAUNCHER}.initContainers": [{"name": "fetch", "image": "regis
 
 
 def _recorded(name: str) -> str:
-    """What a real program wrote, with the names of `train`."""
+    """The recorded log of a real program, with the names of the job `train`."""
     return (LOGS / f"{name}.log").read_text()
 
 
 CASES: Final = (
     Case(
         "queue-full",
-        "The quota of the queue is taken by other jobs",
+        "Other jobs use the quota of the queue",
         r'queue "small" is full: \S+ cpu more',
         queue="small",
     ),
     Case(
         "queue-inactive",
-        "The queue's flavor does not exist, so that it is inactive",
+        "The queue is inactive, because its flavor does not exist",
         r'queue "broken" takes no jobs: .*inactive \(FlavorNotFound\)',
         queue="broken",
     ),
@@ -120,7 +116,7 @@ CASES: Final = (
     Case("no-queue", "There is no LocalQueue of this name", r'queue "trainin" takes no jobs', queue="trainin"),
     Case(
         "never-fits",
-        "More than the queue could ever have",
+        "It requests more than the queue can ever have",
         r'queue "small" could never admit it: .*cpu',
         {"Worker.replicas": 9},
         queue="small",
@@ -154,7 +150,7 @@ CASES: Final = (
     ),
     Case(
         "check-pending",
-        "An admission check of the queue has not said yes",
+        "An admission check of the queue is not ready",
         r"the admission check budget is Pending",
         queue="checked",
     ),
@@ -166,21 +162,21 @@ CASES: Final = (
     ),
     Case(
         "unstated",
-        "A ResourceQuota counts CPU, and the pods do not say how much they want",
+        "A ResourceQuota limits CPU, and the pods do not request CPU",
         r"the quota counts what the pods do not state: .*requests.cpu",
         {f"{CONTAINER}.resources": {}, f"{OF_LAUNCHER}.resources": {}},
         namespace=FULL,
     ),
     Case(
         "limit-range",
-        "A LimitRange allows no container that large",
+        "A LimitRange does not allow such large containers",
         r"a LimitRange rejects the pods: maximum memory usage per Container is 2Gi",
         {f"{CONTAINER}.resources": {"limits": {"cpu": 1, "memory": "8Gi"}}},
         namespace=BOUNDED,
     ),
     Case(
         "pod-security",
-        "The namespace's Pod Security level refuses the pods",
+        "The namespace's Pod Security level rejects the pods",
         r'Pod Security rejects the pods: violates PodSecurity "restricted',
         namespace=RESTRICTED,
     ),
@@ -199,24 +195,24 @@ CASES: Final = (
     Case(
         "unbound",
         "Its PersistentVolumeClaim gets no volume",
-        r'a volume is not there yet: PersistentVolumeClaim "?homeless',
+        r'a volume does not exist yet: PersistentVolumeClaim "?homeless',
         {_VOLUME: [{"name": "data", "persistentVolumeClaim": {"claimName": "homeless"}}]},
     ),
     Case(
         "no-node",
         "No node has the label of its nodeSelector",
-        r"no node will do: .*didn't match Pod's node affinity/selector",
+        r"no node matches: .*didn't match Pod's node affinity/selector",
         {f"{WORKER}.nodeSelector": {"gpu": "h900"}},
     ),
     Case(
         "no-room",
-        "No node has as many GPUs free",
+        "No node has enough free GPUs",
         r"no node has room now: .*Insufficient nvidia.com/gpu",
         {f"{CONTAINER}.resources": {"limits": {"nvidia.com/gpu": 16}}},
     ),
     Case(
         "too-large",
-        "All nodes together hold fewer workers than it has",
+        "All nodes together have room for fewer workers",
         r"the cluster could never hold the whole job \(4 workers, nodes for 3\): .*Insufficient example.com/npu",
         {"Worker.replicas": 4, f"{CONTAINER}.resources": {"limits": {"example.com/npu": 1}}},
     ),
@@ -228,7 +224,7 @@ CASES: Final = (
     ),
     Case(
         "own-gpus",
-        "Its launcher requests GPUs, and its own workers hold all of them",
+        "Its launcher requests GPUs, and its workers use all of them",
         r"no node has room now: .*nvidia.com/gpu; own-gpus-worker-0 and 3 more of this job hold 32 nvidia.com/gpu",
         {
             "Worker.replicas": 4,
@@ -308,7 +304,7 @@ CASES: Final = (
     ),
     Case(
         "no-config",
-        "A ConfigMap that its environment comes from does not exist",
+        "A ConfigMap for its environment does not exist",
         r'lacks configmap "settings" not found',
         {f"{CONTAINER}.envFrom": [{"configMapRef": {"name": "settings"}}]},
         fails=Fails("Worker", waiting("CreateContainerConfigError", 'configmap "settings" not found')),
@@ -339,7 +335,7 @@ CASES: Final = (
     ),
     Case(
         "not-ready",
-        "The launcher waits for workers, and the probe of the workers asks the wrong port",
+        "The launcher waits for workers, and the readiness probe of the workers uses the wrong port",
         r"not ready: Readiness probe failed: .*:22: connect: connection refused",
         {"spec.launcherCreationPolicy": "WaitForWorkersReady"},
         fails=Fails(
@@ -352,19 +348,19 @@ CASES: Final = (
     Case("suspended", "Its user has suspended it", r"suspended by its user", {"spec.runPolicy.suspend": True}),
     Case(
         "managed-by",
-        "managedBy names somebody else",
-        r'the operator leaves it alone: managedBy is "kueue"',
+        "managedBy names a different controller",
+        r'the operator ignores it: managedBy is "kueue"',
         {"spec.runPolicy.managedBy": "kueue"},
     ),
     Case(
         "refused",
-        "The operator refuses the job, here for its restartPolicy",
+        "The operator rejects the job, here for its restartPolicy",
         r'the operator rejects it: .*restartPolicy.*"Always"',
         {"Worker.restartPolicy": "Always"},
     ),
     Case(
         "name-taken",
-        "A Service has the job's name already",
+        "A Service with the job's name already exists",
         r'the operator needs is taken: Service "name-taken" exists',
     ),
     Case(
@@ -376,20 +372,20 @@ CASES: Final = (
     ),
     Case(
         "wrong-hostfile",
-        "mpirun is given a hostfile that is not there",
+        "The hostfile of mpirun does not exist",
         r"mpirun cannot open the hostfile /etc/mpi/hosts",
         _ONCE,
         fails=failed(_recorded("wrong-hostfile.openmpi-4")),
     ),
     Case(
         "slots",
-        "mpirun is to start more ranks than there are slots",
+        "mpirun starts more ranks than there are slots",
         r"too few slots for 4 ranks",
         fails=failed(_recorded("slots.openmpi-5")),
     ),
     Case(
         "no-name",
-        "The launcher started before its workers were known",
+        "The launcher started before its workers had DNS names",
         r"the launcher found no address for train-worker-7",
         fails=failed(_recorded("no-name.openmpi-5")),
     ),
@@ -402,7 +398,7 @@ CASES: Final = (
     ),
     Case(
         "traceback",
-        "A rank raised an exception of Python",
+        "A rank raised a Python exception",
         r"Python raised: FileNotFoundError: .*train.bin",
         _ONCE,
         fails=failed(_recorded("traceback.openmpi-4")),
@@ -427,21 +423,20 @@ CASES: Final = (
     ),
     Case(
         "deadline",
-        "Its time is over",
-        r"failed: its time was over: .*activeDeadlineSeconds of 2s",
+        "It reached its time limit",
+        r"failed: its time limit was exceeded: activeDeadlineSeconds of 2s",
         {"spec.runPolicy.activeDeadlineSeconds": 2},
     ),
 )
 
 ABSENT: Final = Case("nobody", "The operator does not run", r"no operator has processed it")
-"""Created after the operator has ended."""
+"""Created after the operator was stopped."""
 
 HOLDS_THE_QUEUE: Final = Case("first", "", "runs since", queue="small")
-"""Created before the others; it runs."""
+"""Created before the other jobs. It runs."""
 
 
 def queues() -> list[Json]:
-    """The queues of TEAM."""
     flavor = "any"
     racks = kueue.resource_flavor("racks", node_labels={"kubernetes.io/os": "linux"})
     four: dict[str, int | str] = {"cpu": 4, "memory": "100Gi"}
@@ -465,7 +460,6 @@ def queues() -> list[Json]:
 
 
 def others() -> list[Json]:
-    """The other objects of the namespaces."""
     return [
         _manifest("ResourceQuota", "compute", FULL, {"hard": {"requests.cpu": "2"}}),
         _manifest("LimitRange", "bounds", BOUNDED, {"limits": [{"type": "Container", "max": {"memory": "2Gi"}}]}),

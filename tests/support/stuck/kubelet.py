@@ -1,6 +1,6 @@
-"""The kubelet of simulated nodes, as far as KWOK does not play it: logs for the API server, and pods that fail.
+"""Parts of a kubelet that KWOK does not simulate: logs for the API server, and pods that fail.
 
-The API server fetches the logs: each node names this server as its kubelet.
+The API server requests logs from this server, because each node names it as its kubelet.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/kubelet/server/server.go (`getContainerLogs`)
 """
 
@@ -29,7 +29,7 @@ class Kubelet:
         self.logs: dict[tuple[str, str], str] = {}
 
     def of_nodes(self, nodes: list[Json]) -> list[Json]:
-        """The nodes, with this as their kubelet."""
+        """The nodes with the address of this kubelet."""
         status = {
             "addresses": [{"type": kind, "address": ADDRESS} for kind in ("InternalIP", "Hostname")],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": self.port}},
@@ -76,14 +76,13 @@ def kubelet(folder: Path) -> Iterator[Kubelet]:
 
 
 def set_status(cluster: Cluster, pod: Json, **status: Any) -> None:
-    """The pod's status becomes this."""
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     patch = ("patch", "pod", name, "-n", namespace, "--subresource=status", "--type=merge", "-p")
     cluster.kubectl(*patch, json.dumps({"status": status}))
 
 
 def event(about: Mapping[str, Any], reason: str, message: str) -> Json:
-    """An Event of a kubelet about a pod."""
+    """Create an Event of a kubelet about a pod."""
     metadata = about["metadata"]
     keys = ("namespace", "name", "uid")
     return {

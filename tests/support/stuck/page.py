@@ -1,4 +1,4 @@
-"""The table of docs/why.md: the fault of each job, and the first line about it."""
+"""The table in docs/why.md: the cause for each job, and the first line of `why`."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from tests.support.stuck.cases import Case
 
 PAGE = ROOT / "docs" / "why.md"
 START, END = "<!-- Written by `make why`: changes down to the next mark are lost. -->", "<!-- . -->"
-# Parts that differ in each run.
+# Parts of lines that differ in each run.
 _RANDOM = (
     (re.compile(r"(-launcher)-[a-z0-9]{5}\b"), r"\1-x7k2p"),
     (re.compile(r"since (\d+m)?(\d+s)?(?=$)"), "since 3m"),
@@ -19,19 +19,17 @@ _RANDOM = (
 
 
 def table(lines: Mapping[Case, str]) -> str:
-    """The rows, in the order of the cases."""
+    """The table with a row for each case, in order."""
     rows = ["| What is wrong | The first line |", "| --- | --- |"]
     rows += [f"| {case.why} | {_cell(line)} |" for case, line in lines.items()]
     return "\n".join(rows)
 
 
 def shown(page: str) -> str:
-    """The table that the page has."""
     return page.partition(START)[2].partition(END)[0].strip()
 
 
 def with_table(page: str, rows: str) -> str:
-    """The page with these rows."""
     before, _, rest = page.partition(START)
     return f"{before}{START}\n\n{rows}\n\n{END}{rest.partition(END)[2]}"
 

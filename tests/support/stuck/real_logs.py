@@ -1,6 +1,7 @@
 """Real logs of failed jobs: Open MPI 4 and 5, MPICH, Intel MPI and OpenSSH, run on this machine.
 
-`python -m tests.support.stuck.real_logs` writes each into LOGS. Needs root: pods are namespaces of this machine.
+`python -m tests.support.stuck.real_logs` writes the logs into LOGS. It needs root, because pods are Linux namespaces of
+this machine.
 """
 
 import base64
@@ -28,7 +29,7 @@ OPEN_MPI = ("openmpi-4", "openmpi-5")
 HYDRA = ("mpich", "intel")
 ALL = (*OPEN_MPI, *HYDRA)
 ON_WORKER_1 = 'case "$(hostname)" in *-1) {};; esac; sleep 5'
-LOSS_AFTER = 8  # seconds: the ranks have started
+LOSS_AFTER = 8  # seconds after which the ranks have started
 SSHD = "/usr/sbin/sshd -De"
 
 
@@ -37,22 +38,22 @@ class Scenario:
     """A failure, and the id of the cause that `why` finds in the log."""
 
     command: str
-    """The launcher's, after mpirun."""
+    """The arguments of mpirun in the launcher."""
     cause: str
     releases: tuple[str, ...] = ALL
     hostfile: str | None = None
     slots: int = 1
     before: str = ""
-    """A script in the launcher's pod that runs first."""
+    """A script that runs first in the launcher's pod."""
     workers: str = ""
-    """A script in each worker's pod that runs before sshd."""
+    """A script that runs before sshd in each worker's pod."""
     sshd: str = SSHD
     worker_is_lost: bool = False
-    """Whether everything in worker 1 is killed while the ranks run."""
+    """Whether all processes of worker 1 are killed while the ranks run."""
     root: bool = True
     """Whether mpirun may run as root."""
     of_worker: bool = False
-    """Whether the workers' logs count: mpirun ends ssh to the other when one has failed."""
+    """Whether `why` reads the workers' logs. When one worker fails, mpirun ends ssh to the other worker."""
     of_intel: str = ""
     """The cause in Intel MPI's log, which does not mention ssh."""
     of_hydra: str = ""
@@ -69,14 +70,14 @@ def _rank(script: str) -> str:
 
 
 def _mpi(script: str, *, ranks: int = 2, by: str = "os.uname()[1][-1] == '1'") -> str:
-    """Ranks that join MPI; the one on worker 1 then runs `script`."""
+    """Ranks that join MPI. The rank on worker 1 then runs `script`."""
     library = "ctypes.CDLL('{library}', ctypes.RTLD_GLOBAL)"
     start = f"import ctypes, os, time; mpi = {library}; mpi.MPI_Init(None, None)"
     return _python(f"{start}; {by} and {script}; time.sleep(20)", ranks)
 
 
 def _one_of_six(script: str) -> str:
-    """Three ranks on each worker; the second one of worker 1 runs `script`. Hydra then kills the others."""
+    """Three ranks on each worker. The second rank of worker 1 runs `script`, and Hydra kills the other ranks."""
     return _mpi(f"(time.sleep(1), {script})", ranks=6, by="os.environ['PMI_RANK'] == '4'")
 
 
@@ -123,9 +124,9 @@ SCENARIOS = {
     "mpi-error": Scenario(_mpi("mpi.MPI_Barrier(0)"), "mpi-error"),
     "abort": Scenario(_mpi(f"mpi.MPI_Abort({_WORLD}, 5)"), ""),
     "traceback": Scenario(_mpi("open('/data/train.bin')"), ""),
-    # With one rank on a worker Hydra reports no exit code, so one like that of a signal is not taken for it.
+    # With one rank on a worker, Hydra reports no exit code, so this exit code is not taken for a signal.
     "exit-status": Scenario(_mpi("(print('no data', flush=True), os._exit(9))"), ""),
-    # MPICH does not report the same in each run: no exit code at all, or the signal 9 that ended the other ranks.
+    # MPICH reports either no exit code, or signal 9, with which the other ranks ended.
     "exit-status-of-several": Scenario(_one_of_six("os._exit(3)"), "rank-ended", ("intel",), slots=3),
     "traceback-of-several": Scenario(_one_of_six("open('/data/train.bin')"), "", HYDRA, slots=3),
     "segfault-of-several": Scenario(_one_of_six("os.kill(os.getpid(), 11)"), "rank-crashed", ("intel",), slots=3),
@@ -217,7 +218,7 @@ def record(name: str, release_name: str, sshd: Sshd, folder: Path) -> str:
                 words.insert(len(words) - len(worker.container["command"]), f"LD_LIBRARY_PATH={sshd.libraries}")
             program = Program(f"sshd-{number}", words, log=folder / f"sshd-{number}.log", env={})
             run.callback(program.stop)
-            with suppress(ControlPlaneError) if scenario.of_worker else nullcontext():  # sshd may end at once
+            with suppress(ControlPlaneError) if scenario.of_worker else nullcontext():  # sshd may exit at once
                 program.wait_ready(lambda program=program: "Server listening" in program.log.read_text())
         _inside(launcher, scenario.before)
         if scenario.worker_is_lost:
@@ -233,7 +234,7 @@ def record(name: str, release_name: str, sshd: Sshd, folder: Path) -> str:
 
 
 def _kill_all(pod: pods.Pod) -> None:
-    """Kill all processes in the pod's network, except the one that holds it."""
+    """Kill all processes in the pod's network namespace, except the process that keeps the namespace."""
     network = Path(f"/proc/{pod.process.pid}/ns/net").readlink()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -284,13 +285,13 @@ def _inside(pod: pods.Pod, script: str) -> None:
 
 
 def main() -> None:
-    wanted = set(sys.argv[1:])
+    selected = set(sys.argv[1:])
     with TemporaryDirectory() as place:
         sshd = find_sshd(Path(place))
         for name, scenario in SCENARIOS.items():
             for release in scenario.releases:
                 file = f"{name}.{release}.log"
-                if not wanted or wanted & {name, release, f"{name}.{release}"}:
+                if not selected or selected & {name, release, f"{name}.{release}"}:
                     with TemporaryDirectory() as folder:
                         log = record(name, release, sshd, Path(folder))
                     (LOGS / file).write_text(log)

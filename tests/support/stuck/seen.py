@@ -1,4 +1,4 @@
-"""Short forms of one job's objects as the API server sends them."""
+"""Short forms of a job's objects as the API server sends them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,24 +14,21 @@ HOUR_AGO = "2026-11-22T11:00:00Z"
 
 
 def job(changes: Mapping[str, Any] | None = None, *conditions: Json) -> Json:
-    """`train` with two workers, an hour old."""
+    """The job `train` with two workers, an hour old."""
     metadata = {"name": "train", "namespace": "team-a", "uid": UID, "creationTimestamp": HOUR_AGO}
     status = {"conditions": [true("Created"), *conditions], "startTime": HOUR_AGO}
     return changed({"metadata": metadata, "Worker.replicas": 2, "status": status, **(changes or {})})
 
 
 def true(kind: str, reason: str = "", message: str = "") -> Json:
-    """A condition with the status True."""
     return {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": HOUR_AGO}
 
 
 def false(kind: str, reason: str = "", message: str = "") -> Json:
-    """A condition with the status False."""
     return {**true(kind, reason, message), "status": "False"}
 
 
 def launcher(*conditions: Json, failed: int = 0, **spec: Any) -> Json:
-    """The launcher's Job."""
     status = {"conditions": list(conditions), "failed": failed, "startTime": HOUR_AGO}
     owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train", "uid": UID, "controller": True}
     metadata = {"name": "train-launcher", "namespace": "team-a", "uid": JOB_UID, "ownerReferences": [owner]}
@@ -39,7 +36,7 @@ def launcher(*conditions: Json, failed: int = 0, **spec: Any) -> Json:
 
 
 def pod(name: str, *statuses: Json, phase: str = "Running", node: str = "n", **changes: Any) -> Json:
-    """A pod of the job; without `statuses` it is ready."""
+    """A pod of the job. Without `statuses` it is ready."""
     role = "worker" if "worker" in name else "launcher"
     conditions = changes.pop("conditions", [true("Ready")] if not statuses and phase == "Running" else [])
     inits = changes.pop("inits", [])
@@ -61,7 +58,6 @@ def container(**state: Any) -> Json:
 
 
 def event(about: str, reason: str, message: str, *, kind: str = "MPIJob", at: str = HOUR_AGO, **fields: Any) -> Json:
-    """An event."""
     return {
         "involvedObject": {"kind": kind, "name": about},
         "reason": reason,
@@ -72,14 +68,13 @@ def event(about: str, reason: str, message: str, *, kind: str = "MPIJob", at: st
 
 
 def workload(*conditions: Json, **fields: Any) -> Json:
-    """Kueue's Workload."""
     metadata = {"name": "mpijob-train-1", "creationTimestamp": HOUR_AGO}
     status = {"conditions": list(conditions), **fields.pop("status", {})}
     return {"metadata": metadata, "spec": {"queueName": "gpu", **fields}, "status": status}
 
 
 def sight(**fields: Any) -> Sight:
-    """A job whose launcher and workers run, with these changes."""
+    """The objects of a job whose launcher and workers run, with these changes."""
     pods = [pod("train-launcher-abcde"), pod("train-worker-0"), pod("train-worker-1")]
     everything: dict[str, Any] = {"now": NOW, "job": job(), "launcher": launcher(), "pods": pods}
     return Sight(**(everything | fields))

@@ -1,4 +1,4 @@
-"""A cluster full of jobs that do not run, created together and left alone until each is stuck."""
+"""A cluster with jobs that do not run. They are created together."""
 
 import json
 import re
@@ -25,20 +25,20 @@ OPERATOR = "mpi-operator"
 
 @dataclass(frozen=True)
 class World:
-    """The cluster, and `why` on it."""
+    """The cluster, and results of `why`."""
 
     cluster: Cluster
     kubelet: Kubelet
 
     def why(self, *arguments: str, kubeconfig: Path | None = None) -> Result:
-        """The command's result."""
+        """The result of the command `why`."""
         command = ["why", *arguments, "--kubeconfig", str(kubeconfig or self.cluster.kubeconfig)]
         found = CliRunner().invoke(main, command)
         assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
         return found
 
     def first_line(self, case: Case) -> str:
-        """Its first line, once that is right; else the last one."""
+        """The first line of `why`, once it matches the pattern. After a timeout, the line at the end."""
         line = ""
 
         def right() -> bool | None:
@@ -47,21 +47,20 @@ class World:
             return re.search(case.says, line) is not None or None
 
         try:
-            # The parts of the cluster take their time, and `why` reports an absent operator only after a while.
+            # The cluster needs some time, and `why` reports a missing operator only after a while.
             self.cluster.wait_for(case.name, right, timeout=30 + PATIENCE.total_seconds())
         except TimeoutError:
             return line
         return line
 
     def first_lines(self) -> dict[Case, str]:
-        """The first line of each case. The operator is ended last."""
+        """The first line of each case. The operator is stopped for the last case."""
         lines = {case: self.first_line(case) for case in CASES}
         self.cluster.programs.pop(OPERATOR).stop()
         self.make(ABSENT)
         return lines | {ABSENT: self.first_line(ABSENT)}
 
     def make(self, *cases: Case) -> None:
-        """Create the jobs."""
         jobs = [case.job() for case in cases]
         self.cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": jobs})
 
@@ -88,7 +87,7 @@ class World:
             self.cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": events})
 
     def _bound(self, case: Case, role: str) -> Sequence[Json] | None:
-        """All pods of the role, once they have nodes."""
+        """All pods of the role, once they are bound to nodes."""
         selector = f"training.kubeflow.org/job-name={case.name},training.kubeflow.org/job-role={role.lower()}"
         found = self.cluster.get("pods", "-n", case.namespace, "-l", selector)["items"]
         bound = [pod for pod in found if pod["spec"].get("nodeName")]
@@ -97,7 +96,7 @@ class World:
 
 @contextmanager
 def stuck(cluster: Cluster) -> Iterator[World]:
-    """The running cluster, with all cases."""
+    """A running cluster with the jobs of all cases."""
     with kubelets.kubelet(cluster.dir) as kubelet:
         cluster.start_scheduler()
         cluster.start_kwok(kubelet.of_nodes(nodes()))
@@ -121,7 +120,7 @@ def stuck(cluster: Cluster) -> Iterator[World]:
 
 
 def nodes() -> list[Json]:
-    """Four with GPUs, one with `example.com/fpga` and three with `example.com/npu`; a tainted one with `tpu`."""
+    """Four nodes with GPUs, one with `example.com/fpga`, three with `example.com/npu`, and a tainted one with `tpu`."""
     (tainted,) = gpu_nodes(1, gpus=0, prefix="tpu", devices={"example.com/tpu": "4"})
     taints = [{"key": "tpu", "value": "only", "effect": "NoSchedule"}]
     with_fpgas = gpu_nodes(1, prefix="fpga", devices={"example.com/fpga": "2"})
@@ -134,7 +133,7 @@ def _wait(cluster: Cluster, kind: str, name: str, condition: str) -> None:
 
 
 def _allow_checks(cluster: Cluster) -> None:
-    """Plays the check's controller, which reports that it is active: otherwise the queue would be inactive."""
+    """Report the admission check as active, like its controller. Without it the queue would be inactive."""
     active = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
     conditions = [{**active, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
     patch = ("patch", "admissioncheck", "budget", "--subresource=status", "--type=merge", "-p")

@@ -1,4 +1,4 @@
-"""Volcano in tests: its CRDs, the PodGroup CRD of the coscheduling plugin, and Volcano's own admission."""
+"""Volcano in tests: its CRDs and its admission, and the PodGroup CRD of the coscheduling plugin."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,12 +15,12 @@ GROUP: Final = "scheduling.volcano.sh"
 CRDS: Final = "crds"
 VERBS: Final = {"mutate": "MutatingWebhookConfiguration", "validate": "ValidatingWebhookConfiguration"}
 RECIPE: Final = Recipe(
-    what="Volcano's admission, for comparison with ours",
+    what="Volcano's admission, for comparison with this service",
     takes="3 to 8 minutes",
     targets=(Target(name="webhook-manager", package="volcano.sh/volcano/cmd/webhook-manager"),),
     data=(
         Data(module="volcano.sh/volcano", globs=("config/crd/volcano/bases/scheduling.volcano.sh_*.yaml",), into=CRDS),
-        # The release that the operator is built with.
+        # The release in the operator's go.mod.
         Data(
             module="sigs.k8s.io/scheduler-plugins",
             globs=("config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",),
@@ -33,7 +33,7 @@ RECIPE: Final = Recipe(
 
 
 def install_crds(cluster: Cluster) -> None:
-    """Install the CRDs of PodGroups, Volcano's and the coscheduling plugin's, and of Volcano's Queues."""
+    """Install the CRDs of Volcano's PodGroups and Queues, and of the coscheduling plugin's PodGroups."""
     built = ensure_built(RECIPE)
     files = sorted([*(built / CRDS).iterdir(), *(built / "coscheduling").iterdir()])
     cluster.kubectl("apply", "--server-side", *(f"--filename={path}" for path in files))
@@ -42,14 +42,14 @@ def install_crds(cluster: Cluster) -> None:
 
 
 def add_queue(cluster: Cluster, queue: Mapping[str, Any]) -> None:
-    """The Queue with the status that Volcano's controller would write."""
+    """Create the Queue with the status that Volcano's controller would write."""
     cluster.apply([queue])
     status = ("--subresource=status", "--type=merge", "-p", json.dumps({"status": queue["status"]}))
     cluster.kubectl("patch", f"queue.{GROUP}", queue["metadata"]["name"], *status)
 
 
 def start_admission(cluster: Cluster) -> None:
-    """Starts Volcano's own admission of PodGroups and registers it as Volcano's chart does."""
+    """Start Volcano's admission for PodGroups, and register it like Volcano's chart."""
     port = free_port()
     cluster.apply(list(_configurations(f"https://127.0.0.1:{port}")))
     certificates = {"tls-cert-file": "server.crt", "tls-private-key-file": "server.key", "ca-cert-file": "ca.crt"}
@@ -69,7 +69,7 @@ def start_admission(cluster: Cluster) -> None:
 
 
 def admits(cluster: Cluster, queue: str) -> str | None:
-    """Why Volcano or the API server rejects a PodGroup for this queue; None if they admit it."""
+    """The message with which Volcano or the API server rejects a PodGroup for this queue; None if it is admitted."""
     spec = {"minMember": 1, **({"queue": queue} if queue else {})}
     group = {
         "apiVersion": f"{GROUP}/v1beta1",

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from tests.support.api_client import Client
 from webhook.api.kueue import API_VERSIONS
 
-# How often a rejection is checked again: Kueue may return to flavors that it skipped.
+# The number of repeated checks of a rejection, because Kueue may return to flavors that it skipped.
 AGAIN = 2
 
 
@@ -16,7 +16,7 @@ class Verdict(NamedTuple):
 
 
 class Workloads:
-    """Kueue's verdicts, read for all trees at once: none for a namespace whose Workload is undecided."""
+    """Kueue's verdicts by namespace. They are read together for all trees. An undecided Workload has no verdict."""
 
     def __init__(self, api: Client) -> None:
         self._api = api
@@ -35,12 +35,12 @@ class Workloads:
             await asyncio.sleep(0.25)
 
     async def next(self) -> None:
-        """Return when all have been read once more."""
+        """Wait until all Workloads have been read once more."""
         async with self._read:
             await self._read.wait()
 
     async def decide(self, job: dict[str, Any]) -> Verdict:
-        """Kueue's verdict; the job is deleted afterwards."""
+        """Create the job, wait for Kueue's verdict, and delete the job."""
         namespace = job["metadata"]["namespace"]
         jobs = f"/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs"
         status, reply, _ = await self._api.send("POST", jobs, job)

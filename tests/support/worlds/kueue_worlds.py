@@ -1,4 +1,4 @@
-"""Generated trees of cohorts and ClusterQueues, the flavors they share, and jobs for them."""
+"""Generates trees of cohorts and ClusterQueues, their common flavors, and jobs."""
 
 from random import Random
 from typing import Any
@@ -38,7 +38,6 @@ TOPOLOGIES = {"racks": [ZONE, RACK, HOST], "hosts": [HOST]}
 
 
 def shared() -> list[Manifest]:
-    """The flavors and topologies."""
     return [
         *(
             manifest("Topology", name, {"levels": [{"nodeLabel": key} for key in keys]})
@@ -53,7 +52,7 @@ def manifest(kind: str, name: str, spec: Manifest, **metadata: str) -> Manifest:
 
 
 def nodes() -> list[Manifest]:
-    """More capacity than any job requests, so that only quotas decide."""
+    """Nodes with more capacity than any job requests, so that only quotas limit jobs."""
     amounts = dict.fromkeys(("cpu", GPU, RDMA, f"{EXCLUDED}nic", "pods"), "100k")
     amounts |= {"memory": "100Pi", "ephemeral-storage": "1Pi"}
     ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
@@ -78,7 +77,7 @@ def tree(rng: Random, index: int) -> tuple[list[Manifest], list[str]]:
     groups = _groups(rng)
     if rng.random() < 0.15:
         return [_cluster_queue(rng, f"{name}-q0", groups, "")], [f"{name}-q0"]
-    cohorts = [name]  # the top; half of them have no object
+    cohorts = [name]  # the root of the tree, in half of the cases without an object
     found = []
     for child in range(rng.randint(0, 3)):
         parent = rng.choice(cohorts)
@@ -116,7 +115,7 @@ def _groups(rng: Random) -> Groups:
 
 
 def _resource_groups(rng: Random, groups: Groups, *, cohort: bool) -> list[Manifest]:
-    """Quotas; with `cohort` there may be limits."""
+    """Resource groups with quotas. With `cohort` there may be borrowing and lending limits."""
     return [
         {
             "coveredResources": resources,
@@ -145,7 +144,9 @@ def _quota(rng: Random, resource: str, *, limits: bool) -> Manifest:
     if limits and rng.random() < 0.35:
         quota["borrowingLimit"] = rng.choice(amounts)
     if limits and rng.random() < 0.35:
-        quota["lendingLimit"] = rng.choice(amounts[: amounts.index(quota["nominalQuota"]) + 1])  # no more than it has
+        quota["lendingLimit"] = rng.choice(
+            amounts[: amounts.index(quota["nominalQuota"]) + 1]
+        )  # at most the nominal quota
     return quota
 
 
@@ -187,7 +188,7 @@ ANNOTATIONS = (
 
 
 def job(rng: Random, name: str, namespace: str, *, topologies: bool) -> Manifest:
-    """A job for the queue `queue` of the namespace, which has flavors with `topologies` or not."""
+    """A job for the queue `queue` of the namespace. `topologies` says whether the queue's flavors have topologies."""
     chance = 0.6 if topologies else 0.05
     annotations = rng.choice(ANNOTATIONS) if rng.random() < chance else {}
     changes: dict[str, Any] = {
@@ -200,7 +201,7 @@ def job(rng: Random, name: str, namespace: str, *, topologies: bool) -> Manifest
         for role in ("Launcher", "Worker"):
             changes[f"{role}.template"]["metadata"]["annotations"] = {**annotations, topology.POD_SET_GROUP: "all"}
     if rng.random() < 0.1:
-        changes["Worker"] = {"template": changes["Worker.template"]}  # without replicas: Kueue counts one
+        changes["Worker"] = {"template": changes["Worker.template"]}  # without replicas, Kueue assumes one
         del changes["Worker.replicas"], changes["Worker.template"]
     return changed(changes)
 
@@ -242,13 +243,13 @@ def _template(rng: Random, role: str, annotations: dict[str, str]) -> Manifest:
 
 
 def active(item: Manifest) -> bool:
-    """Whether Kueue has processed the queue and takes jobs into it."""
+    """Whether Kueue has processed the queue and accepts jobs for it."""
     conditions = item.get("status", {}).get("conditions", ())
     return any(condition["type"] == "Active" and condition["status"] == "True" for condition in conditions)
 
 
 def has_topologies(view: ClusterView, cluster_queue: str) -> bool:
-    """Whether any of its flavors has one."""
+    """Whether a flavor of the queue has a topology."""
     queue = view.get(CLUSTER_QUEUES, cluster_queue)
     assert isinstance(queue, ClusterQueue)
     return any(name in TOPOLOGIES for group in queue.groups for name in group.flavors)

@@ -1,7 +1,7 @@
-"""Pod templates with one wrong value, along the schema of the API itself.
+"""Pod templates with one wrong value, generated from the API's schema.
 
-Every place of a template is changed, and every possible field of it: existing values are removed, emptied, doubled, and
-replaced by values of the wrong type and at the edges of the right one; missing fields are added.
+Every field is changed. Existing values are removed, emptied and doubled, and replaced by values of a wrong type and by
+extreme values of the right type. Missing fields are added.
 """
 
 import copy
@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 Json = dict[str, Any]
 Path = tuple[str | int, ...]
 
-# The operator overwrites these, or derives them from the job's own fields.
+# The operator overwrites these fields, or derives them from other fields of the job.
 NOT_THE_USERS: Final = frozenset({"restartPolicy", "hostname", "subdomain"})
-# The rest of embedded metadata is not stored with a job.
+# Other fields of embedded metadata are not stored with a job.
 KEPT_OF_METADATA: Final = ("annotations", "finalizers", "labels", "name", "namespace")
 DEEPEST: Final = 11
 LONG: Final = "a" * 300
@@ -28,19 +28,18 @@ _REMOVED: Final = object()
 
 
 class Mutant(NamedTuple):
-    """A template with one change, which is made on access."""
+    """A template with one change. The template is computed on access."""
 
     place: str
-    """The path without indices, which groups places of one kind."""
+    """The path without indices, which groups similar fields."""
     change: str
-    """The name of the change."""
+    """The description of the change."""
     original: Json
     path: Path
     value: Any
 
     @property
     def template(self) -> Json:
-        """The template with the change."""
         mutated: Json = copy.deepcopy(self.original)
         target: Any = mutated
         for step in self.path[:-1]:
@@ -53,7 +52,7 @@ class Mutant(NamedTuple):
 
 
 class Schema:
-    """The schemas of the API by name, with references followed."""
+    """The schemas of the API by name. It resolves references."""
 
     def __init__(self, document: Json) -> None:
         self._schemas = document["components"]["schemas"]
@@ -62,7 +61,7 @@ class Schema:
         return self.resolved({"$ref": f"#/components/schemas/{name}"})
 
     def resolved(self, schema: Json) -> Json:
-        """The schema with references followed; `name` is the referenced schema's."""
+        """The resolved schema, and the name of the referenced schema."""
         while True:
             inner = [schema, *schema.get("allOf", ())]
             reference = next((each["$ref"] for each in inner if "$ref" in each), None)
@@ -85,7 +84,7 @@ _TEMPLATE: Final = {
 
 
 def mutants(schema: Schema, template: Json) -> Iterator[Mutant]:
-    """Every mutant of a pod template, by its metadata that reaches the pod and its spec."""
+    """All mutants of a pod template: of its spec, and of the metadata that pods get."""
     for path, change, value in _changes(schema, _TEMPLATE, template, ()):
         if len(path) > 1 and not NOT_THE_USERS.intersection(path[1:2]):
             place = ".".join(str(step) for step in path if not isinstance(step, int))
@@ -130,7 +129,7 @@ def _of_object(schema: Schema, kind: Json, value: Json, path: Path) -> Iterator[
 
 
 def _others(schema: Schema, kind: Json) -> list[Any]:
-    """Values to try in place of this kind, some of them valid."""
+    """Replacements for a value of this kind. Some of them are valid."""
     if kind.get("name") in _OF_NAME:
         return _OF_NAME[kind["name"]]
     if choices := kind.get("enum"):
@@ -158,7 +157,7 @@ _GOOD_DEPTH: Final = 5
 
 
 def _good(schema: Schema, kind: Json, depth: int = 0, *, most: bool = False) -> Any:
-    """A valid value of this kind: with required fields only, or with `most` as many as possible."""
+    """A valid value of this kind, with only the required fields, or with as many fields as possible for `most`."""
     kind = schema.resolved(kind)
     if kind.get("name") in _GOOD_OF_NAME:
         return _GOOD_OF_NAME[kind["name"]]

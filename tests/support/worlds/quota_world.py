@@ -1,4 +1,4 @@
-"""Random namespaces of a cluster with ResourceQuotas whose status does not change."""
+"""Random namespaces with ResourceQuotas, whose status does not change."""
 
 import asyncio
 from collections.abc import Iterable
@@ -23,14 +23,14 @@ USUAL = HIGH | {"metadata": {"name": DEFAULT_PRIORITY}, "value": 1, "globalDefau
 
 @dataclass
 class World:
-    """The cluster, and the quotas and LimitRanges of each namespace; `common` are the objects of the cluster."""
+    """The cluster, and the quotas and LimitRanges of each namespace. `common` has cluster-wide objects."""
 
     cluster: Cluster
     objects: dict[str, list[Json]] = field(default_factory=dict)
     common: list[Json] = field(default_factory=lambda: [*RUNTIME_CLASSES, NO_LIMITS, HIGH])
 
     def assessed(self, namespace: str, worker: Json, workers: int = 1) -> Assessment:
-        """The assessment of workers alone, of a job that needs no other objects."""
+        """The assessment of a job that needs only its workers, no other objects."""
         made = job({"spec": {}}, worker)
         del made["spec"]["mpiReplicaSpecs"]["Launcher"]
         made["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = workers
@@ -43,7 +43,7 @@ class World:
 
 
 def defaults(namespace: str) -> Json:
-    """A LimitRange that sets every missing value of a container."""
+    """A LimitRange that sets all missing requests and limits of containers."""
     given = {"type": "Container", "default": {"cpu": "4", "memory": "4Gi"}, "defaultRequest": {"cpu": "300m"}}
     return limit_range("defaults", given, namespace=namespace)
 
@@ -62,7 +62,7 @@ async def make(world: World, api: Client, namespace: str, objects: Iterable[Json
 
 
 def full(namespace: str, resource: str) -> Json:
-    """A quota that is used up."""
+    """A quota without free amounts."""
     status = {"hard": {resource: "2"}, "used": {resource: "2"}}
     spec = {"hard": status["hard"]}
     metadata = {"name": "q", "namespace": namespace}
@@ -70,7 +70,7 @@ def full(namespace: str, resource: str) -> Json:
 
 
 async def in_force(world: World, api: Client, name: str) -> None:
-    """Wait until the quota admission has seen a quota that is made last."""
+    """Create one more quota, and wait until the API server's quota admission has seen it."""
     await make(world, api, name, [full(name, "pods")])
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     async with asyncio.timeout(30):

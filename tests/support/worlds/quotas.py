@@ -1,4 +1,4 @@
-"""Random ResourceQuotas, with a status near the limit; pod templates for all scopes."""
+"""Random ResourceQuotas whose status is near the limit, and pod templates for all scopes."""
 
 from random import Random
 from typing import Any
@@ -16,7 +16,7 @@ COUNTED = {
     "limits.memory": 24 * 2**30,
     "pods": 4,
 }
-"""Resources that a quota for pods may have, with a large amount for one pod."""
+"""Resources of quotas for pods, with a large amount for a pod."""
 UNSCOPED = {
     "ephemeral-storage": 16 * 10**9,
     "requests.ephemeral-storage": 16 * 10**9,
@@ -32,7 +32,7 @@ UNSCOPED = {
 ANYWHERE = {
     "requests.nvidia.com/gpu": 10,
     "requests.rdma/hca": 10,
-    "nvidia.com/gpu": 10,  # not what quotas count
+    "nvidia.com/gpu": 10,  # quotas do not count this
     "count/pods": 4,
     "count/services": 3,
     "count/configmaps": 3,
@@ -51,7 +51,7 @@ ATTRIBUTES_CLASSES = (None, "fast", "slow")
 
 
 def resource_quota(rng: Random, namespace: str, name: str) -> Json:
-    """A quota with its status. Sometimes the status differs from the spec, or lacks some objects."""
+    """A quota with a status. Sometimes the status differs from the spec, or does not include all objects."""
     scopes, selector, resources = _scopes(rng)
     chosen = rng.sample([*resources], k=min(len(resources), rng.choice((1, 2, 4, 8))))
     most = {**COUNTED, **UNSCOPED, **ANYWHERE}
@@ -78,7 +78,7 @@ def _used(rng: Random, name: str, hard: int) -> str:
 
 
 def _scopes(rng: Random) -> tuple[list[str], list[Json], list[str]]:
-    """`scopes`, a selector, and the resources that may be counted in them."""
+    """Random `scopes`, a scope selector, and the resources that a quota with these scopes may limit."""
     kind = rng.choice(("none", "none", "pods", "pods", "pods", "claims"))
     if kind == "none":
         return [], [], [*COUNTED, *UNSCOPED, *ANYWHERE]
@@ -104,7 +104,7 @@ def _expression(rng: Random, scope: str, values: tuple[str, ...]) -> Json:
 
 
 def template(rng: Random) -> Json:
-    """A pod template: most are valid pods."""
+    """A random pod template, in most cases valid."""
     made = resource_pods.template(rng)
     spec = made["spec"]
     if rng.random() < 0.2:

@@ -1,4 +1,4 @@
-"""Random pod templates, LimitRanges and RuntimeClasses, near each other's limits; the jobs that have them."""
+"""Random pod templates, LimitRanges and RuntimeClasses with similar amounts, and jobs with these templates."""
 
 import json
 from random import Random
@@ -44,7 +44,7 @@ RUNTIME_CLASSES: tuple[Json, ...] = tuple(
 
 
 def template(rng: Random) -> Json:
-    """A pod template: most are valid pods."""
+    """A random pod template, in most cases valid."""
     spec: Json = {"containers": [_container(rng, f"c{index}") for index in range(rng.choice((1, 1, 1, 2, 3)))]}
     if rng.random() < 0.35:
         spec["initContainers"] = [_init_container(rng, f"i{index}") for index in range(rng.choice((1, 2, 3)))]
@@ -98,7 +98,7 @@ def _requirements(rng: Random) -> Json:
 
 
 def _pod_level(rng: Random) -> Json:
-    """Above the containers' usual amounts, so that pods are valid."""
+    """Resources of the pod, above the usual amounts of the containers, so that the pod is valid."""
     made: Json = {}
     for field, amounts in (
         ("requests", {"cpu": ("8", "9500m"), "memory": ("9Gi",), "hugepages-2Mi": ("256Mi",)}),
@@ -113,7 +113,7 @@ def _pod_level(rng: Random) -> Json:
 
 
 def limit_range(rng: Random, name: str) -> Json:
-    """A LimitRange: most are valid."""
+    """A random LimitRange, in most cases valid."""
     kinds = rng.sample(("Container", "Pod", "PersistentVolumeClaim"), k=rng.choice((1, 1, 2, 3)))
     limits = [_limit(rng, kind) for kind in kinds]
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": name}, "spec": {"limits": limits}}
@@ -145,7 +145,6 @@ def _size(value: Any) -> int:
 
 
 def job(launcher: Json, worker: Json) -> Json:
-    """The MPIJob with these templates."""
     return {
         "apiVersion": mpijob.API_VERSION,
         "kind": "MPIJob",
@@ -157,5 +156,5 @@ def job(launcher: Json, worker: Json) -> Json:
 
 
 def decoded(made: Json) -> MPIJob:
-    """The job as rules see it."""
+    """The job with defaults, as rules see it."""
     return mpijob.apply_operator_defaults(mpijob.decode(json.dumps(made).encode()))

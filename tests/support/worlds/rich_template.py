@@ -1,4 +1,4 @@
-"""A pod template with nearly every field that the API server validates, all of them valid."""
+"""A valid pod template with nearly every field that the API server validates."""
 
 from typing import Any, Final
 

@@ -17,7 +17,7 @@ FITS = "Reduce worker count to 3 (6 GPUs total)"
 
 
 def advice(policy: str, *, granted: dict[str, bool] | None = None, day: int = 1, asks: bool = False) -> str:
-    """What the quota of seven GPUs says to a job of four workers with two each, where four are the fewest."""
+    """The fix for a job with four workers of two GPUs each. The quota is seven GPUs, the minimum four workers."""
     job = changed({"metadata.annotations": ASKED if asks else {}, "metadata.namespace": "team-a"})
     decision = pipelines.validate(
         request(job),
@@ -39,7 +39,7 @@ def test_limits_of_rules_exempted_by_policy_are_ignored() -> None:
     both = f"{RULES}\n{EXEMPTION}"
     assert FITS in advice(both)
     assert FITS not in advice(both.replace("team-a", "team-b"))
-    assert FITS not in advice(both.replace("01-31", "01-01"), day=2), "it has ended"
+    assert FITS not in advice(both.replace("01-31", "01-01"), day=2), "the exemption has ended"
 
 
 @pytest.mark.parametrize(

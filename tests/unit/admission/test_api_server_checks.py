@@ -19,7 +19,7 @@ def warnings(changes: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         ({"metadata.name": "resnet_50"}, 'metadata.name: "resnet_50" contains "_". {}'),
         ({"metadata.name": "ResNet"}, 'metadata.name: "ResNet" contains "R". {}'),
@@ -31,16 +31,16 @@ def warnings(changes: dict[str, Any]) -> list[str]:
         ({MEMORY: {"requests": {"cpu": "two"}}}, None),
     ],
 )  # fmt: skip
-def test_invalid_name_or_quantity_is_a_warning(changes: dict[str, Any], said: str | None) -> None:
+def test_invalid_name_or_quantity_is_a_warning(changes: dict[str, Any], expected: str | None) -> None:
     (found,) = warnings(changes)
-    if said is not None:
+    if expected is not None:
         advice = "Use lower case letters, digits and -, a letter first."
-        assert found == f"{said.format(advice)} [upstream-contract]"
+        assert found == f"{expected.format(advice)} [upstream-contract]"
     assert len(found) <= 120
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         (
             {"metadata.labels": {"project": "llm training"}},
@@ -53,9 +53,9 @@ def test_invalid_name_or_quantity_is_a_warning(changes: dict[str, Any], said: st
         ({"metadata.labels": {"k" * 300: "x y" * 100}}, None),
     ],
 )
-def test_labels_and_annotations(changes: dict[str, Any], said: str | None) -> None:
+def test_invalid_label_or_annotation_is_a_warning(changes: dict[str, Any], expected: str | None) -> None:
     found = warnings(changes)
-    assert said is None or found == [said]
+    assert expected is None or found == [expected]
     assert found
     assert all(len(each) <= 120 for each in found)
 

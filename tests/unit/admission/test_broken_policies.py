@@ -1,7 +1,7 @@
-"""Policies as administrators write them by mistake.
+"""Policies with typical mistakes of administrators.
 
-The first answer at `kubectl apply` says what to write; that written, and nothing else, the second one admits.
-`mpijob-webhook policy validate` says the same.
+The rejection at `kubectl apply` contains the fix. The policy with only this fix is admitted. `mpijob-webhook policy
+validate` prints the same message.
 """
 
 import re
@@ -23,7 +23,7 @@ PROPOSING = ("must be a list: ", "must be a mapping: ", "must be a label selecto
 MISTAKE = re.compile("«(.*?)→(.*?)»", re.DOTALL)
 
 TEAM_A = "{matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [team-a]}]}"
-# The document below its header, with «what is wrong→what is right»; the whole of what is said.
+# The document below its header, with «wrong text→right text», and the whole message.
 BELOW_HEADER = [
     (
         "rules:\n  images:\n    allowedRegistries: «registry.example.com/ml→[registry.example.com/ml]»",
@@ -139,11 +139,11 @@ WHOLE = [
     ),
     (f"«# to do\n→{HEADER}mode: warn\n»", "the document: expected one mapping of kind MPIJobPolicy, found nothing"),
 ]
-MISTAKES = [*((HEADER + text + "\n", said) for text, said in BELOW_HEADER), *WHOLE]
+MISTAKES = [*((HEADER + text + "\n", message) for text, message in BELOW_HEADER), *WHOLE]
 
 
 def answer(text: str, key: str = KEY) -> str:
-    """What the hook says, empty when it admits."""
+    """The message of the rejection; empty if the policy is admitted."""
     written = {**configmap("p", None), "data": {key: text}}
     request = review.AdmissionRequest(uid="u", operation="CREATE", object=msgspec.Raw(msgspec.json.encode(written)))
     response = verdict_on(request, policies=PolicySet(), namespaces=None, now=datetime(2026, 1, 1, tzinfo=UTC)).response
@@ -151,20 +151,22 @@ def answer(text: str, key: str = KEY) -> str:
     return response.status.message if response.status else ""
 
 
-@pytest.mark.parametrize(("text", "said"), MISTAKES)
-def test_a_mistake_is_rejected_with_a_fix_that_is_admitted(text: str, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "message"), MISTAKES)
+def test_policy_with_a_mistake_is_rejected_and_the_suggested_fix_is_admitted(
+    text: str, message: str, tmp_path: Path
+) -> None:
     wrong, right = MISTAKE.sub(r"\1", text), MISTAKE.sub(r"\2", text)
-    assert answer(wrong) == f'policy "p" was rejected:\n{said}'
+    assert answer(wrong) == f'policy "p" was rejected:\n{message}'
     (tmp_path / "p.yaml").write_text(wrong)
-    assert said in CliRunner().invoke(main, ["policy", "validate", str(tmp_path / "p.yaml")]).stdout
+    assert message in CliRunner().invoke(main, ["policy", "validate", str(tmp_path / "p.yaml")]).stdout
     assert answer(right) == ""
-    # Where the answer has YAML to write, the fix of the table is that.
-    proposed = next((found for lead in PROPOSING if (found := said.partition(lead)[2])), "")
+    # If the message suggests YAML, the right text in the table contains it.
+    proposed = next((found for lead in PROPOSING if (found := message.partition(lead)[2])), "")
     if proposed:
         assert proposed.partition(" (it is")[0] in right
         assert yaml.load_all(right)
 
 
-def test_a_document_under_another_key_is_rejected_with_the_right_key() -> None:
+def test_document_under_a_wrong_key_is_rejected_with_the_right_key() -> None:
     missing = "is missing: it belongs under the key policy.yaml of data; rename the key policy.yml"
     assert answer(HEADER, "policy.yml") == f'policy "p" was rejected:\nthe document: {missing}'

@@ -88,18 +88,18 @@ class TestByAnnotation:
         assert not decision.allowed
 
     @pytest.mark.parametrize("asked", ["worker-count", "*", " worker-count ,,"])
-    def test_granted(self, asked: str) -> None:
+    def test_violation_is_exempted_if_the_right_is_granted(self, asked: str) -> None:
         decision = validate(annotations={**ASKED, EXEMPT: asked}, granted={"worker-count": True})
         assert decision.allowed
         assert decision.response("u").audit_annotations == {"exempted": "worker-count: one-off test"}
 
     @pytest.mark.parametrize("granted", [{"worker-count": False}, {"worker-count": False, "gpus": True}])
-    def test_not_granted(self, granted: dict[str, bool]) -> None:
+    def test_violation_is_rejected_if_the_right_is_missing(self, granted: dict[str, bool]) -> None:
         decision = validate(annotations=ASKED, granted=granted)
         assert not decision.allowed
         assert "(you are not allowed to exempt a job from this rule)" in decision.message
 
-    def test_a_reason_is_needed(self) -> None:
+    def test_exemption_without_a_reason_is_ignored(self) -> None:
         decision = validate(annotations={EXEMPT: "worker-count", REASON: " "}, granted={"worker-count": True})
         assert not decision.allowed
         assert "needs the annotation training.openshift.io/exempt-reason" in decision.message

@@ -68,14 +68,14 @@ def test_cause_comes_first_and_follow_ons_are_not_counted(
 ) -> None:
     world = WORLDS[title]
     decision = judged(world, *changes, policy=None if "policy" in title else at_most(most))
-    found = [each for each in (*decision.denied, *decision.warned) if each.rule == rule]
-    assert cause in {each.cause for each in found}, found
+    matching = [each for each in (*decision.denied, *decision.warned) if each.rule == rule]
+    assert cause in {each.cause for each in matching}, matching
     for findings in (decision.denied, decision.warned, decision.audited):
         follow_ons = [bool(each.cause) for each in findings]
         assert follow_ons == sorted(follow_ons)
     counted = {each.rule for _, each in decision.findings}
     assert {cause or rule} <= counted
-    assert not cause or rule not in counted or any(not each.cause for each in found)
+    assert not cause or rule not in counted or any(not each.cause for each in matching)
 
 
 def test_warning_does_not_hide_a_rejection() -> None:
@@ -111,7 +111,7 @@ def test_warning_can_hide_another_warning() -> None:
     assert decided(after, Finding("b", Violation("spec.mpiReplicaSpecs[Worker]", "m", "f"))) == [("a", ""), ("b", "")]
 
 
-def test_those_that_explain_each_other_are_all_counted() -> None:
+def test_violations_that_follow_from_each_other_are_all_counted() -> None:
     ring = [Finding(rule, Violation(rule, "m", "f", follows=cause)) for rule, cause in ("ab", "bc", "ca")]
     assert decided(*ring) == [("a", ""), ("b", ""), ("c", "")]
 
@@ -119,9 +119,9 @@ def test_those_that_explain_each_other_are_all_counted() -> None:
 def test_follow_on_is_marked_in_a_reply_and_absent_from_a_report() -> None:
     decision = judged(WORLDS["quota"], "Worker.replicas: 150", policy=at_most(1))
     assert "[resource-quota, follows from worker-count]" in decision.message
-    found = report(MPIJobRecord("quota", "train", "u-1"), decision)
-    assert found is not None
-    rules = {each["rule"] for each in found["results"]}
+    matching = report(MPIJobRecord("quota", "train", "u-1"), decision)
+    assert matching is not None
+    rules = {each["rule"] for each in matching["results"]}
     assert "worker-count" in rules
     assert "resource-quota" not in rules
     assert "resource-quota" not in dict(broken(decision))

@@ -1,4 +1,4 @@
-"""A warning always names the rule, and has as much of the field and the fault as fits."""
+"""A warning always names the rule, and contains as much of the field and the fault as possible."""
 
 import re
 
@@ -57,7 +57,7 @@ def test_long_warning_is_shortened(path: str, message: str, expected: str) -> No
     assert warning(path, message) == expected
 
 
-def test_pod_security_in_a_warning() -> None:
+def test_warning_about_pod_security_names_level_and_check() -> None:
     fault = 'would violate PodSecurity "restricted:latest": {} (container "launcher" must set something)'
     for check in REGISTRY.values():
         text = warning(f"{CONTEXT}.x", fault.format(check.id), rule="pod-security")
@@ -68,7 +68,7 @@ def test_pod_security_in_a_warning() -> None:
 
 
 @pytest.mark.timeout(20)
-def test_a_path_of_very_many_parts() -> None:
+def test_path_with_very_many_parts_is_shortened() -> None:
     path = f"{ROLE}.template.spec.nodeSelector[x]{'.a' * 200_000}]"
     shown = warning(path, "no node has this label")
     assert len(shown) <= MAX_WARNING_CHARACTERS
@@ -89,7 +89,7 @@ LONG = Violation(
 SHORT = Violation("spec.b", "is bad", fix="Mend it.")
 
 
-def test_a_fault_of_several_lines() -> None:
+def test_fault_of_several_lines_is_shown_unchanged() -> None:
     finding = Finding("some-rule", LONG)
     assert finding.sentence == f"{LONG.message}\n\n{LONG.fix}\n[some-rule]"
     assert finding.warning == "spec.a: so much (of it) is bad [some-rule]"
@@ -97,7 +97,7 @@ def test_a_fault_of_several_lines() -> None:
     assert denial("train", [finding]) == f"{head}{LONG.message}\n\n{LONG.fix}"
 
 
-def test_a_fault_of_several_lines_among_others() -> None:
+def test_fault_of_several_lines_is_indented_among_other_faults() -> None:
     findings = [Finding("some-rule", LONG), Finding("other-rule", SHORT)]
     assert denial("train", findings).splitlines() == [
         'MPIJob "train" was rejected: 2 problems',
@@ -139,7 +139,7 @@ FULL = " (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME)"
         ({"x": "y" * 300}, "injected: x"),
     ],
 )
-def test_one_line_for_all_injections(briefs: dict[str, str], expected: str) -> None:
+def test_all_injections_are_on_one_line(briefs: dict[str, str], expected: str) -> None:
     assert injected(briefs) == expected
     assert len(expected) <= MAX_IDS_CHARACTERS
 
@@ -155,19 +155,19 @@ def test_one_line_for_all_injections(briefs: dict[str, str], expected: str) -> N
         ),
     ],
 )
-def test_a_hint_stays_when_the_line_is_cut(briefs: dict[str, str], expected: str) -> None:
+def test_hint_stays_when_the_line_is_cut(briefs: dict[str, str], expected: str) -> None:
     assert injected(briefs, ["h" * 60]) == expected
     assert len(expected) <= MAX_IDS_CHARACTERS
 
 
-def test_the_ids_of_a_job_that_needs_much_are_not_cut() -> None:
+def test_ids_of_many_injections_are_not_cut() -> None:
     of_platform = {"host-network", "image-pull-secrets", "no-disruption", "node-selector", "tolerations"}
     ids = [each for each in injections.REGISTRY if each not in of_platform and not is_quiet(each)]
     assert injected(dict.fromkeys(ids, "")) == f"injected: {', '.join(ids)}"
 
 
 @pytest.mark.parametrize("letter", ["é", "日", "😀", "\ud800"])
-def test_the_length_is_what_the_api_server_counts(letter: str) -> None:
+def test_length_is_in_bytes_like_in_the_api_server(letter: str) -> None:
     assert len(shorten(letter * 200).encode()) <= MAX_WARNING_CHARACTERS
     shown = Finding("a-rule", Violation("spec.a", letter * 200, fix="Mend it.")).warning
     assert len(shown.encode()) <= MAX_WARNING_CHARACTERS
@@ -176,13 +176,13 @@ def test_the_length_is_what_the_api_server_counts(letter: str) -> None:
 
 @PROPERTY
 @given(st.dictionaries(st.text("ab-", min_size=1, max_size=30), st.text("x ", max_size=40), min_size=1, max_size=40))
-def test_the_line_of_any_injections_has_room_for_the_first(briefs: dict[str, str]) -> None:
+def test_line_of_any_injections_contains_the_first(briefs: dict[str, str]) -> None:
     line = injected(briefs)
     assert len(line) <= MAX_IDS_CHARACTERS
     assert line.startswith("injected: ")
 
 
-def test_devices_of_claims_count_too() -> None:
+def test_devices_of_claims_are_counted() -> None:
     job = defaulted(changed({**claims("pair"), "Worker.replicas": 3}))
     refused = Decision(denied=[Finding("gpus", Violation("spec", "is wrong", fix="Mend it."))])
     view = Snapshot([claim_template("pair", exactly(count=2))])

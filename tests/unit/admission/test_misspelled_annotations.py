@@ -52,7 +52,7 @@ def test_label_in_place_of_an_annotation_is_reported() -> None:
 
 
 @pytest.mark.parametrize(("value", "caution"), [("true", True), ("2222", True), ("false", False)])
-def test_worker_readiness_without_an_injection_that_reads_it(value: str, caution: bool) -> None:
+def test_worker_readiness_annotation_is_reported_if_its_injection_is_off(value: str, caution: bool) -> None:
     key = annotations.WORKER_READINESS
     off = policy_of({"launcher-wait": {"enabled": False}})
     found = hold(mpijob(metadata={"annotations": {key: value}}), off).cautions

@@ -1,4 +1,4 @@
-"""The mutating pipeline as a whole: the requests that it does not change, and the properties of every patch."""
+"""The mutating pipeline: the requests that it does not change, and the properties of every patch."""
 
 import copy
 import json
@@ -46,7 +46,7 @@ OWNED_WITH_A_LIMIT = {
 @PROPERTY
 @given(jobs())
 @example(OWNED_WITH_A_LIMIT)
-def test_generated_jobs(job):
+def test_patch_of_generated_jobs(job):
     assert readable(json.dumps(job).encode())
     hold(job)
     hold(job, BUSY)
@@ -54,13 +54,13 @@ def test_generated_jobs(job):
 
 @PROPERTY
 @given(mangled_jobs())
-def test_jobs_with_arbitrary_json_in_some_places(job):
+def test_patch_of_jobs_with_arbitrary_json_in_some_places(job):
     hold(job, BUSY)
 
 
 @PROPERTY
 @given(json_values())
-def test_arbitrary_json(value):
+def test_patch_of_arbitrary_json(value):
     hold(value)
     hold({"spec": {"mpiReplicaSpecs": value}})
     hold({"metadata": {"labels": value, "annotations": value}})
@@ -71,12 +71,12 @@ def test_arbitrary_json(value):
     [None, True, False, 0, -1, 2**31, 2**64, 0.5, "", "1", [], {}, [None], [{}], ["x"], {"x": None}, {"Launcher": {}}],
     ids=repr,
 )
-def test_a_wrong_value_in_every_field_in_turn(value):
+def test_patch_of_jobs_with_a_wrong_value_in_each_field(value):
     for _, job in replaced(value):
         hold(job, BUSY)
 
 
-def test_a_job_gets_what_each_injection_alone_would_give_it():
+def test_job_gets_the_injections_that_each_apply_alone():
     alone = {injection_id for injection_id in injections.REGISTRY if mutate(COMPLETE, only(injection_id)).patch}
     expected = sorted(alone & {injection.id for injection, _ in DEFAULTS.injections})
     decision = hold(COMPLETE)
@@ -89,7 +89,7 @@ def test_a_job_gets_what_each_injection_alone_would_give_it():
     }
 
 
-def test_the_audit_annotation_names_those_that_did_something():
+def test_audit_annotation_names_only_effective_injections():
     off = {injection_id: {"enabled": False} for injection_id in injections.REGISTRY}
     policy = policy_of({**off, "labels": {}, "job-timeout": {}, "tolerations": {}})
     decision = hold(COMPLETE, policy)
@@ -102,7 +102,7 @@ def test_the_audit_annotation_names_those_that_did_something():
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_examples(path):
+def test_patch_of_examples(path):
     for document in yaml.load_all(path.read_text()):
         hold(document)
         hold(document, BUSY)
@@ -116,11 +116,11 @@ def test_object_that_is_not_json_gets_no_patch(raw):
 
 
 @pytest.mark.parametrize("written", [None, "", "2026-01-01T00:00:00Z"])
-def test_a_new_job_that_claims_to_be_deleted_is_injected(written):
+def test_new_job_with_a_deletion_timestamp_is_injected(written):
     assert hold(mpijob(metadata={"deletionTimestamp": written})).patch
 
 
-def test_jobs_that_are_being_deleted_are_left_alone():
+def test_job_that_is_being_deleted_is_not_changed():
     stored = mutate(mpijob(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})).document
     decision = mutate(mpijob(), operation="UPDATE", stored=stored)
     assert (decision.skipped, decision.patch, decision.notes) == ("being deleted", [], [])
@@ -154,7 +154,7 @@ class TestClaims:
 
     @CLAIMS
     @pytest.mark.parametrize("controller", CONTROLLERS)
-    def test_without_kueue_its_account_is_like_any_other(self, metadata, reason, controller):
+    def test_kueues_account_has_no_special_role_without_kueue(self, metadata, reason, controller):
         decision = created_by(controller, mpijob(metadata=metadata), VIEW)
         assert set(decision.authors) == {"created-by", "job-timeout"}
 
@@ -166,7 +166,7 @@ class TestClaims:
         assert decision.skipped == ""
 
     @CLAIMS
-    def test_claiming_job_is_left_alone_without_unskippable_injections(self, metadata, reason):
+    def test_claiming_job_is_not_changed_without_unskippable_injections(self, metadata, reason):
         policy = policy_of({"job-timeout": {"default": None}, "created-by": {"enabled": False}})
         decision = hold(mpijob(metadata=metadata), policy)
         assert (decision.skipped, decision.patch, decision.document) == (reason, [], None)
@@ -218,17 +218,17 @@ class TestUpdate:
         assert (again.notes, again.warnings) == ([], [])
 
     @pytest.mark.parametrize("old", [mpijob(), {}, None, 3])
-    def test_update_injects_nothing_new(self, old):
+    def test_update_gets_no_new_injections(self, old):
         assert update(mpijob(), old, policy=BUSY).patch == []
 
-    def test_a_value_that_the_user_changes_is_changed(self):
+    def test_value_changed_by_the_user_is_not_restored(self):
         created = mutate(mpijob()).document
         new = copy.deepcopy(created)
         new["spec"]["runPolicy"]["cleanPodPolicy"] = "All"
         new["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["env"][0]["value"] = "/mine"
         assert update(new, created).patch == []
 
-    def test_a_job_never_loses_its_time_limit(self):
+    def test_time_limit_is_always_restored(self):
         created = mutate(mpijob()).document
         created["spec"]["runPolicy"]["activeDeadlineSeconds"] = 60
         off = policy_of({"job-timeout": {"enabled": False}})
@@ -237,7 +237,7 @@ class TestUpdate:
             assert again.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 60
 
     @pytest.mark.parametrize("controller", CONTROLLERS)
-    def test_a_controller_is_left_alone_where_kueue_is_installed(self, controller):
+    def test_update_by_a_controller_is_not_changed_with_kueue(self, controller):
         created = mutate(mpijob()).document
         again = update(mpijob(), created, controller, view=Snapshot([config()]))
         assert (again.skipped, again.patch) == ("an update by a controller", [])
@@ -246,10 +246,10 @@ class TestUpdate:
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
-def test_each_injection_alone_says_what_it_did_within_a_warning(injection_id):
+def test_note_of_each_injection_fits_into_a_warning(injection_id):
     example = examples()[injection_id]
     decision = hold(example.job, only(injection_id, **example.settings), view=example.view)
-    assert set(decision.authors) == {injection_id}, "an EXAMPLE in its test file says where it has something to do"
+    assert set(decision.authors) == {injection_id}, "the EXAMPLE in its test file must be a job that it changes"
     assert bool(decision.notes) is not injections.REGISTRY[injection_id].quiet
     assert decision.warnings == decision.notes, "a note of the defaults is never cut"
     assert all(note.startswith(f"{injection_id}: ") for note in decision.notes)
@@ -266,7 +266,7 @@ def test_injections_neither_extend_a_stored_job_nor_create_a_pod_spec(injection_
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
-def test_an_injection_can_be_switched_off(injection_id):
+def test_injection_can_be_switched_off(injection_id):
     example = examples()[injection_id]
     for enabled in (True, False):
         policy = policy_of({injection_id: {**example.settings, "enabled": enabled}})
@@ -274,7 +274,7 @@ def test_an_injection_can_be_switched_off(injection_id):
 
 
 @pytest.mark.parametrize("value", ["x" * 300, "\x1b[31m\n" * 50, "\u202e" * 20, "\U0001f600" * 200, "'\"" * 90])
-def test_long_and_odd_user_values_never_break_a_warning(value):
+def test_long_or_unusual_user_values_fit_into_warnings(value):
     keys = [f"training.openshift.io/{name}" for name in ("timeout", "timeout-action", "debug-mode")]
     annotations = {**dict.fromkeys(keys, value), "sidecar.istio.io/inject": "true"}
     off = {injection_id: {"enabled": False} for injection_id in injections.REGISTRY}
@@ -283,11 +283,11 @@ def test_long_and_odd_user_values_never_break_a_warning(value):
     assert decision.warnings[0].startswith("metadata.name: ")
     assert len(decision.warnings) == 6
     assert decision.warnings[-1].startswith("injected: job-timeout 24h, ")
-    assert set(decision.warnings[1:-1]) < set(decision.notes), "none is cut"
+    assert set(decision.warnings[1:-1]) < set(decision.notes), "no warning is cut"
     assert sum(note.startswith("job-timeout: ") for note in decision.notes) == 3
 
 
-def test_an_object_that_does_not_fit_an_injection_gets_no_patch_at_all():
+def test_object_that_does_not_fit_an_injection_gets_no_patch():
     def clash(job, settings, ctx, patch):
         patch.add(("metadata", "labels", "a"), "1")
         yield "done"
@@ -302,7 +302,7 @@ def test_an_object_that_does_not_fit_an_injection_gets_no_patch_at_all():
 
 @pytest.mark.parametrize("field", ["uid", "deletionTimestamp", "labels", "annotations", "ownerReferences"])
 def test_null_in_the_metadata_is_treated_as_missing(field: str) -> None:
-    """Server-side apply keeps it in what the hook gets, and the API server replaces it afterwards."""
+    """With server-side apply the webhook gets the null, which the API server replaces afterwards."""
     job = mpijob()
     job["metadata"][field] = None
     decision = mutate(job)

@@ -15,9 +15,9 @@ from webhook.admission.pipelines import load_policy, validate
 RESOURCES = "Worker.template.spec.containers.0.resources"
 
 
-def refused(asked: dict[str, Any], bounds: dict[str, Any], policy: str = "") -> list[tuple[str, str]]:
+def refused(resources: dict[str, Any], bounds: dict[str, Any], policy: str = "") -> list[tuple[str, str]]:
     bound = limit_range("l", {"type": "Container", "max": bounds, "default": bounds, "defaultRequest": bounds})
-    sent = request(changed({RESOURCES: asked}))
+    sent = request(changed({RESOURCES: resources}))
     decision = validate(sent, policy=load_policy(HEADER + policy), view=cluster(bound), today=date.min)
     return [(each.rule, each.violation.fix) for each in decision.denied]
 
@@ -28,7 +28,7 @@ OWN = ("pod-template", "Set it to 8 or less, or raise the limit.")
 
 
 @pytest.mark.parametrize(
-    ("asked", "bounds", "policy", "told"),
+    ("resources", "bounds", "policy", "expected"),
     [
         (ABOVE, {"cpu": "4"}, "", [BOTH]),
         (ABOVE, {"cpu": "32"}, "", [OWN]),
@@ -36,10 +36,10 @@ OWN = ("pod-template", "Set it to 8 or less, or raise the limit.")
         ({"requests": {"cpu": "4"}, "limits": {"cpu": "4"}}, {"cpu": "4"}, "", []),
     ],
 )
-def test_a_pair_is_reported_once(
-    asked: dict[str, Any], bounds: dict[str, Any], policy: str, told: list[tuple[str, str]]
+def test_pair_of_request_and_limit_is_reported_once(
+    resources: dict[str, Any], bounds: dict[str, Any], policy: str, expected: list[tuple[str, str]]
 ) -> None:
-    assert refused(asked, bounds, policy) == told
+    assert refused(resources, bounds, policy) == expected
 
 
 GPU, FPGA, RDMA = "nvidia.com/gpu", "example.com/fpga", "rdma/ib"
@@ -62,29 +62,29 @@ def limits_to(name: str, *fields: str) -> tuple[str, str]:
 def test_resource_out_of_bounds_without_overcommit_is_reported_once(
     name: str, request_: int | str, limit: int | str, fields: tuple[str, ...]
 ) -> None:
-    asked = {"requests": {"cpu": "1", name: request_}, "limits": {"cpu": "1", name: limit}}
-    assert refused(asked, {name: "1"}) == [limits_to(name, *fields)]
+    resources = {"requests": {"cpu": "1", name: request_}, "limits": {"cpu": "1", name: limit}}
+    assert refused(resources, {name: "1"}) == [limits_to(name, *fields)]
 
 
 @pytest.mark.parametrize("name", [GPU, FPGA])
-def test_a_missing_limit_that_is_filled_in_is_reported_once(name: str) -> None:
-    asked = {"requests": {"cpu": "1", name: 2}, "limits": {"cpu": "1"}}
-    assert refused(asked, {name: "1"}) == [limits_to(name, "requests")]
+def test_defaulted_limit_is_reported_once(name: str) -> None:
+    resources = {"requests": {"cpu": "1", name: 2}, "limits": {"cpu": "1"}}
+    assert refused(resources, {name: "1"}) == [limits_to(name, "requests")]
     assert refused({"requests": {"cpu": "1", name: 1}, "limits": {"cpu": "1"}}, {name: "1"}) == []
-    assert refused(asked, {"cpu": "1"}) == [("limit-range", f"Set limits[{name}] to 2.")]
+    assert refused(resources, {"cpu": "1"}) == [("limit-range", f"Set limits[{name}] to 2.")]
 
 
-def test_another_kind_of_accelerator_is_also_reported() -> None:
-    asked = {"limits": {"cpu": "1", GPU: 2, "amd.com/gpu": 1}}
-    assert [rule for rule, _ in refused(asked, {GPU: "1"})] == ["gpus", "limit-range"]
+def test_second_type_of_accelerator_is_also_reported() -> None:
+    resources = {"limits": {"cpu": "1", GPU: 2, "amd.com/gpu": 1}}
+    assert [rule for rule, _ in refused(resources, {GPU: "1"})] == ["gpus", "limit-range"]
 
 
 def test_other_pairs_are_also_reported() -> None:
-    asked = {"requests": {"cpu": "16", "memory": "2Gi"}, "limits": {"cpu": "8", "memory": "1Gi"}}
-    assert refused(asked, {"cpu": "4"}) == [BOTH, ("pod-template", "Set it to 1Gi or less, or raise the limit.")]
+    resources = {"requests": {"cpu": "16", "memory": "2Gi"}, "limits": {"cpu": "8", "memory": "1Gi"}}
+    assert refused(resources, {"cpu": "4"}) == [BOTH, ("pod-template", "Set it to 1Gi or less, or raise the limit.")]
 
 
-def test_a_user_that_the_namespace_forbids_is_reported_once() -> None:
+def test_user_forbidden_by_the_namespace_is_reported_once() -> None:
     context = {"Worker.template.spec.securityContext": {"runAsNonRoot": True, "runAsUser": 0}}
     for level, rules in (("restricted", ["pod-security"]), ("privileged", ["pod-template"])):
         decision = validate(

@@ -1,4 +1,4 @@
-"""A job skips the injections that its annotation names, where the policy allows it."""
+"""A job skips the injections in its annotation if the policy allows it."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_unknown_injection_is_reported(text, shown):
     assert cautions(text) == [f"no injection is called {shown}"]
 
 
-def test_a_rule_belongs_in_another_annotation():
+def test_rule_in_the_annotation_for_injections_is_reported():
     told = '"worker-count" is a rule; use the annotation training.openshift.io/exempt'
     assert cautions("worker-count, isto") == [told, 'no injection is called "isto"; did you mean istio?']
 
@@ -77,7 +77,7 @@ def test_skipping_a_disabled_injection_is_not_reported():
     assert cautions("istio", policy_of({"istio": {"enabled": False, "required": "deny"}})) == []
 
 
-def test_a_very_long_list_is_not_read_to_its_end():
+def test_only_the_start_of_a_very_long_list_is_read():
     assert "istio" in mutate(skipping("x," * 1000 + "istio")).authors
     (caution,) = cautions("x," * 1000 + ",".join(map(str, range(1000))))
     assert caution.startswith('no injection is called "x"; ')

@@ -38,7 +38,7 @@ def ids(decision: Decision) -> dict[str, list[str]]:
     return {key: [f.violation.path for f in value if f.rule == "pod-security"] for key, value in found.items() if value}
 
 
-def test_a_job_that_says_nothing_is_admitted_to_a_restricted_namespace() -> None:
+def test_job_without_a_security_context_is_admitted_to_a_restricted_namespace() -> None:
     decision = submitted(GOOD, labelled(enforce="restricted"))
     assert decision.denied == []
     # The service does not know whether the image can run as that user.
@@ -79,7 +79,7 @@ def test_violation_of_the_audit_level_is_only_in_the_audit_log() -> None:
     }
 
 
-def test_the_rules_action_is_a_ceiling_for_all_modes() -> None:
+def test_action_of_the_rule_is_a_maximum_for_all_modes() -> None:
     view = labelled(enforce="baseline")
     for policy, expected in (
         ("", {"denied": [FIELD]}),

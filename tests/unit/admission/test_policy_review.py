@@ -59,8 +59,8 @@ def test_invalid_policy_is_rejected_with_field_values_and_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["".join(f"k{i}: 1\n" for i in range(900)), "rules: " + "[" * 1000])
-def test_rejected_policy_is_freed_at_once(text: str) -> None:
-    """Python frees reference cycles only after many allocations, so it would keep the document for minutes."""
+def test_rejected_policy_is_freed_immediately(text: str) -> None:
+    """In a reference cycle, Python would keep the document in memory for minutes."""
     verdict(text)
     gc.collect()
     gc.disable()
@@ -72,7 +72,7 @@ def test_rejected_policy_is_freed_at_once(text: str) -> None:
 
 
 @pytest.mark.parametrize("new", [configmap("p", None), {**configmap("p", None), "data": {"policy.yml": HEADER}}])
-def test_a_policy_without_its_key_is_refused(new: dict[str, Any]) -> None:
+def test_policy_without_its_key_is_rejected(new: dict[str, Any]) -> None:
     response = verdict_on(sent(new), policies=PolicySet(), namespaces=None, now=TODAY).response
     assert response.status is not None
     assert "the document: is missing: it belongs under the key policy.yaml of data" in response.status.message
@@ -85,18 +85,18 @@ def test_unrelated_configmap_is_admitted() -> None:
 
 
 @pytest.mark.parametrize("label", ["True", "yes", "false"])
-def test_a_label_with_another_value_is_reported(label: str) -> None:
-    told = f'this is not a policy: the label training.openshift.io/mpijob-policy is "{label}". Set it to "true".'
+def test_label_with_a_different_value_is_reported(label: str) -> None:
+    expected = f'this is not a policy: the label training.openshift.io/mpijob-policy is "{label}". Set it to "true".'
     result = verdict_on(sent(configmap("p", "[", label=label)), policies=PolicySet(), namespaces=None, now=TODAY)
-    assert (result.response.allowed, result.response.warnings) == (True, [told])
+    assert (result.response.allowed, result.response.warnings) == (True, [expected])
     policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}")])
     changed = sent(configmap("p", "[", label=label), configmap("p", HEADER))
     result = verdict_on(changed, policies=policies, namespaces=None, now=TODAY)
-    assert result.response.warnings[1:] == [told]
+    assert result.response.warnings[1:] == [expected]
 
 
 @pytest.mark.parametrize("new", [None, configmap("p", "[", label="")])
-def test_deleted_policy_or_label_falls_back_to_others(new: Any) -> None:
+def test_other_policies_apply_after_a_policy_or_its_label_is_deleted(new: Any) -> None:
     policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}"), layer("q", "rules: {gpus: {min: 1}}")])
     result = verdict_on(sent(new, configmap("p", HEADER)), policies=policies, namespaces=None, now=TODAY)
     assert result.response.warnings == ['policy "p" is removed: other policies or the defaults replace it']
@@ -129,7 +129,7 @@ def test_deleted_policy_or_label_falls_back_to_others(new: Any) -> None:
         ),
     ],
 )
-def test_warnings(text: str, warning: str) -> None:
+def test_admitted_policy_gets_warnings(text: str, warning: str) -> None:
     assert verdict(text, layer("other", "rules: {gpus: {max: 8}}")).response.warnings == [warning]
 
 
@@ -138,7 +138,7 @@ def test_documents_that_never_share_a_namespace_are_not_compared() -> None:
     assert verdict("namespaces: {matchLabels: {tier: b}}\nrules: {gpus: {max: 4}}", base).response.warnings == []
 
 
-def test_unknown_namespaces_are_not_reported() -> None:
+def test_missing_namespaces_are_not_reported_if_namespaces_are_unknown() -> None:
     text = "namespaces: {matchLabels: {tier: c}}\nexemptions: [{rules: [gpus], namespaces: [z], reason: r}]"
     assert verdict(text, namespaces=None).response.warnings == []
 
@@ -150,7 +150,7 @@ def test_object_that_is_not_a_configmap_gets_no_verdict(data: Any) -> None:
 
 
 def test_reply_to_a_policy_with_many_faults_is_limited() -> None:
-    """The text of 225 KB of faults was 5.9 MB."""
+    """The message for 225 KB of faults was 5.9 MB."""
     long = "x" * 5_000
     result = verdict("rules: {" + ", ".join(f"{long}-{number}: {{max: 1}}" for number in range(40)) + "}")
     assert len(review.encode(result.response)) < 60_000

@@ -28,7 +28,7 @@ FILE = {"key": "A", "path": "env", "volumeName": "files"}
 
 
 def denied(stored: Json, new: Json, rules: str = "", view: ClusterView | None = None) -> list[str]:
-    """The rules that reject the update. Checks first that the stored job would be rejected as a new one."""
+    """The rules that reject the update. It first checks that the stored job would be rejected as a new job."""
     policy = load_policy(f"{HEADER}rules: {{{rules}}}") if rules else load_policy(None)
     view = view or NothingKnown()
     assert validate(request(stored), policy=policy, view=view, today=date.min).denied
@@ -69,21 +69,21 @@ class TestDegrees:
         assert denied(*step(change, better, worse), settings) == [rule]
 
 
-def test_a_name_that_is_too_long_lets_a_job_shrink() -> None:
+def test_job_with_a_too_long_name_may_shrink() -> None:
     more = {"metadata.name": "x" * 54}
     assert denied(*step("Worker.replicas", 90, 40, **more)) == []
     assert denied(*step("Worker.replicas", 40, 101, **more), "worker-count: {max: 200}") == ["upstream-contract"]
 
 
 def test_missing_number_is_the_same_violation_at_any_size() -> None:
-    """The message has the number of pods in it."""
+    """The message contains the number of pods."""
     settings = "gang: {scheduler: scheduler-plugins}"
     more = {"spec.launcherCreationPolicy": "WaitForWorkersReady"}
     for before, after in ((6, 4), (4, 6)):
         assert denied(*step("Worker.replicas", before, after, **more), settings) == []
 
 
-def test_too_few_is_not_better_than_too_many() -> None:
+def test_too_low_value_is_not_better_than_a_too_high_value() -> None:
     assert denied(*step("Worker.replicas", 150, 1)) == ["worker-count"]
     assert denied(*step("spec.slotsPerWorker", 20, 0)) == ["slots"]
 
@@ -99,11 +99,11 @@ GOOD_IMAGE = "registry.example.com/a:1"
 class TestNames:
     STORED = containers(("main", GOOD_IMAGE), ("old", BAD_IMAGE))
 
-    def test_a_good_container_may_be_inserted_before_a_bad_one(self) -> None:
+    def test_valid_container_may_be_inserted_before_an_invalid_one(self) -> None:
         new = containers(("main", GOOD_IMAGE), ("new", GOOD_IMAGE), ("old", BAD_IMAGE))
         assert denied(self.STORED, new, REGISTRY) == []
 
-    def test_a_bad_container_may_not_take_the_place_of_a_bad_one(self) -> None:
+    def test_new_invalid_container_is_rejected_next_to_an_old_one(self) -> None:
         new = containers(("main", GOOD_IMAGE), ("new", BAD_IMAGE), ("old", BAD_IMAGE))
         assert denied(self.STORED, new, REGISTRY) == ["images"]
         assert denied(self.STORED, containers(("main", BAD_IMAGE), ("old", GOOD_IMAGE)), REGISTRY) == ["images"]
@@ -131,7 +131,7 @@ class TestNames:
             assert denied(stored, containers(("main", f"{long}/new")), rules) == ["images"]
 
     def test_different_tag_is_admitted_where_digests_are_required(self) -> None:
-        """The policy came after the job."""
+        """The policy is newer than the job."""
         rules = "images: {requireDigest: true}"
         stored = containers(("main", "registry.example.com/a:1"))
         for image, name in (("registry.example.com/a:2", "main"), ("registry.example.com/a:1", "trainer")):
@@ -153,7 +153,7 @@ class TestNames:
         ],
     )
     def test_renamed_container_keeps_its_violation(self, fault: Json) -> None:
-        """The fault was there before the rule."""
+        """The fault is older than the rule."""
         stored = changed(fault)
         renamed = changed({f"{FIRST}.name": "trainer"}, stored)
         assert denied(stored, renamed) == []
@@ -183,7 +183,7 @@ ADDS_TWO = context(capabilities={"add": ["SYS_ADMIN", "NET_ADMIN"]})
 
 
 class TestPodSecurity:
-    """A namespace that has enforced a level only since the job was stored."""
+    """A namespace that enforces a level, but did not when the job was created."""
 
     VIEW = labelled(enforce="restricted")
 
@@ -204,7 +204,7 @@ class TestPodSecurity:
             ({**context(runAsNonRoot=False), "privileged": True}, {}, context(runAsNonRoot=False)),
         ],
     )  # fmt: skip
-    def test_a_job_that_is_fixed_in_part_passes(self, first: Json, second: Json, mended: Json) -> None:
+    def test_partly_fixed_job_is_admitted(self, first: Json, second: Json, mended: Json) -> None:
         stored, new = self.job(a=first, b=second), self.job(a=mended, b=second)
         assert denied(stored, new, view=self.VIEW) == []
 
@@ -222,7 +222,7 @@ class TestPodSecurity:
         others = {"pod-template"} if after.get("privileged") else set()
         assert set(denied(self.job(a=before), self.job(a=after), view=self.VIEW)) == {"pod-security"} | others
 
-    def test_a_fault_does_not_move_to_another_container(self) -> None:
+    def test_fault_moved_to_another_container_is_rejected(self) -> None:
         stored, new = self.job(a={}, b=COMPLIANT), self.job(a=COMPLIANT, b={})
         assert set(denied(stored, new, view=self.VIEW)) == {"pod-security"}
 
@@ -234,13 +234,13 @@ class TestPodSecurity:
         assert denied(mounts("/data"), changed({"metadata.labels": {"a": "b"}}, mounts("/data")), view=view) == []
         assert denied(mounts("/data"), mounts("/"), view=view) == ["pod-security"]
 
-    def test_a_container_may_be_inserted(self) -> None:
+    def test_compliant_container_may_be_inserted(self) -> None:
         assert denied(self.job(old={}), self.job(new=COMPLIANT, old={}), view=self.VIEW) == []
         assert set(denied(self.job(old={}), self.job(new={}, old={}), view=self.VIEW)) == {"pod-security"}
 
 
 def test_uncertain_violation_is_rejected_once_it_is_certain() -> None:
-    """The pods of a suspended job are created later, so a taken name matters only when the job resumes."""
+    """The pods of a suspended job are created later, so a name in use matters only when the job resumes."""
     owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "x", "uid": "x", "controller": True}
     labels = {"training.kubeflow.org/job-name": "x"}
     metadata = {"name": "train-worker-0", "namespace": "team-a", "labels": labels, "ownerReferences": [owner]}
@@ -257,7 +257,7 @@ def test_uncertain_violation_is_rejected_once_it_is_certain() -> None:
         ({"maxLimitRequestRatio": {"cpu": "2"}}, "64", "32"),
     ],
 )
-def test_a_limit_range(bound: Json, worse: str, better: str) -> None:
+def test_amount_closer_to_a_limit_range_is_admitted(bound: Json, worse: str, better: str) -> None:
     view = Snapshot([limit_range("a", {"type": "Container", **bound})])
 
     def job(amount: str) -> Json:
@@ -283,7 +283,7 @@ HERE = {"spec.runPolicy.managedBy": "kubeflow.org/mpi-operator"}
 STARTS = [({"spec.runPolicy.suspend": True}, {"spec.runPolicy.suspend": False}), (AWAY, HERE)]
 
 
-@pytest.mark.parametrize(("waits", "starts"), STARTS, ids=["resumed", "brought here"])
+@pytest.mark.parametrize(("waits", "starts"), STARTS, ids=["resumed", "moved to this cluster"])
 def test_resuming_a_job_checks_it_against_the_changed_cluster(waits: Json, starts: Json) -> None:
     rules = "compliance: {action: deny, markers: {}, storageClasses: [encrypted]}"
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
@@ -292,7 +292,7 @@ def test_resuming_a_job_checks_it_against_the_changed_cluster(waits: Json, start
     assert denied(stored, changed(starts, stored), rules, view) == ["compliance"]
     assert denied(stored, changed({"metadata.labels": {"a": "b"}}, stored), rules, view) == []
     inline = changed({f"{WORKER}.volumes": [{"name": "n", "nfs": {"server": "s", "path": "/"}}]}, stored)
-    assert denied(inline, changed(starts, inline), rules, view) == [], "it was so before"
+    assert denied(inline, changed(starts, inline), rules, view) == [], "the fault is not new"
 
 
 def test_service_account_changed_while_suspended_is_rejected() -> None:
@@ -303,4 +303,4 @@ def test_service_account_changed_while_suspended_is_rejected() -> None:
     assert denied(suspended, resumed, rules) == [], "an account that cannot be read rejects no update"
     chosen = changed({f"{role}.template.spec.automountServiceAccountToken": True for role in ("Launcher", "Worker")})
     stored = changed({"spec.runPolicy.suspend": True}, chosen)
-    assert denied(stored, changed({"spec.runPolicy.suspend": False}, stored), rules, view) == [], "it was so before"
+    assert denied(stored, changed({"spec.runPolicy.suspend": False}, stored), rules, view) == [], "the fault is not new"

@@ -90,13 +90,13 @@ def test_replayed_job_is_judged_after_injection() -> None:
     assert replay("injectOnly: []", required, jobs(3)).newly_denied == {}
 
 
-def test_many_injections_are_cut() -> None:
+def test_list_of_many_injections_is_cut() -> None:
     result = replay("injectOnly: []", "", jobs(3))
     result.injections = {f"i{number}": {"newly": ["a"]} for number in range(8)}
     assert result.injections_summary().endswith("i5 newly into 1, and 2 more")
 
 
-def test_many_names_are_cut_and_an_unfinished_replay_says_so() -> None:
+def test_list_of_many_names_is_cut_and_an_unfinished_replay_is_reported() -> None:
     result = replay("", "rules: {worker-count: {max: 3}}", jobs(4, 4, 4, 4, 4))
     result.complete = False
     assert result.summary() == (

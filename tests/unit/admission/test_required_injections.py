@@ -30,28 +30,28 @@ def validate(job, policy, old=None):
     return pipelines.validate(request(job, old=old, namespace="team"), policy=policy, view=VIEW, today=date.min)
 
 
-def found(job, policy, old=None):
+def violations(job, policy, old=None):
     decision = validate(job, policy, old)
     return {
-        kind: [f"{one.violation.path}: {one.sentence}" for one in findings if one.rule == RULE]
+        kind: [f"{finding.violation.path}: {finding.sentence}" for finding in findings if finding.rule == RULE]
         for kind, findings in (("deny", decision.denied), ("warn", decision.warned), ("audit", decision.audited))
-        if any(one.rule == RULE for one in findings)
+        if any(finding.rule == RULE for finding in findings)
     }
 
 
 @pytest.mark.parametrize("action", ["deny", "warn", "audit"])
-def test_a_required_value_that_another_webhook_removed_is_missing(action):
+def test_required_value_removed_by_another_webhook_is_missing(action):
     policy = requiring(action)
     job = mutate(mpijob(), policy).document
-    assert found(job, policy) == {}
+    assert violations(job, policy) == {}
     del job["spec"]["runPolicy"]["activeDeadlineSeconds"]
-    assert found(job, policy) == {action: [f"{DEADLINE}: {MISSING}"]}
+    assert violations(job, policy) == {action: [f"{DEADLINE}: {MISSING}"]}
 
 
 def test_nothing_is_required_by_default():
-    assert found(mpijob(), policy_of({})) == {}
-    assert found(mpijob(), requiring("off")) == {}
-    assert found(mpijob(), requiring(enabled=False)) == {}
+    assert violations(mpijob(), policy_of({})) == {}
+    assert violations(mpijob(), requiring("off")) == {}
+    assert violations(mpijob(), requiring(enabled=False)) == {}
 
 
 LIMITED = {"activeDeadlineSeconds": 60, "cleanPodPolicy": "Running"}
@@ -64,11 +64,11 @@ def with_limits(**values):
 
 
 def test_user_value_satisfies_a_required_injection():
-    assert found(with_limits(), requiring()) == {}
+    assert violations(with_limits(), requiring()) == {}
 
 
 def test_several_missing_fields_are_one_message():
-    (text,) = found(mpijob(), policy_of({"api-access": {"required": "deny"}}))["deny"]
+    (text,) = violations(mpijob(), policy_of({"api-access": {"required": "deny"}}))["deny"]
     assert text == (
         "spec.mpiReplicaSpecs[Launcher].template.spec.automountServiceAccountToken: "
         'the injection "api-access" is required and not in the job, and 1 more of its values are missing too. '
@@ -76,10 +76,10 @@ def test_several_missing_fields_are_one_message():
     )
 
 
-def test_the_mode_is_a_ceiling():
+def test_mode_is_a_maximum_for_the_action():
     document = requiring().document.model_copy(update={"mode": "warn"})
     policy = Policy(document, (), requiring().injections)
-    assert list(found(mpijob(), policy)) == ["warn"]
+    assert list(violations(mpijob(), policy)) == ["warn"]
 
 
 def test_update_that_makes_nothing_worse_is_admitted():
@@ -87,18 +87,18 @@ def test_update_that_makes_nothing_worse_is_admitted():
     good = mutate(mpijob(), policy).document
     bad = copy.deepcopy(good)
     del bad["spec"]["runPolicy"]["activeDeadlineSeconds"]
-    assert list(found(bad, policy, old=good)) == ["deny"]
+    assert list(violations(bad, policy, old=good)) == ["deny"]
     bad["metadata"]["labels"]["a"] = "b"
-    assert found(bad, policy, old=mpijob()) == {}, "a job from before the policy"
+    assert violations(bad, policy, old=mpijob()) == {}, "a job from before the policy"
 
 
-def test_a_forged_list_of_injections_does_not_help():
+def test_forged_list_of_injections_is_ignored():
     policy = requiring()
     good = mutate(mpijob(), policy).document
     good["metadata"]["annotations"]["training.openshift.io/injected"] = "{}"
     bad = copy.deepcopy(good)
     del bad["spec"]["runPolicy"]["activeDeadlineSeconds"]
-    assert list(found(bad, policy, old=good)) == ["deny"]
+    assert list(violations(bad, policy, old=good)) == ["deny"]
 
 
 CLAIMS = [
@@ -109,21 +109,21 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize("metadata", CLAIMS)
-def test_a_job_that_claims_a_controller_needs_required_injections(metadata):
-    (text,) = found(mpijob(metadata=metadata), requiring())["deny"]
+def test_job_with_a_claimed_controller_needs_required_injections(metadata):
+    (text,) = violations(mpijob(metadata=metadata), requiring())["deny"]
     assert "Nothing is injected into a job that is " in text
     assert ": write it into the job, or ask your administrator to exempt the user who creates such jobs" in text
-    assert found(with_limits(metadata=metadata), requiring()) == {}
+    assert violations(with_limits(metadata=metadata), requiring()) == {}
 
 
 @pytest.mark.parametrize("metadata", CLAIMS)
-@pytest.mark.parametrize(("view", "believed"), [(Snapshot([config()]), True), (VIEW, False)])
-def test_a_controller_may_create_such_jobs_where_kueue_is_installed(metadata, view, believed):
+@pytest.mark.parametrize(("view", "trusted"), [(Snapshot([config()]), True), (VIEW, False)])
+def test_controller_may_create_jobs_without_injections_with_kueue(metadata, view, trusted):
     policy = requiring()
-    asked = request(mpijob(metadata=metadata), namespace="team")
-    asked.user_info.username = policy.document.controllers[0]
-    denied = {one.rule for one in pipelines.validate(asked, policy=policy, view=view, today=date.min).denied}
-    assert (RULE not in denied) is believed
+    sent = request(mpijob(metadata=metadata), namespace="team")
+    sent.user_info.username = policy.document.controllers[0]
+    denied = {finding.rule for finding in pipelines.validate(sent, policy=policy, view=view, today=date.min).denied}
+    assert (RULE not in denied) is trusted
 
 
 def test_update_is_admitted_without_a_value_that_the_stored_job_lacks():
@@ -131,28 +131,28 @@ def test_update_is_admitted_without_a_value_that_the_stored_job_lacks():
     stored = mutate(mpijob(run_policy={"suspend": True}), policy).document
     resumed = copy.deepcopy(stored)
     resumed["spec"]["runPolicy"]["suspend"] = False
-    assert found(resumed, policy, old=stored) == {}
+    assert violations(resumed, policy, old=stored) == {}
     policy = policy_of({"image-pull-secrets": {"secrets": ["s"], "required": "deny"}})
-    one = mpijob()
-    one["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["imagePullSecrets"] = [{"name": "s"}]
-    assert found(one, policy, old=mpijob()) == {}
-    assert list(found(mpijob(), policy, old=one)) == ["deny"]
+    with_secret = mpijob()
+    with_secret["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["imagePullSecrets"] = [{"name": "s"}]
+    assert violations(with_secret, policy, old=mpijob()) == {}
+    assert list(violations(mpijob(), policy, old=with_secret)) == ["deny"]
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
 def test_injected_value_is_not_reported_missing(injection_id):
     policy = policy_of({entry: {"required": "deny"} for entry in injections.REGISTRY})
-    assert found(mutate(mpijob(), policy).document, policy) == {}
+    assert violations(mutate(mpijob(), policy).document, policy) == {}
 
 
-def test_an_object_that_does_not_fit_is_left_to_the_schema():
+def test_object_that_does_not_fit_is_not_reported():
     def clash(job, settings, ctx, patch):
         yield from ()
         raise PatchConflict("/kind", "does not fit the object")
 
     entry = Injection(id="clash", settings=InjectionSettings, inject=clash, since="0.1")
     policy = Policy(requiring().document, (), ((entry, InjectionSettings(required="deny")),))
-    assert found(mpijob(), policy) == {}
+    assert violations(mpijob(), policy) == {}
 
 
 @pytest.mark.parametrize(
@@ -163,5 +163,5 @@ def test_an_object_that_does_not_fit_is_left_to_the_schema():
         (("spec", "containers", 0, "env"), "spec.containers[0].env"),
     ],
 )
-def test_fields_are_written_as_in_other_messages(path, shown):
+def test_fields_have_the_form_of_other_messages(path, shown):
     assert field(path) == shown

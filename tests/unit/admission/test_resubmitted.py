@@ -54,7 +54,7 @@ def test_verdict_is_the_same_as_at_admission() -> None:
     assert "worker-count" in {finding.rule for finding in audited.audited}
 
 
-def test_a_stored_job_is_judged_as_it_is() -> None:
+def test_stored_job_is_judged_unchanged() -> None:
     request = resubmitted.creation(msgspec.Raw(json.dumps(FIVE).encode()))
     assert request is not None
     yesterday = policies("injectOnly: [job-timeout]\ninjections: {job-timeout: {default: 3h}}")
@@ -75,7 +75,7 @@ def test_exemption_requested_by_a_stored_job_is_granted() -> None:
     assert denied(without_reason, "rules: {worker-count: {max: 3}}") == {"worker-count"}
 
 
-def test_a_quota_that_the_job_fills_itself_is_not_exceeded() -> None:
+def test_quota_used_by_the_job_itself_is_not_exceeded() -> None:
     full = {"requests.nvidia.com/gpu": "1000"}
     assert "resource-quota" not in denied(FIVE, "", Snapshot([quota(full, full)]))
 

@@ -77,19 +77,19 @@ def test_other_change_by_kueue_is_judged(changes: Json, more: Json) -> None:
         assert update({**more, **changes}, username=username).skipped == ""
 
 
-def test_other_changes_by_kueue_are_judged_as_a_users() -> None:
+def test_other_changes_by_kueue_are_judged_like_a_users() -> None:
     changes = {**STARTS, "Worker.template.spec.containers.0.image": "evil.example.com/miner:1"}
     assert [each.rule for each in update(changes).denied] == ["images"]
 
 
-def test_without_kueue_its_account_is_judged_as_a_users() -> None:
+def test_kueues_account_is_judged_like_a_user_without_kueue() -> None:
     assert update(STARTS, view=NothingKnown()).skipped == ""
     assert update(STARTS, view=NothingKnown()).allowed, "it makes nothing worse"
 
 
 @pytest.mark.parametrize("username", [KUEUE, COLLECTOR])
 @pytest.mark.parametrize("view", [WITH_KUEUE, NothingKnown()], ids=["Kueue", "no Kueue"])
-def test_metadata_and_status_pass(username: str, view: ClusterView) -> None:
+def test_update_of_metadata_and_status_is_admitted(username: str, view: ClusterView) -> None:
     for changes in ({"metadata.labels": {"a": "b"}}, {"metadata.finalizers": ["x/y"]}, {"status": {"conditions": []}}):
         decision = update(changes, username=username, view=view)
         assert decision.allowed
@@ -103,7 +103,7 @@ def test_unexpected_shapes_do_not_fail(spec: Any) -> None:
     validate(request(stored, old=STORED, username=KUEUE), policy=POLICY, view=WITH_KUEUE, today=date.min)
 
 
-def test_a_required_value_that_a_controller_removes_is_missing() -> None:
+def test_required_value_removed_by_a_controller_is_missing() -> None:
     policy = load_policy(HEADER + "injections: {api-access: {required: deny}}")
     stored = changed({f"{role}.template.spec.automountServiceAccountToken": False for role in ("Launcher", "Worker")})
     new = changed({"Worker.template.spec.automountServiceAccountToken": REMOVE}, stored)
@@ -121,7 +121,7 @@ OWN_RULES = {
 
 
 @pytest.mark.parametrize("field", list(OWN_RULES))
-def test_custom_rules_see_a_change_of_any_user_metadata(field: str) -> None:
+def test_custom_rules_judge_any_change_of_user_metadata(field: str) -> None:
     value, expression = OWN_RULES[field]
     policy = load_policy(f'{HEADER}rules: {{custom: [{{id: a, expression: "{expression}", message: forbidden}}]}}')
     stored, new = changed(), changed({f"metadata.{field}": value})

@@ -46,15 +46,15 @@ ONE = "injected: b 24h, a, d (kubectl get mpijob NAME -o yaml; mpijob-webhook ex
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "expected"),
     [("one-line", [ONE]), ("each", ["a: did this", "b: did that for a day"]), ("none", [])],
 )
-def test_by_policy(how, told):
-    assert warnings(*ENTRIES, how=how) == CAUTIONS + told
+def test_policy_sets_the_form_of_warnings(how, expected):
+    assert warnings(*ENTRIES, how=how) == CAUTIONS + expected
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "expected"),
     [
         (
             "one-line",
@@ -64,22 +64,22 @@ def test_by_policy(how, told):
         ("none", []),
     ],
 )
-def test_a_hint_is_reported_with_the_injections_of_others(how, told):
-    assert warnings(saying("a", "did this"), saying("b", HINT, adds=False), how=how) == told
+def test_hint_is_reported_with_other_injections(how, expected):
+    assert warnings(saying("a", "did this"), saying("b", HINT, adds=False), how=how) == expected
 
 
-def test_nothing_was_injected():
+def test_no_warning_if_nothing_was_injected():
     assert warnings(saying("e", adds=False)) == []
     assert warnings(saying("e", HINT, adds=False)) == []
 
 
-def test_the_line_of_injections_is_what_is_cut_first():
+def test_line_of_injections_is_dropped_first():
     cautions = [Caution(f"no {number}") for number in range(MAX_WARNINGS)]
-    told = warnings(saying("a", *cautions))
-    assert told == [*(f"a: no {number}" for number in range(MAX_WARNINGS - 1)), "... and 2 more warnings"]
+    expected = warnings(saying("a", *cautions))
+    assert expected == [*(f"a: no {number}" for number in range(MAX_WARNINGS - 1)), "... and 2 more warnings"]
 
 
-def test_findings_come_before_injections():
+def test_findings_are_before_injections():
     decision = Decision(told={"a": ["did this", Caution("not that")]}, authors=["a"], injection_warnings="each")
     decision.add(Finding("slots", Violation("spec.slotsPerWorker", "is bad", fix="Mend it.")), Action.WARN)
     assert decision.warnings == ["spec.slotsPerWorker: is bad. Mend it. [slots]", "a: not that", "a: did this"]
@@ -89,7 +89,7 @@ def finding(rule, *, advisory=False):
     return Finding(rule, Violation("spec", "is bad", fix="Mend it.", advisory=advisory))
 
 
-def test_the_worst_finding_comes_first():
+def test_worst_finding_is_first():
     decision = Decision()
     for each in ("name-length", "rank-environment", "another", "ssh-paths", "clean-pod-policy", "images"):
         decision.add(finding(each), Action.WARN)
@@ -110,7 +110,7 @@ def test_least_important_warnings_are_dropped():
     assert decision.warnings[-1] == "... and 4 more warnings"
 
 
-def test_the_worst_caution_comes_first():
+def test_worst_caution_is_first():
     decision = Decision(told={"istio": [Caution("style")], "rdma": [Caution("none")], "launcher-resources": ["hint"]})
     assert decision.warnings == ["launcher-resources: hint", "rdma: none", "istio: style"]
 
@@ -121,7 +121,7 @@ def test_each_round_reports_its_injections():
     other = copy.deepcopy(first.document)
     other["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"].append({"name": "log", "image": "a:1"})
     again = mutated(other, DEFAULTS)
-    assert again.patch, "the new container gets what it needs too"
+    assert again.patch, "the new container gets injections too"
     assert [line[:30] for line in again.warnings] == ["injected: security-context; a "]
     later = mutated(first.document, only("image-pull-secrets", secrets=["ours"]))
     assert later.warnings == ["image-pull-secrets: added imagePullSecrets ours"]

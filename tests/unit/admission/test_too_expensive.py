@@ -60,7 +60,7 @@ def test_too_expensive_job_is_admitted_in_warn_mode(mode: str, field: str) -> No
         ({"Worker.template.spec.containers.0.image": "other"}, [KUEUE], []),
     ],
 )
-def test_an_update_passes_that_changes_nothing_checked_or_what_kueue_changes(
+def test_update_passes_if_it_changes_no_checked_field_or_is_kueues(
     changes: dict[str, Any], users: list[str], passing: list[str]
 ) -> None:
     decisions = {user: too_expensive.verdict(update(changes, user), DEFAULTS, WITH_KUEUE) for user in users}
@@ -68,7 +68,7 @@ def test_an_update_passes_that_changes_nothing_checked_or_what_kueue_changes(
     assert {decisions[user].skipped for user in passing} <= {too_expensive.AS_STORED}
 
 
-def test_without_kueue_its_account_is_like_any_other() -> None:
+def test_kueues_account_has_no_special_role_without_kueue() -> None:
     assert too_expensive.verdict(update({"metadata.finalizers": []}, KUEUE), DEFAULTS, NothingKnown()).allowed
     assert not too_expensive.verdict(update({"spec.runPolicy.suspend": True}, KUEUE), DEFAULTS, NothingKnown()).allowed
 
@@ -95,18 +95,18 @@ def test_too_expensive_job_gets_only_required_injections() -> None:
         [],
     ],
 )
-def test_nothing_is_injected_where_nothing_is_missing_or_it_cannot_be_read(job: Any) -> None:
+def test_complete_or_unreadable_job_gets_no_injection(job: Any) -> None:
     decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())
     assert (decision.allowed, decision.patch) == (True, [])
     assert "job-size: too expensive to judge, so nothing was injected" in decision.warnings
 
 
-def test_an_update_gets_no_injection() -> None:
+def test_update_gets_no_injection() -> None:
     decision = too_expensive.injection(update({}, "alice"), DEFAULTS, NothingKnown())
     assert (decision.patch, decision.skipped) == ([], too_expensive.TOO_EXPENSIVE)
 
 
-def test_nothing_is_injected_and_the_user_is_warned() -> None:
+def test_user_is_warned_if_nothing_is_injected() -> None:
     decision = too_expensive.no_injection(request(changed()), DEFAULTS)
     assert decision.allowed
     assert decision.patch == []

@@ -48,20 +48,20 @@ def rules(decision: Decision) -> set[str]:
     return {finding.rule for finding in [*decision.denied, *decision.warned, *decision.audited]}
 
 
-def test_a_job_beyond_the_policys_bytes_is_rejected_next_to_other_violations() -> None:
+def test_job_larger_than_the_policy_allows_is_rejected_with_other_violations() -> None:
     decision = validate(with_text(1024 * 1024))
     assert rules(decision) >= {"job-size", "images"}
     assert mutate(with_text(1024 * 1024)).patch != []
 
 
-def test_an_exemption_from_the_policys_bytes_holds() -> None:
+def test_job_can_be_exempt_from_the_policys_size_limit() -> None:
     decision = validate(with_text(1024 * 1024), policy(EXEMPT))
     assert "job-size" in {finding.rule for finding, _ in decision.exempted}
 
 
 @pytest.mark.parametrize("job", [with_text(MAX_OBJECT_BYTES), nested(MAX_NESTED_VALUES)], ids=["bytes", "nested"])
 class TestObjectsThatAreNotDecoded:
-    def test_no_other_rule_looks_at_it(self, job: dict[str, Any]) -> None:
+    def test_only_the_size_is_reported(self, job: dict[str, Any]) -> None:
         (finding,) = validate(job).denied
         assert finding.rule == "job-size"
         assert finding.violation.message.startswith("too large to judge: ")
@@ -79,16 +79,18 @@ class TestObjectsThatAreNotDecoded:
         assert decision.allowed
         assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]
 
-    def test_an_update_by_kueue_of_what_kueue_changes_passes(self, job: dict[str, Any]) -> None:
+    def test_usual_update_by_kueue_is_admitted(self, job: dict[str, Any]) -> None:
         resumed = changed({"spec.runPolicy.suspend": True, "Worker.template.spec.nodeSelector.a": "b"}, job)
         decision = validate(resumed, old=job, username=KUEUE, view=Snapshot([config()]))
         assert (decision.allowed, decision.skipped) == (True, "an update by a controller")
-        assert not validate(resumed, old=job, view=Snapshot([config()])).allowed, "rules read what a user changes"
+        assert not validate(resumed, old=job, view=Snapshot([config()])).allowed, (
+            "rules read the fields that a user changes"
+        )
 
     @pytest.mark.parametrize(
         "field", ["spec.runPolicy.cleanPodPolicy", "metadata.labels.a", "Worker.template.spec.hostNetwork"]
     )
-    def test_an_update_that_changes_more_is_rejected(self, job: dict[str, Any], field: str) -> None:
+    def test_update_that_changes_other_fields_is_rejected(self, job: dict[str, Any], field: str) -> None:
         assert not validate(changed({field: "x"}, job), old=job).allowed
 
     def test_too_large_stored_job_does_not_excuse_violations(self, job: dict[str, Any]) -> None:

@@ -28,15 +28,15 @@ KNOWN = Snapshot(
 
 
 def job(annotations=None, **spec):
-    found = mpijob(metadata={"annotations": {T + key: value for key, value in (annotations or {}).items()}})
-    worker = found["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    document = mpijob(metadata={"annotations": {T + key: value for key, value in (annotations or {}).items()}})
+    worker = document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     worker["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 8}}
     worker.update(spec)
-    return found
+    return document
 
 
-def pod(found, role="Worker") -> Any:
-    return found["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
+def pod(document, role="Worker") -> Any:
+    return document["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
 
 
 def replaced(before, after, policy):
@@ -57,9 +57,9 @@ def at(document, path):
 
 
 def resources(role, amounts):
-    found = job({"rdma": "true"})
-    pod(found, role)["containers"][0]["resources"] = amounts
-    return found
+    document = job({"rdma": "true"})
+    pod(document, role)["containers"][0]["resources"] = amounts
+    return document
 
 
 IN_MESH = job()
@@ -96,7 +96,7 @@ WISHES: dict[str, tuple[str, dict[str, Any], Any, Any, str]] = {
 
 
 @pytest.mark.parametrize("wish", list(WISHES))
-def test_a_setting_of_the_new_file_wins(wish):
+def test_setting_in_the_new_file_takes_precedence(wish):
     injection_id, settings, before, after, gone = WISHES[wish]
     outcomes = replaced(before, after, only(injection_id, **settings))
     same, again = ([each for each in operations_of(one) if gone in f"{each[0]} {each[1]}"] for one in outcomes)
@@ -110,9 +110,9 @@ def gpus(products):
 
 
 def of_mpich():
-    found = job()
-    found["spec"]["mpiImplementation"] = "MPICH"
-    return found
+    document = job()
+    document["spec"]["mpiImplementation"] = "MPICH"
+    return document
 
 
 RUN_POLICY = ("spec", "runPolicy")
@@ -171,15 +171,15 @@ def test_injection_follows_the_new_file(case, required):
     _, again = replaced(before, after, policy)
     assert at(again.document, path) == value
     assert again.news == [injection_id]
-    assert again.warnings, "the user reads of it"
+    assert again.warnings, "the user is informed"
     same = update(after, again.document, policy)
-    assert same.document == again.document, "what was recorded is what is there now"
+    assert same.document == again.document, "the recorded values are the current values"
     assert (same.news, same.warnings) == ([], [])
     back = update(before, again.document, policy).document
     assert without_list(back) == without_list(mutate(before, policy, view=KNOWN).document)
 
 
-def test_two_networks_of_which_one_is_another_now():
+def test_changed_list_of_networks_replaces_injected_networks():
     def networks(*names):
         return job({"networks": ", ".join(names)})
 
@@ -193,7 +193,7 @@ def test_two_networks_of_which_one_is_another_now():
     assert at(more.document, key) == "a, b, c"
 
 
-def test_a_users_value_that_the_policy_still_has_comes_back():
+def test_users_value_that_the_policy_also_has_is_restored():
     mine, ours = ({"key": key, "operator": "Exists"} for key in ("mine", "ours"))
     policy = only("tolerations", tolerations=[mine, ours])
     stored = mutate(job(tolerations=[mine]), policy, view=KNOWN).document
@@ -220,22 +220,22 @@ def test_failed_new_request_is_reported():
 
 
 @pytest.mark.parametrize("amounts", [{"limits": {"cpu": "50m"}}, {"requests": {"cpu": "50m"}}])
-def test_request_and_limit_come_back_as_they_were_or_not_at_all(amounts):
+def test_request_and_limit_are_restored_together_or_not_at_all(amounts):
     stored = mutate(job(), only("launcher-resources", when="always"), view=KNOWN).document
     after = job()
     pod(after, "Launcher")["containers"][0]["resources"] = amounts
     for each in (stored, after):
         each["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(job())}
     again = mutate(after, DEFAULTS, "UPDATE", stored=stored).document or after
-    found = pod(again, "Launcher")["containers"][0]["resources"]
-    assert found.get("limits", {}).get("cpu") == amounts.get("limits", {}).get("cpu")
-    assert found.get("requests", {}).get("cpu") == amounts.get("requests", {}).get("cpu")
-    assert found["requests"]["memory"] == "512Mi"
+    launcher_resources = pod(again, "Launcher")["containers"][0]["resources"]
+    assert launcher_resources.get("limits", {}).get("cpu") == amounts.get("limits", {}).get("cpu")
+    assert launcher_resources.get("requests", {}).get("cpu") == amounts.get("requests", {}).get("cpu")
+    assert launcher_resources["requests"]["memory"] == "512Mi"
 
 
-def test_a_probe_of_the_users_own_is_no_reason_to_lose_the_policy():
+def test_launcher_creation_policy_is_restored_despite_the_users_probe():
     before = job()
-    before["spec"]["launcherCreationPolicy"] = "AtStartup"  # by the API server
+    before["spec"]["launcherCreationPolicy"] = "AtStartup"  # the API server's default
     pod(before)["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": 22}}
     _, again = replaced(before, before, only("worker-readiness", enabled=True))
     assert again.document["spec"]["launcherCreationPolicy"] == "WaitForWorkersReady"
@@ -305,7 +305,7 @@ def test_annotation_does_not_affect_restoring() -> None:
 
 
 TAKEN_OUT = {
-    # the client, whether the document comes from the cluster, whether the value comes back
+    # the client, whether the document is from the cluster, whether the value is restored
     "edited": ("kubectl-edit", True, False),
     "patched": ("kubectl-patch", True, False),
     "what get returned": ("kubectl-replace", True, False),
@@ -329,7 +329,7 @@ def test_value_removed_by_the_user_is_not_restored(case: str) -> None:
         new["spec"]["runPolicy"]["activeDeadlineSeconds"],
     )
     again = mutate(new, policy, "UPDATE", view=KNOWN, stored=stored, manager=manager).document
-    assert again["spec"]["runPolicy"] == stored["spec"]["runPolicy"], "the time limit always comes back"
+    assert again["spec"]["runPolicy"] == stored["spec"]["runPolicy"], "the time limit is always restored"
     assert (pod(again).get("volumes") == pod(stored)["volumes"]) == comes_back
     assert ("readinessProbe" in pod(again)["containers"][0]) == comes_back
     assert (again["metadata"]["labels"] == stored["metadata"]["labels"]) == comes_back
@@ -344,7 +344,7 @@ WIDE = {
 
 CLEAN = json.dumps(job())
 FILES = {
-    # what was applied before, what is applied now, the client, whether the value comes back
+    # the file applied before, the file applied now, the client, whether the value is restored
     "the same file": (CLEAN, CLEAN, KUBECTL_APPLY, True),
     "another file": (json.dumps(job(hostname="x")), CLEAN, KUBECTL_APPLY, False),
     "a forged one before": ("{}", CLEAN, KUBECTL_APPLY, False),
@@ -358,7 +358,7 @@ FILES = {
 @pytest.mark.parametrize("case", list(FILES))
 @pytest.mark.parametrize("injection_id", list(WIDE))
 def test_common_value_is_restored_when_the_same_file_is_applied(injection_id: str, case: str) -> None:
-    """The policy has changed since then, and the user may have written any of these values."""
+    """The policy has changed since, and these values may also be the user's."""
     before, now, manager, comes_back = FILES[case]
     field, settings = WIDE[injection_id]
     stored, new = mutate(job(), only(injection_id, **settings), view=KNOWN).document, job()
@@ -404,7 +404,7 @@ def test_debug_mode_of_a_running_job_keeps_its_workers_and_their_limit() -> None
     assert spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["activeDeadlineSeconds"] == 7 * 86400
 
 
-def test_without_a_default_a_job_keeps_its_time_limit() -> None:
+def test_time_limit_is_restored_without_a_default() -> None:
     policy = only("job-timeout", default=None)
     stored = mutate(job({"timeout": "24h"}), policy, view=KNOWN).document
     assert at(update(job(), stored, policy).document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
@@ -419,7 +419,7 @@ def test_removed_template_is_not_restored(manager: str) -> None:
     assert "Worker" not in document["spec"]["mpiReplicaSpecs"]
 
 
-def test_a_skipped_injection_puts_nothing_back() -> None:
+def test_value_of_a_skipped_injection_is_not_restored() -> None:
     policy = only("shared-memory")
     stored = mutate(job(), policy, view=KNOWN).document
     back = mutate(job(), policy, "UPDATE", view=KNOWN, stored=stored, manager="kubectl-replace").document
@@ -430,7 +430,7 @@ def test_a_skipped_injection_puts_nothing_back() -> None:
 
 @pytest.mark.parametrize("enforced", ["restricted", "privileged"])
 @pytest.mark.parametrize("manager", [KUBECTL_APPLY, "kubectl-replace"])
-def test_a_changed_security_context_gets_back_nothing_that_contradicts_it(manager: str, enforced: str) -> None:
+def test_changed_security_context_is_not_restored_in_part(manager: str, enforced: str) -> None:
     """The API server rejects `allowPrivilegeEscalation: false` next to `privileged: true`."""
     policy, new = only("security-context"), job()
     stored = mutate(job(), policy, view=labelled("team", enforce="restricted")).document
@@ -443,7 +443,7 @@ def test_a_changed_security_context_gets_back_nothing_that_contradicts_it(manage
 
 
 def test_status_in_the_file_is_ignored_for_the_size() -> None:
-    """The API server drops it after the mutating hook, so it must not make the job too large to inject into."""
+    """The API server drops the status after the mutating hook, so the status must not make the job too large."""
     for status in ({"conditions": [{"type": "x", "status": "True", "message": "{" * 20_001}]}, [[]] * 800_000):
         big = {**job(), "status": status}
         assert mutate(big, DEFAULTS, view=KNOWN).document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400

@@ -1,4 +1,4 @@
-"""The validating pipeline: splitting by action, updates, controllers, shapes, deadlines, the reply."""
+"""The validating pipeline: actions, updates, controllers, wrong shapes, deadlines and replies."""
 
 import json
 from collections.abc import Mapping
@@ -33,14 +33,14 @@ def validate(
     return pipelines.validate(request(job, **fields), policy=policy, view=view or NothingKnown(), today=date.min)
 
 
-def test_a_good_job_is_admitted_without_a_word() -> None:
+def test_valid_job_is_admitted_without_warnings() -> None:
     decision = validate(GOOD)
     assert decision.allowed
     assert decision.warnings == []
     assert decision.response("u") == review.AdmissionResponse(uid="u", allowed=True)
 
 
-def test_too_few_gpus_of_a_launcher_that_is_a_worker_are_one_cause() -> None:
+def test_too_few_gpus_of_a_launcher_with_ranks_are_reported_once() -> None:
     """The fix that `gpus` suggests also satisfies `slots`."""
     limits = {"Worker.template.spec.containers.0.resources": {"limits": {"nvidia.com/gpu": "2"}}}
     job = changed({"spec.slotsPerWorker": 2, "spec.runLauncherAsWorker": True, **limits})
@@ -66,7 +66,7 @@ def test_every_violation_is_in_one_reply() -> None:
     assert decision.warnings == [f"{warning} Set it to 30 or more. [retention]"]
 
 
-def test_the_reply_for_programs() -> None:
+def test_reply_has_causes_for_programs() -> None:
     reply = json.loads(review.encode(validate(changed({"Worker.replicas": 1})).response("the-uid")))
     assert reply["apiVersion"] == "admission.k8s.io/v1"
     assert reply["kind"] == "AdmissionReview"
@@ -106,7 +106,9 @@ def test_the_reply_for_programs() -> None:
         ("rules: {worker-count: {min: 1}}", [], [], []),
     ],
 )
-def test_actions_and_mode(policy: str, denied: list[str], warned: list[str], audited: list[str]) -> None:
+def test_action_and_mode_decide_about_a_violation(
+    policy: str, denied: list[str], warned: list[str], audited: list[str]
+) -> None:
     decision = validate(changed({"Worker.replicas": 1, "spec.slotsPerWorker": 2}), policy=load_policy(HEADER + policy))
     assert [f.rule for f in decision.denied] == denied
     assert [f.rule for f in decision.warned if f.rule == "worker-count"] == warned
@@ -165,20 +167,20 @@ class TestUpdate:
         user = "system:serviceaccount:kueue-system:kueue-controller-manager"
         assert not validate(changed({"Worker.replicas": 1}), username=user).allowed
 
-    def test_the_controllers_are_a_setting(self) -> None:
+    def test_policy_lists_the_controllers(self) -> None:
         policy, view = load_policy(HEADER + "controllers: [bob]"), Snapshot([config()])
         job = changed({"metadata.annotations": {TIMEOUT: "x"}}, self.OLD)
         assert validate(job, old=self.OLD, username="bob", policy=policy, view=view).allowed
         assert not validate(job, old=self.OLD, username="alice", policy=policy, view=view).allowed
 
-    def test_an_unreadable_old_object_excuses_nothing(self) -> None:
+    def test_unreadable_old_object_excuses_no_violation(self) -> None:
         assert not validate(self.OLD, old={"spec": 3}).allowed
 
-    def test_a_field_that_only_some_rules_read_is_a_change(self) -> None:
+    def test_change_of_a_rarely_checked_field_is_judged(self) -> None:
         job = changed({"Worker.template.spec.containers.0.securityContext": {"privileged": True}})
         assert validate(job, old=GOOD).skipped == ""
 
-    def test_a_label_that_a_rule_reads_is_a_change(self) -> None:
+    def test_change_of_an_annotation_is_judged(self) -> None:
         job = changed({"metadata.annotations": {"a": "b"}})
         assert validate(job, old=GOOD).skipped == ""
 
@@ -195,7 +197,7 @@ class TestUpdate:
         ({"spec.slotsPerWorker": 2**40}, "spec.slotsPerWorker: must be a whole number of 2147483647 or less"),
     ],
 )
-def test_a_wrong_shape_is_an_error_with_its_path(changes: dict[str, Any], message: str) -> None:
+def test_wrong_shape_is_rejected_with_its_path(changes: dict[str, Any], message: str) -> None:
     decision = validate(changed(changes))
     assert [f"{f.violation.path}: {f.violation.message}" for f in decision.denied] == [message]
     assert decision.message.startswith('MPIJob "train" was rejected: 1 problem\n1. spec.')
@@ -203,7 +205,7 @@ def test_a_wrong_shape_is_an_error_with_its_path(changes: dict[str, Any], messag
 
 def test_missing_replica_specs_are_reported() -> None:
     decision = validate(changed({"spec.mpiReplicaSpecs": REMOVE}))
-    assert [f.rule for f in decision.denied] == ["upstream-contract"], "no workers is the same fault"
+    assert [f.rule for f in decision.denied] == ["upstream-contract"], "missing workers are the same fault"
 
 
 def test_no_verdict_after_the_deadline() -> None:
@@ -219,7 +221,7 @@ def test_rules_do_not_change_the_request() -> None:
 
 
 @pytest.mark.parametrize(("review_of", "uid"), [("v1", "u"), ("v1beta1", "u"), ("v1", "")])
-def test_a_review_that_cannot_be_answered_keeps_its_uid(review_of: str, uid: str) -> None:
+def test_error_of_an_invalid_review_has_its_uid(review_of: str, uid: str) -> None:
     data = f'{{"apiVersion": "admission.k8s.io/{review_of}", "kind": "AdmissionReview", "request": {{"uid": "{uid}"}}}}'
     with pytest.raises(review.ReviewError) as caught:
         review.decode(data.encode())

@@ -30,7 +30,7 @@ from webhook.rules import REGISTRY, Violation
 FORGED = "7. spec.b: is bad [images]"
 EVIL = f"a\n{FORGED}\r\x1b[31m\u202e\u2028\x85b"
 VIEWS = ["nothing", "cluster"]
-# These rules quote text of the job below, so their findings show that the text reaches the message.
+# These rules quote text from the job below, so their findings show that the text is in the message.
 REPEATING = {"accelerator-available", "images", "pod-security", "priority", "references", "upstream-contract"}
 
 
@@ -90,7 +90,7 @@ def texts(decision: Decision) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("known", VIEWS)
-def test_text_in_any_field_of_a_job_is_escaped(known: str) -> None:
+def test_text_from_any_field_of_a_job_is_escaped(known: str) -> None:
     view = NothingKnown() if known == "nothing" else cluster()
     policy = pipelines.load_policy(None)
     repeating: set[str] = set()

@@ -62,7 +62,7 @@ def test_patterns() -> None:
         ({"limits": {GPU: "500m"}}, 1),
     ],
 )
-def test_accelerators(resources: Any, count: int) -> None:
+def test_accelerators_of_a_container(resources: Any, count: int) -> None:
     assert accelerators(container(resources=resources), DEFAULT_ACCELERATORS) == count
 
 

@@ -1,4 +1,4 @@
-"""Bounds. What the API server makes of them is in tests/conformance/test_limit_ranger.py."""
+"""Bounds of LimitRanges. tests/conformance/test_limit_ranger.py compares them with the API server."""
 
 import pytest
 from hypothesis import given
@@ -47,7 +47,7 @@ def bounds(least: str | None = None, most: str | None = None, ratio: str | None 
         (bounds("1", "1", "1"), "500m", "2", [MIN, MAX, RATIO]),
     ],
 )
-def test_broken(given: Bounds, request_: str | None, limit: str | None, expected: list[Bound]) -> None:
+def test_broken_bounds(given: Bounds, request_: str | None, limit: str | None, expected: list[Bound]) -> None:
     assert [*given.broken(read(request_), read(limit))] == expected
 
 
@@ -70,7 +70,9 @@ def test_broken(given: Bounds, request_: str | None, limit: str | None, expected
         (bounds(most="0", ratio="2"), "1", "1", None),
     ],
 )
-def test_fitting(given: Bounds, request_: str | None, limit: str | None, fit: tuple[str, str] | None) -> None:
+def test_nearest_fitting_values(
+    given: Bounds, request_: str | None, limit: str | None, fit: tuple[str, str] | None
+) -> None:
     found = given.fitting(read(request_), read(limit))
     assert (found and tuple(map(quantity.format, found))) == fit
 
@@ -89,12 +91,12 @@ def test_resource_without_overcommit_has_equal_request_and_limit() -> None:
     assert bounds(most="4", ratio="10").fitting(read("2"), read("8"), equal=True) == (read("4"), read("4"))
 
 
-def test_no_value_without_a_bound_or_default() -> None:
+def test_nothing_fits_without_a_bound_or_default() -> None:
     assert bounds(ratio="2").fitting(None, None) is ANY
     assert bounds(most="2", ratio="2").fitting(Quantity(0), Quantity(0)) is ANY
 
 
-def test_both() -> None:
+def test_combined_bounds() -> None:
     assert bounds("1", "9", "3") & bounds("2", "8", "4") == bounds("2", "8", "3")
     assert bounds("1") & bounds(most="2") == bounds("1", "2") == bounds(most="2") & bounds("1")
 

@@ -33,14 +33,14 @@ def outcome(decode: Any, data: bytes) -> Any:
     return parts(job), whole
 
 
-def one_after_the_other(data: bytes) -> Any:
+def in_two_steps(data: bytes) -> Any:
     return mpijob.decode(data), document.object_of(data)
 
 
 @given(mangled_jobs())
-def test_one_decode_has_the_outcome_of_two(job: object) -> None:
+def test_combined_decoding_equals_separate_decoding(job: object) -> None:
     data = json.dumps(job).encode()
-    assert outcome(document.decode, data) == outcome(one_after_the_other, data)
+    assert outcome(document.decode, data) == outcome(in_two_steps, data)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_one_decode_has_the_outcome_of_two(job: object) -> None:
         json.dumps({"spec": {"a": 1}}).encode() + b"x",
     ],
 )
-def test_one_decode_of_any_document_has_the_outcome_of_two(data: bytes) -> None:
-    assert outcome(document.decode, data) == outcome(one_after_the_other, data)
+def test_combined_decoding_of_any_document_equals_separate_decoding(data: bytes) -> None:
+    assert outcome(document.decode, data) == outcome(in_two_steps, data)
 
 
-def test_the_object_is_whole_but_for_its_managed_fields() -> None:
+def test_object_lacks_only_its_managed_fields() -> None:
     stored: Any = {**GOOD, "metadata": {**GOOD["metadata"], **STORED}, "status": {"startTime": None}}
     sent = {**stored, "metadata": {**stored["metadata"], "managedFields": [{"manager": "kubectl"}]}}
     job, whole = document.decode(json.dumps(sent).encode())
@@ -104,7 +104,7 @@ JOB: dict[str, Any] = {
 }
 
 
-def test_each_template_equals_the_document() -> None:
+def test_templates_equal_the_templates_in_the_document() -> None:
     text = json.dumps(JOB, indent=3).encode()
     templates = written.templates(text)
     assert list(templates) == ["Launcher"]
@@ -113,7 +113,7 @@ def test_each_template_equals_the_document() -> None:
 
 
 @pytest.mark.parametrize("specs", [None, {}, {"Worker": None}])
-def test_a_job_without_templates(specs: object) -> None:
+def test_job_without_templates_has_none(specs: object) -> None:
     assert written.templates(json.dumps({"spec": {"mpiReplicaSpecs": specs}}).encode()) == {}
 
 
@@ -123,20 +123,20 @@ class TestNumbers:
         "text",
         ["1.5", "-0.0", "1e3", "1E-7", "1e+308", "-1.7976931348623157e308", "5e-324", "1e-400", "0.1", "123456.789e-3"],
     )
-    def test_numbers_equal_those_of_the_decoder(self, read: Any, text: str) -> None:
+    def test_numbers_equal_the_results_of_the_default_decoder(self, read: Any, text: str) -> None:
         found, expected = read(f'{{"value":{text}}}'.encode()), msgspec.json.decode(text)
         found = found["value"] if isinstance(found, dict) else found
         assert (type(found), repr(found)) == (float, repr(expected))
 
     @pytest.mark.parametrize("text", ["1e309", "-1e400", "1e+999999999"])
-    def test_number_beyond_a_double_is_none(self, read: Any, text: str) -> None:
+    def test_number_beyond_a_double_is_invalid(self, read: Any, text: str) -> None:
         with pytest.raises(msgspec.DecodeError):
             msgspec.json.decode(text)
         with pytest.raises(msgspec.DecodeError, match="out of range"):
             read(f'{{"value":{text}}}'.encode())
 
     @pytest.mark.parametrize("text", ["NaN", "Infinity", "1.", ".5", "1e", "+1.0", "1_0.5"])
-    def test_invalid_json_number_is_none(self, read: Any, text: str) -> None:
+    def test_invalid_json_number_is_an_error(self, read: Any, text: str) -> None:
         with pytest.raises(msgspec.DecodeError):
             read(f'{{"value":{text}}}'.encode())
 
@@ -152,7 +152,7 @@ def test_many_large_numbers_take_little_time() -> None:
     assert time.thread_time() - began < 0.05  # 100 ms without the hook
 
 
-def test_the_limit_on_processor_time_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exception_of_the_limit_on_processor_time_is_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: str) -> float:
         raise TooExpensive
 

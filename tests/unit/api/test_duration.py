@@ -59,7 +59,7 @@ def test_invalid_duration_is_rejected(texts, fault):
 
 @PROPERTY
 @given(st.lists(st.tuples(st.integers(0, 999), st.sampled_from("dhms")), min_size=1, max_size=4))
-def test_a_sum_of_its_parts(parts):
+def test_duration_is_the_sum_of_its_parts(parts):
     seconds = sum(number * UNITS[unit] for number, unit in parts)
     text = "".join(f"{number}{unit}" for number, unit in parts)
     if seconds:
@@ -91,7 +91,7 @@ def test_any_text_is_a_bounded_duration_or_an_error(text):
         ("\u00e9", 'key "\u00e9"'),
     ],
 )
-def test_an_annotation_in_a_message(value, shown):
+def test_annotation_in_a_message_is_cut_and_escaped(value, shown):
     assert annotations.mention("key", value) == shown
 
 
@@ -109,5 +109,5 @@ def test_durations_are_spelled(seconds, text):
     ("text", "written"),
     [("3 days", "3d"), ("24 hours", "24h"), ("1h 30min", "1h30m"), ("7D", "7d"), ("90", None), ("soon", None)],
 )
-def test_a_duration_in_other_words(text: str, written: str | None) -> None:
+def test_intended_duration_is_suggested(text: str, written: str | None) -> None:
     assert duration.meant(text) == written

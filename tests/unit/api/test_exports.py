@@ -1,4 +1,4 @@
-"""Which variables reach the ranks."""
+"""The variables that mpirun passes on to the ranks."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from webhook.api.mpirun import Invocation, find
         (["mpirun", "train"], "Intel", "ABC", ""),
         (["mpirun", "train"], "MPICH", "ABC", ""),
         (["horovodrun", "-np", "2", "train"], "OpenMPI", "ABC", ""),
-        # It cannot be read: any `-x` in the text counts.
+        # The call cannot be parsed: any `-x` in the text is accepted.
         (["bash", "-c", 'O="-x A -x B=1"; mpirun $O train'], "OpenMPI", "AB", "B"),
         (["bash", "-c", "cat <<E\nmpirun \\\n -x\t'A' --x C train\nE"], "OpenMPI", "AC", ""),
         (["bash", "-c", "mpirun $O train -max A b-x B"], "OpenMPI", "", ""),

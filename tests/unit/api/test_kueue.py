@@ -18,7 +18,7 @@ from webhook.api.kueue import UNLIMITED, FlavorResource, Group, QueueStatus, Quo
         ("nvidia.com/gpu", "7", 7),
     ],
 )
-def test_amount(resource: str, written: str, expected: int) -> None:
+def test_amount_in_kueues_units(resource: str, written: str, expected: int) -> None:
     assert kueue.amount(resource, quantity.parse(written)) == expected
 
 
@@ -32,7 +32,7 @@ def test_amount(resource: str, written: str, expected: int) -> None:
         ("pods", UNLIMITED, "unlimited"),
     ],
 )
-def test_text(resource: str, value: int, expected: str) -> None:
+def test_amount_as_text(resource: str, value: int, expected: str) -> None:
     assert kueue.text(resource, value) == expected
 
 
@@ -88,5 +88,5 @@ def test_inactive_reason(status: object, expected: str) -> None:
 
 
 @pytest.mark.parametrize(("policy", "expected"), [(None, ""), ("None", ""), ("Hold", "Hold")])
-def test_stopped(policy: str | None, expected: str) -> None:
+def test_stop_policy(policy: str | None, expected: str) -> None:
     assert kueue.stopped(policy) == expected

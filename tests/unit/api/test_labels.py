@@ -51,7 +51,7 @@ def test_matches(selector: object, labels: dict[str, str], expected: bool) -> No
         ("a=1", "", "must be a mapping"),
         ([], "", "must be a mapping"),
         ({"matchLabel": {"a": "1"}}, "", 'unknown field "matchLabel", write matchLabels'),
-        ({1: 2}, "", "unknown field, known are matchLabels, matchExpressions"),
+        ({1: 2}, "", "unknown field, use one of matchLabels, matchExpressions"),
         ({"matchLabels": []}, "matchLabels", "must be a mapping"),
         ({"matchLabels": {1: "1"}}, "matchLabels", "must be the key of a label, as text"),
         ({"matchLabels": {"-a": "1"}}, "matchLabels", "the label key must start and end with a letter or a digit"),
@@ -70,7 +70,7 @@ def test_matches(selector: object, labels: dict[str, str], expected: bool) -> No
         (
             {"matchExpressions": [{"key": "a", "operator": "Exists"}, {"key": "a", "op": "Exists"}]},
             "matchExpressions[1]",
-            'unknown field "op", known are key, operator, values',
+            'unknown field "op", use one of key, operator, values',
         ),
         ({"matchExpressions": [{}]}, "matchExpressions[0].key", "must be the key of a label, as text"),
         (expression("", "Exists"), "matchExpressions[0].key", "the label key is empty"),
@@ -109,14 +109,14 @@ def test_matches(selector: object, labels: dict[str, str], expected: bool) -> No
         ),
     ],
 )
-def test_faults_are_found_and_placed(selector: object, path: str, message: str) -> None:
+def test_fault_has_its_path(selector: object, path: str, message: str) -> None:
     with pytest.raises(SelectorError) as caught:
         Selector.parse(selector)
     assert (caught.value.path, caught.value.message) == (path, message)
     assert str(caught.value) == (f"{path}: {message}" if path else message)
 
 
-def test_a_selector_is_frozen_and_does_not_follow_its_source() -> None:
+def test_selector_is_frozen_and_does_not_follow_its_source() -> None:
     source = {"matchLabels": {"a": "1"}}
     selector = Selector.parse(source)
     source["matchLabels"]["a"] = "2"
@@ -151,7 +151,7 @@ shaped = st.fixed_dictionaries(
 
 
 @given(json | shaped, st.dictionaries(st.sampled_from(["a", "b/c"]), st.sampled_from(["", "1"])))
-def test_nothing_but_a_selector_error_escapes(selector: object, labels: dict[str, str]) -> None:
+def test_any_value_is_a_selector_or_a_selector_error(selector: object, labels: dict[str, str]) -> None:
     try:
         compiled = Selector.parse(selector)
     except SelectorError:

@@ -1,4 +1,4 @@
-"""Parameters in the words of mpirun. The forms were compared with Open MPI 4.1 and 5.0."""
+"""MCA parameters in command lines of mpirun. The forms were compared with Open MPI 4.1 and 5.0."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def read(script: str) -> list[tuple[str, str]]:
         # An unknown option, and an unknown number of ranks.
         ("mpirun --brand-new -np $NP -mca pml ucx x", [("pml", "ucx")]),
         ('mpirun \\\n  -mca plm_rsh_args "-p $PORT" \\\n  x', [("plm_rsh_args", "-p $PORT")]),
-        # The words end where only a shell could go on.
+        # The words end where a shell is needed to read on.
         ("mpirun -np $(nproc) -mca pml ucx x", []),
         ("mpirun -mca pml", []),
         ("mpirun -mca", []),
@@ -35,7 +35,7 @@ def read(script: str) -> list[tuple[str, str]]:
         ("mpirun x; other -mca pml ucx", []),
     ],
 )
-def test_what_is_found(script: str, expected: list[tuple[str, str]]) -> None:
+def test_parameters_of_a_call(script: str, expected: list[tuple[str, str]]) -> None:
     assert read(script) == expected
 
 
@@ -51,5 +51,5 @@ def test_what_is_found(script: str, expected: list[tuple[str, str]]) -> None:
         ("x" * 1001, False),
     ],
 )
-def test_what_is_literal(value: str, literal: bool) -> None:
+def test_literal_values(value: str, literal: bool) -> None:
     assert mca.is_literal(value) is literal

@@ -11,7 +11,7 @@ def decode(job: object) -> mpijob.MPIJob:
     return mpijob.decode(json.dumps(job).encode())
 
 
-def test_the_operators_defaults() -> None:
+def test_operator_defaults_are_added() -> None:
     job = mpijob.apply_operator_defaults(
         decode({"spec": {"mpiReplicaSpecs": {"Launcher": {}, "Worker": {}, "Foo": {}}}})
     )
@@ -26,7 +26,7 @@ def test_the_operators_defaults() -> None:
     assert (job.worker.replicas, job.worker.restart_policy) == (0, "Never")
 
 
-def test_defaults_leave_what_is_set() -> None:
+def test_defaults_do_not_change_set_fields() -> None:
     values = {"Worker.restartPolicy": "Always", "spec.slotsPerWorker": 0, "spec.runPolicy.cleanPodPolicy": ""}
     job = mpijob.apply_operator_defaults(decode(changed(values)))
     assert job.worker is not None
@@ -40,11 +40,11 @@ def test_defaults_leave_what_is_set() -> None:
     ("manager", "here"),
     [(REMOVE, True), ("kubeflow.org/mpi-operator", True), ("kueue.x-k8s.io/multikueue", False), ("", False)],
 )
-def test_manager_of_the_pods(manager: object, here: bool) -> None:
+def test_managed_here_depends_on_managed_by(manager: object, here: bool) -> None:
     assert decode(changed({"spec.runPolicy.managedBy": manager})).managed_here is here
 
 
-def test_unknown_fields_and_keys_are_no_error() -> None:
+def test_unknown_fields_and_keys_are_ignored() -> None:
     job = decode(changed({"spec.foo": {"a": [1]}, "spec.mpiReplicaSpecs.Foo": None}))
     assert list(job.spec.mpi_replica_specs or {}) == ["Launcher", "Worker", "Foo"]
     assert [(role, path) for role, path, _ in job.replicas()] == [
@@ -96,7 +96,7 @@ def test_workers_that_the_operator_does_not_create_are_zero(workers: object) -> 
         (b'{"kind": "\xff"}', "", "codec can't decode byte 0xff"),
     ],
 )
-def test_a_wrong_shape_has_a_path(data: bytes, path: str, message: str) -> None:
+def test_wrong_shape_is_an_error_with_its_path(data: bytes, path: str, message: str) -> None:
     with pytest.raises(ShapeError) as caught:
         mpijob.decode(data)
     assert caught.value.path == path

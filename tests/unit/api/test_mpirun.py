@@ -103,7 +103,7 @@ def test_options_of_open_mpi(line: str, expected: int | None) -> None:
         ("horovodrun -np 4 --min-np 2 --host-discovery-script d.sh python x.py", "OpenMPI", None),
     ],
 )
-def test_other_launchers(line: str, implementation: str, expected: int | None) -> None:
+def test_options_of_other_launchers(line: str, implementation: str, expected: int | None) -> None:
     assert [call.ranks for call in find(line.split(), None, implementation)] == [expected]
 
 
@@ -179,12 +179,12 @@ def test_other_launchers(line: str, implementation: str, expected: int | None) -
         ("mpirun -np 4 x\n" + " " * 100_000, [4]),
         ("mpirun -np 4 x\n" * 30, [4] * 30),
         ("mpirun -np 4 " + "-v " * 2_000 + "x", [4]),
-        # The words of one call are those of the next too.
+        # The words of the first call include the second call.
         ("mpirun -np 4 env mpirun -np 2 x", [4, 2]),
         ("env mpirun -np 4 " * 10 + "x", [4] * 10),
     ],
 )
-def test_scripts(script: str, expected: list[int | None]) -> None:
+def test_ranks_in_scripts(script: str, expected: list[int | None]) -> None:
     assert ranks(script) == expected
 
 
@@ -211,7 +211,7 @@ def test_scripts(script: str, expected: list[int | None]) -> None:
         ("mpirun -n 4 -ppn 2 x", "Intel", Invocation("mpirun", 4, per_node=True)),
     ],
 )
-def test_other_forms_of_the_call(line: str, implementation: str, expected: Invocation) -> None:
+def test_ranks_in_commands_without_a_script(line: str, implementation: str, expected: Invocation) -> None:
     [call] = find(line.split(), None, implementation)
     assert replace(call, words=(), options=None, started="", without_shell=False) == expected
     assert (call.started, call.without_shell) == ("x", True)
@@ -224,7 +224,7 @@ words = st.sampled_from(
 
 @PROPERTY
 @given(st.lists(words | st.text(max_size=4), max_size=12), st.booleans())
-def test_never_raises(parts: list[str], as_script: bool) -> None:
+def test_any_command_line_is_read_without_an_exception(parts: list[str], as_script: bool) -> None:
     calls = find(["sh", "-c", " ".join(parts)] if as_script else parts, None, "MPICH")
     assert all(call.ranks is None or call.ranks > 0 for call in calls)
 
@@ -253,5 +253,5 @@ def test_variables_of_the_container(command: list[str], value: str | None, expec
 
 
 @pytest.mark.parametrize("script", ["mpirun -np ${NP:-2} x", "NP=${NP:-2}; mpirun -np $NP x"])
-def test_default_is_unknown_with_variables_from_a_source(script: str) -> None:
+def test_shell_default_is_uncertain_with_variables_from_a_source(script: str) -> None:
     assert [call.ranks for call in find(["bash", "-c", script], None, "OpenMPI", env_from=True)] == [None]

@@ -66,7 +66,7 @@ def test_valid(problem, texts) -> None:
         (VALUE, "a_", "must start and end with a letter or a digit"),
     ],
 )
-def test_problem_is_named(problem, text: str, expected: str) -> None:
+def test_problem_of_an_invalid_name(problem, text: str, expected: str) -> None:
     assert problem(text) == expected
 
 
@@ -89,7 +89,7 @@ def grammar(first: str, inner: str, last: str) -> re.Pattern[str]:
 
 @given(st.text("aZ0-._/", max_size=8) | st.text(max_size=8) | st.integers(60, 66).map("a".__mul__))
 @example("a.b-1")
-def test_agrees_with_the_grammar_applied_part_by_part(text: str) -> None:
+def test_result_equals_the_grammar_applied_part_by_part(text: str) -> None:
     lower, mixed = "[a-z0-9]", "[A-Za-z0-9]"
     label = grammar(lower, "[-a-z0-9]", lower)
     name = grammar(mixed, "[-A-Za-z0-9_.]", mixed)
@@ -110,7 +110,7 @@ def test_agrees_with_the_grammar_applied_part_by_part(text: str) -> None:
     assert (VALUE(text) is None) == (not text or bool(fits and name.fullmatch(text)))
 
 
-def test_a_generated_name_fills_a_label() -> None:
+def test_generated_name_fills_a_label() -> None:
     assert names.GENERATED_SUFFIX_LENGTH == 5
     assert names.GENERATED_BASE_MAX_LENGTH == 58
     generated = "a" * names.GENERATED_BASE_MAX_LENGTH + "x" * names.GENERATED_SUFFIX_LENGTH
@@ -136,13 +136,13 @@ def test_similar_name_is_found(name: str, known: list[str], expected: str | None
     assert closest_name(name, known) == expected
 
 
-def test_only_some_of_very_many_are_compared() -> None:
+def test_only_some_of_many_names_are_compared() -> None:
     assert closest_name("dataset", [*(f"zzzz{i:03}" for i in range(2000)), "datasets"]) is None
     assert closest_name("dataset", [*(f"zzzz{i:03}" for i in range(1999)), "datasets"]) == "datasets"
 
 
 @pytest.mark.timeout(20)
-def test_the_likeliest_of_many_similar_ones() -> None:
+def test_most_similar_of_many_names_is_found() -> None:
     known = [f"resnet-data-{number:04}" for number in range(2000)]
     assert closest_name("resnet-data-1234x", known) == "resnet-data-1234"
     assert closest_name("x" * 1_000_000, known) is None

@@ -21,12 +21,12 @@ from webhook.api.networks import Network, NetworksError, extended, extends, pars
         ("[]", []),
     ],
 )
-def test_networks(text: str, expected: list[Network]) -> None:
+def test_networks_in_both_notations(text: str, expected: list[Network]) -> None:
     assert parse(text) == expected
 
 
 @pytest.mark.parametrize("text", ["a/b/c", "a@b@c", "a,", ",", "/a", "a/", "@if", "a@"])
-def test_a_list_that_cannot_be_read(text: str) -> None:
+def test_invalid_list_is_an_error(text: str) -> None:
     with pytest.raises(NetworksError, match="with commas between"):
         parse(text)
 
@@ -34,14 +34,14 @@ def test_a_list_that_cannot_be_read(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ['{"name": "ib"}', "[", '["ib"]', '[{"name": 1}]', "[{}]", '"ib"', '[{"name":"\ud800"}]']
 )
-def test_json_that_cannot_be_read(text: str) -> None:
+def test_invalid_json_is_an_error(text: str) -> None:
     with pytest.raises(NetworksError, match="in JSON"):
         parse(text)
 
 
 @PROPERTY
 @given(st.text())
-def test_any_text_gives_networks_or_the_error(text: str) -> None:
+def test_any_text_is_networks_or_a_networks_error(text: str) -> None:
     with suppress(NetworksError):
         assert all(network.name for network in parse(text))
 
@@ -72,7 +72,7 @@ def test_existing_networks_stay_as_written(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "original"), [("a, b", "b"), ("ab, c", "a"), ('[{"name":"a"}]', '[{"name":"b"}]'), ("", "a")]
 )
-def test_other_texts_are_no_extension(text: str, original: str) -> None:
+def test_other_texts_are_not_extensions(text: str, original: str) -> None:
     assert not extends(text, original)
 
 
@@ -88,12 +88,12 @@ def test_other_texts_are_no_extension(text: str, original: str) -> None:
         ("a@seventeen-letters", "has an interface of more than 15 characters"),
     ],
 )
-def test_names_of_our_own_are_checked(text: str, problem: str) -> None:
+def test_invalid_name_in_our_notation_is_rejected(text: str, problem: str) -> None:
     with pytest.raises(NetworksError, match=problem):
         parse_strictly(text)
 
 
-def test_names_of_our_own() -> None:
+def test_valid_names_in_our_notation() -> None:
     assert parse_strictly("net/roce@net1, ib") == MORE
     assert ", ".join(map(str, MORE)) == "net/roce@net1, ib"
     assert parse_strictly(" ") == []

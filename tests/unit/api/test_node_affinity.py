@@ -24,7 +24,7 @@ LABELS = {"zone": "a", "size": "80", "word": "x"}
         ("size", "Lt", ["81"], True),
         ("size", "Lt", ["80"], False),
         ("gone", "Gt", ["1"], False),
-        # Requirements that the API server rejects, or that cannot be compared, count as met.
+        # Requirements that the API server rejects, or that cannot be compared, are treated as met.
         ("size", "Gt", [], True),
         ("word", "Gt", ["1"], True),
         ("zone", "Like", ["b"], True),

@@ -1,4 +1,4 @@
-"""What is left to be filled in, and that `check` says so in place of what else would be wrong there."""
+"""Placeholders in converted jobs: `check` reports the placeholder instead of other faults of the same field."""
 
 from webhook.api.placeholders import fill_in, find
 from webhook.cli import job_check, job_world

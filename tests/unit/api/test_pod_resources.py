@@ -1,4 +1,4 @@
-"""What a pod asks for. tests/conformance/test_resource_quota.py has the truth; these are the cases by name."""
+"""Requests and limits of pods. tests/conformance/test_resource_quota.py compares them with the API server."""
 
 from typing import Any
 
@@ -34,13 +34,13 @@ def shown(amounts: pod_resources.Amounts) -> dict[str, str]:
         ({}, {}, {}),
         ({"containers": [{"name": "c"}]}, {}, {}),
         ({"containers": [container({"cpu": 1}), container({"cpu": "500m"})]}, {"cpu": "1500m"}, {}),
-        # A limit is the request too where there is none, one by one.
+        # A limit without a request is also the request, for each resource separately.
         (
             {"containers": [container({"cpu": 1}, {"cpu": 2, "memory": "1Gi"})]},
             {"cpu": "1", "memory": "1Gi"},
             {"cpu": "2", "memory": "1Gi"},
         ),
-        # Init containers run one after the other, before the others.
+        # Init containers run one after the other, before the containers.
         ({"containers": [container({"cpu": 1})], "initContainers": [container({"cpu": 3})] * 2}, {"cpu": "3"}, {}),
         ({"containers": [container({"cpu": 4})], "initContainers": [container({"cpu": 3})] * 2}, {"cpu": "4"}, {}),
         # Sidecars keep running: alongside the containers, and alongside later init containers.
@@ -55,7 +55,7 @@ def shown(amounts: pod_resources.Amounts) -> dict[str, str]:
             {"cpu": "3"},
             {},
         ),
-        # What the pod says takes the place of what containers say, for what can be said of a pod.
+        # Pod-level amounts replace the containers' amounts, for resources that exist at pod level.
         (
             {
                 "containers": [container({"cpu": 1, "x/y": 1}, {"x/y": 1})],
@@ -64,27 +64,27 @@ def shown(amounts: pod_resources.Amounts) -> dict[str, str]:
             {"cpu": "2", "x/y": "1"},
             {"x/y": "1"},
         ),
-        # Its limit becomes its request only where containers request nothing.
+        # A pod-level limit becomes the request only if no container requests the resource.
         (
             {"containers": [container({"cpu": 1})], "resources": {"limits": {"cpu": 4, "memory": "1Gi"}}},
             {"cpu": "1", "memory": "1Gi"},
             {"cpu": "4", "memory": "1Gi"},
         ),
-        # Huge pages of containers become the pod's limit, and so its request.
+        # Huge pages of containers become the pod-level limit, and so the request.
         (
             {"containers": [container(None, {"hugepages-2Mi": "2Mi"})] * 2, "resources": {"limits": {"cpu": 1}}},
             {"cpu": "1", "hugepages-2Mi": "4Mi"},
             {"cpu": "1", "hugepages-2Mi": "4Mi"},
         ),
-        # Overhead is on top, of limits only where there is one.
+        # Overhead is added to requests, and to limits that exist.
         (
             {"containers": [container({"cpu": 1}, {"memory": "1Gi"})], "overhead": {"cpu": "250m", "memory": "1Gi"}},
             {"cpu": "1250m", "memory": "2Gi"},
             {"memory": "2Gi"},
         ),
-        # Rounded up to thousandths.
+        # Amounts are rounded up to thousandths.
         ({"containers": [container({"cpu": "0.1m"})] * 2}, {"cpu": "2m"}, {}),
-        # What cannot be read does not count.
+        # Invalid quantities are left out.
         ({"containers": [container({"cpu": "many", "memory": 1})]}, {"memory": "1"}, {}),
     ],
 )
@@ -94,11 +94,11 @@ def test_requests_and_limits(spec: Json, requests: dict[str, str], limits: dict[
     assert shown(pod_resources.limits(resources)) == limits
 
 
-def test_no_template() -> None:
+def test_missing_template_has_no_resources() -> None:
     assert pod_resources.of_template(PodTemplate()) == PodResources()
 
 
-def test_defaults_of_containers_leave_what_is_there() -> None:
+def test_container_defaults_do_not_change_set_amounts() -> None:
     resources = pod(containers=[container({"cpu": 1})], initContainers=[container(None, {"cpu": 2})])
     filled_in = resources.with_defaults(requests={"cpu": quantity.parse("5")}, limits={"cpu": quantity.parse("6")})
     assert [(shown(each.requests), shown(each.limits)) for each in filled_in.containers] == [
@@ -108,8 +108,7 @@ def test_defaults_of_containers_leave_what_is_there() -> None:
     assert resources.with_defaults(requests={}, limits={}) is resources
 
 
-def test_equal_pods_are_one_key() -> None:
-    """For caches by pod."""
+def test_equal_pods_are_the_same_cache_key() -> None:
     made = [pod(containers=[container({"cpu": cpu}, {"memory": 1})], overhead={"cpu": 1}) for cpu in (1, "1000m", 2)]
     assert made[0] == made[1] != made[2]
     assert len({*made}) == 2
@@ -125,11 +124,11 @@ def test_equal_pods_are_one_key() -> None:
         ("nvidia.com/gpu", False),
     ],
 )
-def test_what_is_overcommitted(name: str, expected: bool) -> None:
+def test_resources_that_can_be_overcommitted(name: str, expected: bool) -> None:
     assert pod_resources.is_overcommitted(name) == expected
 
 
-def test_amounts_that_must_be_parsed() -> None:
+def test_invalid_amount_is_an_error() -> None:
     assert shown(pod_resources.parse_amounts({"cpu": "0.1m"})) == {"cpu": "1m"}
     assert pod_resources.parse_amounts(None) == {}
     with pytest.raises(quantity.QuantityError):

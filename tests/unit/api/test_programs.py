@@ -26,7 +26,7 @@ from webhook.api.programs import started_by
         ("cat > a <<E\nE\n mpirun x", None),
     ],
 )
-def test_a_script(script: str, programs: set[str] | None) -> None:
+def test_programs_of_a_script(script: str, programs: set[str] | None) -> None:
     assert started_by(Container(command=["bash", "-c"], args=[script])) == programs
 
 
@@ -40,5 +40,5 @@ def test_a_script(script: str, programs: set[str] | None) -> None:
         (Container(command=[""]), {""}),
     ],
 )
-def test_a_command(container: Container, programs: set[str] | None) -> None:
+def test_programs_of_a_command(container: Container, programs: set[str] | None) -> None:
     assert started_by(container) == programs

@@ -75,7 +75,7 @@ FACTORS = {
         ("100.035Ki", Fraction(10243584, 100)),
         ("0.5Mi", 2**19),
         ("0.025Ti", Fraction(2748779069440, 100)),
-        # odd but valid
+        # unusual but valid
         (".001", Fraction(1, 1000)),
         ("1.", 1),
         ("1.G", 10**9),
@@ -186,7 +186,7 @@ def test_agrees_with_arithmetic_on_fractions(
 
 
 @given(st.text("0123456789.+-eEinumkKMGTP_ ", max_size=12) | st.text() | st.integers() | st.floats() | st.binary())
-def test_nothing_but_a_quantity_error_escapes(value: object) -> None:
+def test_any_value_is_a_quantity_or_a_quantity_error(value: object) -> None:
     try:
         result = parse(value)
     except QuantityError:
@@ -195,8 +195,8 @@ def test_nothing_but_a_quantity_error_escapes(value: object) -> None:
 
 
 @given(st.floats(min_value=0, max_value=1e15))
-def test_a_float_is_the_decimal_it_was_written_as(value: float) -> None:
-    assume(value == 0 or value > 1e-90)  # smaller ones have an exponent of three digits
+def test_float_is_the_decimal_it_was_written_as(value: float) -> None:
+    assume(value == 0 or value > 1e-90)  # smaller floats have an exponent of three digits
     assert parse(value) == math.ceil(Fraction(repr(value)) * NANO)
 
 

@@ -1,4 +1,4 @@
-"""What pods, claims and the other objects of a job take; the API server itself is asked in tests/conformance."""
+"""The quota use of a job's pods, claims and other objects. tests/conformance compares it with the API server."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def shown(charge: Charge) -> dict[str, str]:
     return {name: quantity.format(quantity.Quantity(amount)) for name, amount in sorted(charge.usage.items())}
 
 
-def test_a_pod() -> None:
+def test_charges_of_a_pod() -> None:
     limits = {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": 2, "hugepages-2Mi": "4Mi", "ephemeral-storage": "1Gi"}
     [charge] = charges(container(limits=limits, requests={"cpu": "500m"}))
     assert shown(charge) == {
@@ -56,7 +56,7 @@ def test_a_pod() -> None:
         ("requests.nvidia.com/gpu", False),
     ],
 )
-def test_extended_resources(name: str, extended: bool) -> None:
+def test_charges_of_extended_resources(name: str, extended: bool) -> None:
     assert is_extended(name) is extended
 
 
@@ -74,12 +74,12 @@ def test_extended_resources(name: str, extended: bool) -> None:
         (container(limits={"cpu": 1}) | {"priorityClassName": "high"}, True, PodTraits(priority_class="high")),
     ],
 )
-def test_traits(spec: dict[str, Any], certain: bool, expected: PodTraits) -> None:
+def test_traits_of_pods_for_scopes(spec: dict[str, Any], certain: bool, expected: PodTraits) -> None:
     assert charges(spec, certain=certain)[0].traits == expected
 
 
 @pytest.mark.parametrize("default", ["", "usual", None])
-def test_the_default_priority(default: str | None) -> None:
+def test_default_priority_class_of_a_pod(default: str | None) -> None:
     assert charges(container(limits={"cpu": 1}), default_priority=default)[0].traits == PodTraits(
         priority_class=default
     )
@@ -92,7 +92,7 @@ def test_the_default_priority(default: str | None) -> None:
     ("term", "elsewhere"),
     [({}, False), ({"namespaces": []}, False), ({"namespaces": ["x"]}, True), ({"namespaceSelector": {}}, True)],
 )
-def test_affinity_to_pods_of_other_namespaces(kind: str, term: dict[str, Any], elsewhere: bool) -> None:
+def test_pod_affinity_to_other_namespaces_is_a_trait(kind: str, term: dict[str, Any], elsewhere: bool) -> None:
     for affinity in (
         {"requiredDuringSchedulingIgnoredDuringExecution": [term]},
         {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}]},
@@ -102,7 +102,7 @@ def test_affinity_to_pods_of_other_namespaces(kind: str, term: dict[str, Any], e
         assert traits.cross_namespace is elsewhere
 
 
-def test_claims_that_come_with_the_pod() -> None:
+def test_charges_of_a_pods_ephemeral_claims() -> None:
     gold = {"storageClassName": "gold", "volumeAttributesClassName": "fast"}
     resources = {"resources": {"requests": {"storage": "1500m"}}}
     volumes = [
@@ -123,7 +123,7 @@ def test_claims_that_come_with_the_pod() -> None:
 
 
 @pytest.mark.parametrize("launcher", [True, False])
-def test_other_objects_of_a_job_are_charged(launcher: bool) -> None:
+def test_charges_of_other_objects_of_a_job(launcher: bool) -> None:
     [charge] = object_charges(launcher=launcher)
     assert charge.traits == ObjectTraits()
     kinds = ("services", "configmaps", "secrets")
@@ -190,7 +190,7 @@ UNKNOWN = PodTraits(best_effort=None, priority_class=None)
         (Scope("VolumeAttributesClass", "DoesNotExist"), ObjectTraits(), False),
     ],
 )
-def test_scope(scope: Scope, traits: Traits, within: bool) -> None:
+def test_scopes_admit_objects_with_matching_traits(scope: Scope, traits: Traits, within: bool) -> None:
     assert traits.meets(scope) is within
     assert ResourceQuota("ns", "q", {}, {}, (scope,)).counts(traits) is within
 

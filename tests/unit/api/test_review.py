@@ -1,4 +1,4 @@
-"""Reviews are read as they are written, whichever way the object comes out of them."""
+"""Reviews have the same content whether the object is cut out first or decoded with the review."""
 
 import json
 from datetime import date
@@ -47,7 +47,7 @@ def test_parts_equal_those_of_the_whole_review(trick: dict[str, Any], compact: b
         assert json.loads(bytes(review.decode(data).object)) == job
 
 
-def test_fields_in_another_order() -> None:
+def test_order_of_fields_does_not_matter() -> None:
     data = json.loads(body(GOOD))
     request = data["request"]
     before = [{first: request[first]} for first in request] + [{"unknown": trick} for trick in TRICKS]
@@ -56,7 +56,7 @@ def test_fields_in_another_order() -> None:
         assert read(written) == read_whole(written)
 
 
-def test_the_object_of_a_job_is_not_read() -> None:
+def test_object_of_a_job_is_not_parsed() -> None:
     assert review.decode(body(GOOD).replace(b'"object":{', b'"object":{,')).operation == "CREATE"
     with pytest.raises(review.ReviewError):
         review.decode(body(GOOD, kind={"kind": "Secret"}).replace(b'"object":{', b'"object":{,'))
@@ -80,7 +80,7 @@ def test_object_that_is_not_json_gets_no_verdict(good: bytes, bad: bytes, hook: 
         _decided(hook, body(GOOD).replace(good, bad, 1))
 
 
-def test_an_object_of_the_wrong_shape_has_a_verdict() -> None:
+def test_object_of_the_wrong_shape_gets_a_verdict() -> None:
     decision = _decided("validate", body(changed({"spec.slotsPerWorker": "two"}, GOOD)))
     assert [finding.rule for finding in decision.denied] == ["schema"]
 

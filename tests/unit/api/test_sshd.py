@@ -13,7 +13,7 @@ CONTAINER = "template.spec.containers.0"
 
 
 def port(**changes: Any) -> int | None:
-    """The port of the valid job; a name such as `Worker_command` is a field of the first container."""
+    """The port of the valid job after changes. The keyword `Worker_command` sets a field of the first container."""
     job = changed({f"{name.replace('_', f'.{CONTAINER}.')}": value for name, value in changes.items()})
     return sshd.port(defaulted(job), DEFAULT)
 
@@ -86,23 +86,23 @@ def test_port_from_the_ssh_options_of_the_launcher(command: Any, expected: int |
 
 @pytest.mark.parametrize("name", sorted(sshd.SSH_OPTIONS))
 def test_port_from_the_environment_of_the_launcher(name: str) -> None:
-    """The operator overwrites that of Open MPI 4."""
+    """The operator overwrites the variable of Open MPI 4."""
     env = [{"name": "A", "value": "-p 1"}, {"name": name, "value": "-v -p 2222"}]
     expected = None if name == "OMPI_MCA_plm_rsh_args" else 2222
     assert port(Launcher_env=env, Worker_args=["/start.sh"]) == expected
 
 
-def test_sshds_own_options_come_first() -> None:
+def test_options_of_sshd_take_precedence() -> None:
     command = ["mpirun", "-mca", "plm_rsh_args", "-p 3", "x"]
     assert port(Worker_command=["sshd", "-p", "1"], Worker_ports=[{"containerPort": 22}], Launcher_command=command) == 1
     assert port(Worker_ports=[{"containerPort": 22}], Launcher_command=command) == 22
 
 
 @pytest.mark.parametrize("worker", [None, {"replicas": 1}, {"replicas": 1, "template": {"spec": {"containers": []}}}])
-def test_nothing_without_a_worker(worker: Any) -> None:
+def test_port_is_unknown_without_a_worker(worker: Any) -> None:
     assert sshd.port(defaulted(changed({"Worker": worker})), DEFAULT) is None
 
 
-def test_without_a_launcher_or_a_default() -> None:
+def test_port_without_a_launcher_or_a_default() -> None:
     assert sshd.port(defaulted(changed({"Launcher": None})), DEFAULT) == DEFAULT
     assert sshd.port(defaulted(changed()), None) is None

@@ -23,7 +23,7 @@ GPU = Taint("gpu", "yes", "NoSchedule")
         (Toleration("gpu", "Gt", "1"), True),
     ],
 )
-def test_tolerates(toleration: Toleration, expected: bool) -> None:
+def test_toleration_of_a_taint(toleration: Toleration, expected: bool) -> None:
     assert tolerates(toleration, GPU) is expected
 
 
@@ -35,6 +35,6 @@ def test_taints_that_repel_pods() -> None:
     assert untolerated([GPU, spot], [Toleration(None, "Exists")]) == []
 
 
-def test_as_text() -> None:
+def test_taint_as_text() -> None:
     assert str(GPU) == "gpu=yes:NoSchedule"
     assert str(Taint("spot", effect="NoExecute")) == "spot:NoExecute"

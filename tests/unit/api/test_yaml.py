@@ -1,4 +1,4 @@
-"""YAML as kubectl reads it: scalars, keys, aliases, limits; nothing but YamlError comes out."""
+"""YAML is read like kubectl reads it: scalars, keys, aliases and limits. The only exception is YamlError."""
 
 import json
 from typing import Any
@@ -74,11 +74,11 @@ def test_scalars_are_read_as_by_kubectl(text: str, expected: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "~", "null", "Null"])
-def test_null(text: str) -> None:
+def test_null_values(text: str) -> None:
     assert one(f"a: {text}") == {"a": None}
 
 
-def test_keys_become_text() -> None:
+def test_keys_are_converted_to_text() -> None:
     assert one("{1: a, true: b, 1.5: c, off: d}") == {"1": "a", "true": "b", "1.5": "c", "false": "d"}
 
 
@@ -87,7 +87,7 @@ def test_documents_without_content_are_left_out() -> None:
     assert yaml.load_all("") == []
 
 
-def test_aliases_and_merges() -> None:
+def test_aliases_and_merge_keys() -> None:
     text = """
     base: &base {a: 1, b: 2}
     one: {<<: *base, b: 3}
@@ -104,7 +104,7 @@ def test_aliases_and_merges() -> None:
     }
 
 
-def test_json_is_read_too() -> None:
+def test_json_is_read() -> None:
     text = '{\n\t"a": "\\ud83d\\ude00", "b": "\\\\ud83d\\\\ude00", "c":[1,2.5e3,null,true]}'
     assert one(text) == {"a": "\N{GRINNING FACE}", "b": "\\ud83d\\ude00", "c": [1, 2500, None, True]}
 
@@ -132,7 +132,7 @@ def test_byte_order_mark_is_ignored(text: str | bytes) -> None:
         ("!!set {a}", "line 1, column 1: the tag tag:yaml.org,2002:set has no meaning here"),
         (
             "a: b: c",
-            "line 1, column 5: a colon where none can be: indent the line as those that it belongs to, write a blank"
+            "line 1, column 5: a colon is not allowed here: indent the line like its neighbours, write a blank"
             ' after the colon of each key, and put text with ": " in quotes',
         ),
         ("a: [", "line 2, column 1: did not find expected node content"),
@@ -151,7 +151,7 @@ def test_invalid_yaml_is_rejected_with_its_position(text: str | bytes, message: 
     assert str(caught.value) == message
 
 
-def test_depth_that_would_overflow_the_parsers_stack() -> None:
+def test_excessive_depth_is_rejected() -> None:
     with pytest.raises(yaml.YamlError, match="nested deeper than 200 levels"):
         yaml.load_all("[" * 500_000 + "]" * 500_000)
 
@@ -167,7 +167,7 @@ def test_expansion_of_aliases_is_limited(line: str) -> None:
         yaml.load_all("\n".join(lines))
 
 
-def test_the_limit_of_aliases_is_for_each_document() -> None:
+def test_limit_of_aliases_applies_to_each_document() -> None:
     document = f"a: &a [{'x,' * 1000}]\nb: [{'*a,' * 90}]\n"
     assert len(yaml.load_all("---\n".join([document] * 3))) == 3
 
@@ -176,7 +176,7 @@ def test_the_limit_of_aliases_is_for_each_document() -> None:
 @given(json_values())
 def test_any_json_value_is_read_back(value: Any) -> None:
     def go(found: Any) -> Any:
-        """Numbers as Go writes them after reading them."""
+        """Numbers like Go writes them after reading them."""
         if isinstance(found, list):
             return [go(item) for item in found]
         if isinstance(found, dict):
@@ -190,7 +190,7 @@ def test_any_json_value_is_read_back(value: Any) -> None:
 
 @PROPERTY
 @given(st.text() | st.binary() | st.text("&*a[]{}:,-? \n'\"|>!%@`#0.~<", max_size=40))
-def test_any_text_is_json_or_a_yaml_error(text: str | bytes) -> None:
+def test_any_text_is_json_values_or_a_yaml_error(text: str | bytes) -> None:
     try:
         documents = yaml.load_all(text)
     except yaml.YamlError:
@@ -198,18 +198,18 @@ def test_any_text_is_json_or_a_yaml_error(text: str | bytes) -> None:
     json.dumps(documents, allow_nan=False, ensure_ascii=False).encode()
 
 
-def test_lines_are_those_of_keys_and_items() -> None:
+def test_lines_of_keys_and_items() -> None:
     text = "a: 1\nb:\n  - x\n  - {c: 2,\n     d: 3}\n"
     expected = {("a",): 1, ("b",): 2, ("b", 0): 3, ("b", 1): 4, ("b", 1, "c"): 4, ("b", 1, "d"): 5}
     assert expected.items() <= yaml.lines(text).items()
 
 
-def test_lines_of_json_with_a_character_that_it_writes_as_two() -> None:
+def test_lines_of_json_with_surrogate_pairs() -> None:
     assert yaml.lines('{"a": "\\ud83d\\ude00",\n"b": 1}')["b",] == 2
     assert yaml.lines(b'{"a": "\\ud83d\\ude00",\n"b": 1}')["b",] == 2
 
 
-def test_each_part_of_a_text_keeps_the_numbers_of_its_lines() -> None:
+def test_split_documents_keep_their_line_numbers() -> None:
     text = "a: \U0001f600\n---\n# nothing\n---\n  b: 1\n  c: 2\n...\n--- {d: 3}"
     parts = yaml.split(text.encode())
     assert [yaml.load_all(part) for part in parts] == [[value] for value in yaml.load_all(text)]
@@ -239,7 +239,7 @@ TEXTS = st.one_of(
 
 @pytest.mark.parametrize("dump", [yaml.dump, yaml.dump_document])
 @given(value=st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3)))
-def test_text_that_is_dumped_is_read_as_text(dump: Any, value: Any) -> None:
+def test_dumped_text_is_read_back_as_text(dump: Any, value: Any) -> None:
     assert yaml.load_all(dump({"of": value})) == [{"of": value}]
 
 

@@ -1,4 +1,4 @@
-"""Without libyaml, as in a browser, the same texts have the same values."""
+"""YAML has the same values without libyaml, for example in a browser."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ for path in sys.argv[1:]:
 """
 
 
-def test_the_same_values_and_the_same_writing() -> None:
+def test_values_and_dumps_are_the_same_without_libyaml() -> None:
     paths = [*EXAMPLES.glob("*.yaml"), *(MANIFESTS / "policies").glob("*.yaml")]
     done = subprocess.run([sys.executable, "-c", PROGRAM, *paths], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

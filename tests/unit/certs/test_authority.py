@@ -22,7 +22,7 @@ def load(pem):
 
 
 def verify(pair, ca, subject, *, at=NOW):
-    """By an independent implementation of RFC 5280, at least as strict as Go's."""
+    """Verify with an independent implementation of RFC 5280 that is at least as strict as Go's."""
     builder = PolicyBuilder().store(Store([load(ca.certificate_pem)])).time(at)
     builder.build_server_verifier(subject).verify(load(pair.certificate_pem), [])
 
@@ -40,12 +40,12 @@ def extension(certificate, kind):
         ("::1", x509.IPAddress(ip_address("::1"))),
     ],
 )
-def test_a_leaf_verifies_for_each_of_its_hosts(host, subject):
+def test_leaf_is_valid_for_each_of_its_hosts(host, subject):
     ca = authority()
     verify(ca.issue(["first.example", host], lifetime=DAY, now=NOW), ca, subject)
 
 
-def test_a_leaf_verifies_neither_for_another_host_nor_with_another_ca():
+def test_leaf_is_invalid_for_another_host_or_ca():
     ca = authority()
     pair = ca.issue(["a.example"], lifetime=DAY, now=NOW)
     with pytest.raises(VerificationError):
@@ -63,7 +63,7 @@ def test_a_leaf_verifies_neither_for_another_host_nor_with_another_ca():
         (DAY + timedelta(seconds=1), False),
     ],
 )
-def test_validity(offset, valid):
+def test_validity_of_a_leaf(offset, valid):
     ca = authority()
     pair = ca.issue(["a.example"], lifetime=DAY, now=NOW)
     assert pair.not_after == NOW + DAY
@@ -74,13 +74,13 @@ def test_validity(offset, valid):
             verify(pair, ca, x509.DNSName("a.example"), at=NOW + offset)
 
 
-def test_a_leaf_never_outlives_its_ca():
+def test_leaf_never_outlives_its_ca():
     ca = authority(lifetime=10 * DAY)
     pair = ca.issue(["a.example"], lifetime=90 * DAY, now=NOW + DAY)
     assert pair.not_after == ca.not_after == NOW + 10 * DAY
 
 
-def test_the_extensions_of_the_ca():
+def test_extensions_of_the_ca():
     ca = load(authority().certificate_pem)
     constraints = extension(ca, x509.BasicConstraints)
     usage = extension(ca, x509.KeyUsage)
@@ -89,7 +89,7 @@ def test_the_extensions_of_the_ca():
     assert not usage.value.digital_signature
 
 
-def test_the_extensions_of_a_leaf():
+def test_extensions_of_a_leaf():
     ca = authority()
     leaf = load(ca.issue(["a.example"], lifetime=DAY, now=NOW).certificate_pem)
     usage = extension(leaf, x509.KeyUsage)
@@ -112,18 +112,18 @@ def test_keys_and_serial_numbers_are_new_each_time():
         assert leaf.public_key().curve.name == "secp256r1"
 
 
-def test_a_long_host_name_is_cut_in_the_common_name_alone():
+def test_long_host_name_is_cut_only_in_the_common_name():
     host = ".".join(["a" * 50] * 4)
     ca = authority()
     verify(ca.issue([host], lifetime=DAY, now=NOW), ca, x509.DNSName(host))
 
 
-def test_no_hosts():
+def test_leaf_without_hosts_is_an_error():
     with pytest.raises(ValueError, match="at least one host"):
         authority().issue([], lifetime=DAY)
 
 
-def test_the_clock_is_the_default():
+def test_time_is_the_clocks_by_default():
     ca = Authority("test CA", lifetime=DAY)
     pair = ca.issue(["a.example"], lifetime=DAY)
     assert datetime.now(UTC) < pair.not_after <= datetime.now(UTC) + DAY

@@ -1,4 +1,4 @@
-"""A certificate with one changed byte is either used, or ignored and reported. Everything else works."""
+"""A certificate with one changed byte is either used, or ignored and reported. It breaks nothing else."""
 
 import asyncio
 from base64 import encodebytes
@@ -21,7 +21,7 @@ LEAF = CA.issue(["webhook.training.svc", "10.0.0.1"], lifetime=DAY, now=START)
 LEAF_DER = pem.load_certificates(LEAF.certificate_pem)[0].public_bytes(Encoding.DER)
 CURVE = CA_DER.index(bytes.fromhex("2a8648ce3d030107"))
 SUBJECT = CA_DER.rindex(SETTINGS.name.encode())
-# If the serial number becomes negative, the library announces that it will reject such certificates in future.
+# If the serial number becomes negative, the library warns that it will reject the certificate in future.
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number")
 
 
@@ -39,41 +39,41 @@ BITS = st.integers(1, 255)
 @given(slot=st.sampled_from(["ca", "next-ca", "old-ca"]), place=PLACES, by=BITS)
 @example(slot="ca", place=CURVE + 7, by=1)
 @example(slot="ca", place=SUBJECT - 2, by=1)
-def test_the_secret(slot: str, place: int, by: int) -> None:
-    asyncio.run(_is_put_right(slot, damaged(CA_DER, place, by)))
+def test_damaged_byte_in_the_secret_is_repaired(slot: str, place: int, by: int) -> None:
+    asyncio.run(check_secret_is_repaired(slot, damaged(CA_DER, place, by)))
 
 
-async def _is_put_right(slot: str, certificate: bytes) -> None:
+async def check_secret_is_repaired(slot: str, certificate: bytes) -> None:
     cluster, clock = Cluster(), Clock()
     cluster.set_data({f"{slot}.crt": certificate, f"{slot}.key": CA.key_pem})
-    one = replica(cluster, clock)
+    instance = replica(cluster, clock)
     for _ in range(3):
-        await one.reconcile()
-    assert one.last_error is None
+        await instance.reconcile()
+    assert instance.last_error is None
     assert not load(cluster.data).damage
-    one.certificate.context  # noqa: B018 - it is served
+    instance.certificate.context  # noqa: B018 - raises if no leaf is served
 
 
 @PROPERTY
 @given(place=PLACES, by=BITS, emptied=st.booleans())
 @example(place=SUBJECT - 2, by=1, emptied=True)
-def test_a_ca_bundle(place: int, by: int, emptied: bool) -> None:
-    """Also with an empty Secret, where the old CAs come from the caBundles."""
-    asyncio.run(_bundle_is_put_right(damaged(CA_DER, place, by), emptied=emptied))
+def test_damaged_byte_in_a_bundle_is_repaired(place: int, by: int, emptied: bool) -> None:
+    """Also with an empty Secret, when the old CAs are read from the caBundles."""
+    asyncio.run(check_bundle_is_repaired(damaged(CA_DER, place, by), emptied=emptied))
 
 
-async def _bundle_is_put_right(bundle: bytes, *, emptied: bool) -> None:
-    cluster, clock, one, _ = await ready()
+async def check_bundle_is_repaired(bundle: bytes, *, emptied: bool) -> None:
+    cluster, clock, instance, _ = await ready()
     cluster.overwrite("mutating", bundle)
     if emptied:
         cluster.set_data({})
-    await one.reconcile()
-    assert (one.last_error, accepted(cluster, one, clock.now)) == (None, EVERY)
+    await instance.reconcile()
+    assert (instance.last_error, accepted(cluster, instance, clock.now)) == (None, EVERY)
 
 
 @PROPERTY
 @given(place=PLACES, by=BITS)
-def test_a_certificate_to_serve(place: int, by: int) -> None:
+def test_damaged_byte_in_a_served_certificate_is_rejected_or_harmless(place: int, by: int) -> None:
     try:
         (leaf,), _ = pem.load_pair(damaged(LEAF_DER, place, by), LEAF.key_pem)
     except pem.CertificateError:

@@ -21,7 +21,7 @@ def issue(ca=CA, hosts=(HOST,), **kwargs):
 
 
 class Mounted:
-    """A Secret as the kubelet mounts it: files behind `..data`, a link that is exchanged atomically."""
+    """A Secret like the kubelet mounts it: the files are behind `..data`, a link that is replaced atomically."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -30,11 +30,11 @@ class Mounted:
         self.told = []
 
     def write(self, pair, ca_pem=CA.certificate_pem):
-        """A new version."""
+        """Write a new version."""
         self.put(pair.certificate_pem, pair.key_pem, ca_pem)
 
     def put(self, chain_pem, key_pem, ca_pem=CA.certificate_pem):
-        """A new version, of any content; None leaves a file out."""
+        """Write a new version with any content; None leaves a file out."""
         self.versions += 1
         version = self.folder / f"..version-{self.versions}"
         version.mkdir()
@@ -73,24 +73,24 @@ async def served_on(port, ca=CA):
         return served(writer)
 
 
-async def test_a_new_pair_is_served_from_the_next_handshake_on(mounted):
-    one, two = issue(), issue(OTHER_CA)
-    mounted.write(one)
+async def test_new_pair_is_served_from_the_next_handshake_on(mounted):
+    first, second = issue(), issue(OTHER_CA)
+    mounted.write(first)
     files = mounted.watched()
     async with listener(files.serving) as port:
-        assert await served_on(port) == serial(one.certificate_pem)
+        assert await served_on(port) == serial(first.certificate_pem)
         await files.poll()
         assert mounted.told == []
-        mounted.write(two, OTHER_CA.certificate_pem)
+        mounted.write(second, OTHER_CA.certificate_pem)
         await files.poll()
         await files.poll()
-        assert await served_on(port, OTHER_CA) == serial(two.certificate_pem)
+        assert await served_on(port, OTHER_CA) == serial(second.certificate_pem)
     assert (mounted.reasons(), files.problem) == (["CertificateReloaded"], None)
-    assert files.serving.not_after == two.not_after
+    assert files.serving.not_after == second.not_after
 
 
 def damaged(name):
-    """Content that cannot be served, with its error message."""
+    """Invalid content with its error message."""
     good, other = issue(), issue()
     chain, key, ca = good.certificate_pem, good.key_pem, CA.certificate_pem
     return {
@@ -129,15 +129,15 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_unusable_certificate_leaves_the_last_valid_one_in_use(mounted, name):
-    one = issue()
-    mounted.write(one)
+async def test_last_valid_certificate_stays_in_use(mounted, name):
+    first = issue()
+    mounted.write(first)
     files = mounted.watched()
     content, fault = damaged(name)
     fault = fault.format(folder=mounted.folder)
     mounted.put(*content)
     await files.poll()
-    assert (mounted.told, files.problem) == ([], None)  # it may have been read during the exchange
+    assert (mounted.told, files.problem) == ([], None)  # the files may have been read during the replacement
     for _ in range(3):
         await files.poll()
     (notice,) = mounted.told
@@ -145,7 +145,7 @@ async def test_unusable_certificate_leaves_the_last_valid_one_in_use(mounted, na
     assert notice.message == f"{mounted.folder}/tls.crt: {fault}; the last good certificate is still served"
     assert (notice.reason, notice.warning) == ("CertificateProblem", True)
     async with listener(files.serving) as port:
-        assert await served_on(port) == serial(one.certificate_pem)
+        assert await served_on(port) == serial(first.certificate_pem)
     mounted.told.clear()
     mounted.write(issue())
     await files.poll()
@@ -154,7 +154,7 @@ async def test_unusable_certificate_leaves_the_last_valid_one_in_use(mounted, na
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_start_without_a_valid_certificate(mounted, name):
+def test_start_without_a_valid_certificate_is_an_error(mounted, name):
     content, fault = damaged(name)
     mounted.put(*content)
     with pytest.raises(CertificateError) as error:
@@ -173,7 +173,7 @@ async def test_certificate_is_used_from_the_start_of_its_validity(mounted):
     assert mounted.reasons() == ["CertificateReloaded"]
 
 
-async def test_served_certificate_expires(mounted):
+async def test_expiry_of_the_served_certificate_is_reported(mounted):
     mounted.write(issue())
     files = mounted.watched()
     mounted.now += 11 * DAY
@@ -188,17 +188,17 @@ async def test_served_certificate_expires(mounted):
     assert mounted.reasons() == ["CertificateProblem"] * 2
 
 
-async def test_files_written_one_after_the_other_are_no_problem(tmp_path):
-    one, two = issue(), issue()
-    told = []
-    (tmp_path / "tls.crt").write_bytes(one.certificate_pem)
-    (tmp_path / "tls.key").write_bytes(one.key_pem)
-    files = FileCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", listener=told.append)
-    (tmp_path / "tls.crt").write_bytes(two.certificate_pem)
+async def test_files_written_one_after_the_other_are_not_a_problem(tmp_path):
+    first, second = issue(), issue()
+    notices = []
+    (tmp_path / "tls.crt").write_bytes(first.certificate_pem)
+    (tmp_path / "tls.key").write_bytes(first.key_pem)
+    files = FileCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", listener=notices.append)
+    (tmp_path / "tls.crt").write_bytes(second.certificate_pem)
     await files.poll()
-    (tmp_path / "tls.key").write_bytes(two.key_pem)
+    (tmp_path / "tls.key").write_bytes(second.key_pem)
     await files.poll()
-    assert [notice.reason for notice in told] == ["CertificateReloaded"]
+    assert [notice.reason for notice in notices] == ["CertificateReloaded"]
 
 
 @pytest.mark.parametrize("ca_pem", [None, b"", b"\n"])
@@ -207,7 +207,7 @@ def test_issuer_is_not_checked_without_a_ca(mounted, ca_pem):
     mounted.watched()
 
 
-def test_a_ca_that_cannot_be_read(mounted):
+def test_unreadable_ca_is_reported(mounted):
     mounted.write(issue())
     (mounted.folder / "folder").mkdir()
     with pytest.raises(CertificateError, match=r"^cannot read .*/folder: Is a directory$"):
@@ -224,7 +224,7 @@ def test_a_ca_that_cannot_be_read(mounted):
         (["127.0.0.1"], "127.0.0.1", True),
     ],
 )
-def test_the_names(mounted, names, host, fits):
+def test_certificate_for_other_names_is_rejected(mounted, names, host, fits):
     mounted.write(issue(hosts=names))
     if fits:
         mounted.watched(hosts=[host])
@@ -233,18 +233,18 @@ def test_the_names(mounted, names, host, fits):
             mounted.watched(hosts=[host])
 
 
-async def test_the_loop(mounted):
+async def test_loop_polls_the_files(mounted):
     mounted.write(issue())
-    told = asyncio.Queue()
-    files = mounted.watched(interval=timedelta(milliseconds=1), listener=told.put_nowait)
+    notices = asyncio.Queue()
+    files = mounted.watched(interval=timedelta(milliseconds=1), listener=notices.put_nowait)
     task = asyncio.create_task(files.run())
     mounted.write(issue())
-    assert (await told.get()).reason == "CertificateReloaded"
+    assert (await notices.get()).reason == "CertificateReloaded"
     task.cancel()
 
 
 async def test_no_torn_read_is_ever_served(mounted):
-    """Versions that change while they are read: the served pair always matches."""
+    """Files that change while they are read: the served pair always matches."""
     pairs = [issue() for _ in range(20)]
     mounted.write(pairs[0])
     files = mounted.watched()
@@ -255,7 +255,7 @@ async def test_no_torn_read_is_ever_served(mounted):
         content = read()
         pair = next(contents, None)
         if pair is not None:
-            # The key is read from one version, the certificate from the next.
+            # The key is from one version, the certificate from the next version.
             mounted.write(pair)
             content = type(content)(pair.certificate_pem, content.key_pem, content.ca_pem)
         return content

@@ -26,7 +26,7 @@ async def test_served_certificate_is_fetched_without_verification():
     assert not chains_to(chain, [OTHER.certificate])
 
 
-async def test_no_server(monkeypatch):
+async def test_missing_server_is_an_error(monkeypatch):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         port = silent.getsockname()[1]
@@ -38,7 +38,7 @@ async def test_no_server(monkeypatch):
             await fetch_chain("127.0.0.1", port)
 
 
-async def test_no_tls():
+async def test_server_without_tls_is_an_error():
     async def plain(reader, writer):
         await reader.read(10)
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")

@@ -54,14 +54,14 @@ SECOND = timedelta(seconds=1)
         (RETIRING, -4 * MINUTE, NoneType),
     ],
 )
-def test_what_time_brings(state, after, step):
+def test_next_step_by_time(state, after, step):
     assert type(plan(state, everywhere(state), START + after, SETTINGS)) is step
 
 
 @pytest.mark.parametrize("field", ["published_at", "retired_at"])
 @pytest.mark.parametrize("written", [None, START + DAY])
 def test_impossible_time_is_rewritten(field, written):
-    """In the future: by a clock that has been set back since."""
+    """The time is in the future, from a clock that has been set back since."""
     state = replace(WAITING if field == "published_at" else RETIRING, **{field: written})
     step = plan(state, everywhere(state), START, SETTINGS)
     assert isinstance(step, Save)
@@ -69,14 +69,14 @@ def test_impossible_time_is_rewritten(field, written):
     assert step.state.bundle == state.bundle
 
 
-def test_a_longer_life_of_cas_in_the_settings_comes_into_force_at_once():
+def test_longer_ca_lifetime_in_the_settings_applies_at_once():
     state = State(current=authority(lifetime=90 * DAY))
     assert plan(state, everywhere(state), START, replace(SETTINGS, ca_lifetime=100 * DAY)) is None
     assert isinstance(plan(state, everywhere(state), START, SETTINGS), MakeSuccessor)
 
 
 @pytest.mark.parametrize("lost", [b"", b"nonsense", ONE.certificate_pem, TWO.certificate_pem + b"nonsense"])
-def test_every_bundle_is_made_equal_to_the_secret(lost):
+def test_bundles_are_made_equal_to_the_secret(lost):
     good = bundle(*WAITING.bundle)
     bad = Bundle("mutating", (good.ca_bundles[0], lost), "7")
     step = plan(replace(WAITING, published_at=None), [good, bad], START, SETTINGS)
@@ -105,7 +105,7 @@ def test_authority_that_signs():
         (State(current=ONE), Phase.STEADY),
     ],
 )
-def test_the_phase(state, phase):
+def test_phase_of_a_state(state, phase):
     assert phase_of(state) is phase
 
 
@@ -117,7 +117,7 @@ def test_the_phase(state, phase):
         (State(damage=("ca.crt: no",)), "new CA: ca.crt: no"),
     ],
 )
-def test_why_there_is_a_new_ca(state, reason):
+def test_reason_for_a_new_ca(state, reason):
     step = plan(state, everywhere(state), START, SETTINGS)
     assert isinstance(step, MakeSuccessor)
     assert (step.notice.message, step.notice.warning) == (reason, bool(state.damage))

@@ -1,4 +1,4 @@
-"""The certificates of a replica from the first start through rotations."""
+"""The certificates of a replica, from the first start through rotations and faults."""
 
 import asyncio
 from dataclasses import replace
@@ -17,200 +17,198 @@ from tests.support.self_managed import EVERY, HOST, SETTINGS, Told, accepted, re
 from tests.support.tls import connected, listener, served, strict_client
 
 
-async def test_the_first_start():
-    cluster, clock, told = Cluster(), Clock(), Told()
-    one = replica(cluster, clock, told=told)
-    assert (one.phase, one.trusted, one.certificate, one.leaf_not_after) == (None, False, None, None)
-    await one.reconcile()
-    assert told.reasons() == ["CACreated", "LeafIssued", "CAPromoted"]
-    assert (one.phase, one.trusted, one.last_error, one.untrusting) == (Phase.STEADY, True, None, ())
-    assert accepted(cluster, one, clock.now) == EVERY
-    assert one.ca_not_after == START + 90 * DAY
-    assert one.leaf_not_after == one.certificate.not_after == START + 12 * DAY
+async def test_first_start_publishes_the_ca_and_serves_a_leaf():
+    cluster, clock, notices = Cluster(), Clock(), Told()
+    server = replica(cluster, clock, told=notices)
+    assert (server.phase, server.trusted, server.certificate, server.leaf_not_after) == (None, False, None, None)
+    await server.reconcile()
+    assert notices.reasons() == ["CACreated", "LeafIssued", "CAPromoted"]
+    assert (server.phase, server.trusted, server.last_error, server.untrusting) == (Phase.STEADY, True, None, ())
+    assert accepted(cluster, server, clock.now) == EVERY
+    assert server.ca_not_after == START + 90 * DAY
+    assert server.leaf_not_after == server.certificate.not_after == START + 12 * DAY
     assert cluster.writes == ["secret", "validating", "mutating", "secret"]
     assert set(cluster.data) == {"ca.crt", "ca.key"}
-    await one.reconcile()
-    assert (cluster.writes[4:], told) == ([], [])
+    await server.reconcile()
+    assert (cluster.writes[4:], notices) == ([], [])
 
 
-async def test_nothing_is_served_before_it_is_trusted():
+async def test_leaf_is_not_served_before_it_is_trusted():
     cluster, clock = Cluster(), Clock()
     cluster.forbidden = {"write mutating", "write validating"}
-    one = replica(cluster, clock)
-    waiting = asyncio.create_task(one.first_certificate())
-    await one.reconcile()
-    assert (one.certificate, one.leaf, one.trusted, waiting.done()) == (None, None, False, False)
-    assert one.last_error == "validating: may not write validating; mutating: may not write mutating"
-    assert one.phase == Phase.PUBLISHING
+    server = replica(cluster, clock)
+    waiting = asyncio.create_task(server.first_certificate())
+    await server.reconcile()
+    assert (server.certificate, server.leaf, server.trusted, waiting.done()) == (None, None, False, False)
+    assert server.last_error == "validating: may not write validating; mutating: may not write mutating"
+    assert server.phase == Phase.PUBLISHING
     cluster.forbidden.clear()
-    await one.reconcile()
-    assert await waiting is one.certificate
-    assert one.trusted
+    await server.reconcile()
+    assert await waiting is server.certificate
+    assert server.trusted
 
 
-async def test_one_bundle_that_cannot_be_written_does_not_close_the_others():
-    """All replicas were unready because of the caBundle of the hook that fails open, so the one that fails closed
-    failed.
-    """
-    cluster, clock, told = Cluster(), Clock(), Told()
+async def test_unwritable_bundle_does_not_affect_other_bundles():
+    """All replicas became unready because of one hook's caBundle, so the calls of another hook failed too."""
+    cluster, clock, notices = Cluster(), Clock(), Told()
     cluster.forbidden = {"write mutating"}
-    one = replica(cluster, clock, told=told)
+    server = replica(cluster, clock, told=notices)
     for _ in range(2):
-        await one.reconcile()
-        assert (one.trusted, one.untrusting) == (True, ("mutating",))
-        assert accepted(cluster, one, clock.now) == {"validating"}
-        assert one.last_error == "mutating: may not write mutating"
-    assert told.reasons() == ["CACreated", "LeafIssued", "CAPromoted", "CertificateProblem"]
+        await server.reconcile()
+        assert (server.trusted, server.untrusting) == (True, ("mutating",))
+        assert accepted(cluster, server, clock.now) == {"validating"}
+        assert server.last_error == "mutating: may not write mutating"
+    assert notices.reasons() == ["CACreated", "LeafIssued", "CAPromoted", "CertificateProblem"]
     cluster.forbidden.clear()
-    await one.reconcile()
-    assert accepted(cluster, one, clock.now) == EVERY
-    assert (one.trusted, one.untrusting, one.last_error) == (True, (), None)
-    assert told.reasons() == ["CertificatesRecovered"]
+    await server.reconcile()
+    assert accepted(cluster, server, clock.now) == EVERY
+    assert (server.trusted, server.untrusting, server.last_error) == (True, (), None)
+    assert notices.reasons() == ["CertificatesRecovered"]
 
 
 async def test_expiring_ca_is_replaced_although_one_bundle_cannot_be_written():
-    cluster, clock, one, _ = await ready()
+    cluster, clock, server, _ = await ready()
     cluster.forbidden = {"write mutating"}
     while clock.now < START + 89 * DAY:
         clock.now += DAY
-        await one.reconcile()
-        assert accepted(cluster, one, clock.now) == EVERY
+        await server.reconcile()
+        assert accepted(cluster, server, clock.now) == EVERY
     for _ in range(20):
         clock.now += DAY
-        await one.reconcile()
-        assert one.trusted
-        assert accepted(cluster, one, clock.now) == {"validating"}
+        await server.reconcile()
+        assert server.trusted
+        assert accepted(cluster, server, clock.now) == {"validating"}
     cluster.forbidden.clear()
-    await one.reconcile()
-    assert accepted(cluster, one, clock.now) == EVERY
+    await server.reconcile()
+    assert accepted(cluster, server, clock.now) == EVERY
 
 
-async def test_a_cluster_without_configurations():
+async def test_leaf_is_served_in_a_cluster_without_configurations():
     cluster, clock = Cluster(bundles=()), Clock()
-    one = replica(cluster, clock)
-    await one.reconcile()
-    assert one.trusted
+    server = replica(cluster, clock)
+    await server.reconcile()
+    assert server.trusted
     cluster.bundles, cluster.versions = {"late": (b"",)}, {"late": 1}
-    await one.reconcile()
-    assert accepted(cluster, one, clock.now) == {"late"}
+    await server.reconcile()
+    assert accepted(cluster, server, clock.now) == {"late"}
 
 
-async def test_a_rotation():
-    cluster, clock, one, told = await ready()
-    first = one.leaf.issuer
+async def test_all_steps_of_a_rotation():
+    cluster, clock, server, notices = await ready()
+    first = server.leaf.issuer
     clock.now += 61 * DAY
-    await one.reconcile()
-    assert told.reasons() == ["LeafIssued", "CACreated", "CAPublished"]
-    assert (one.phase, one.leaf.issuer) == (Phase.WAITING, first)
+    await server.reconcile()
+    assert notices.reasons() == ["LeafIssued", "CACreated", "CAPublished"]
+    assert (server.phase, server.leaf.issuer) == (Phase.WAITING, first)
     assert load(cluster.data).published_at == clock.now
     assert len(fingerprints(cluster.bundles["mutating"][0])) == 2
     clock.now += SETTINGS.grace - timedelta(seconds=1)
-    await one.reconcile()
-    assert (one.phase, one.leaf.issuer, told) == (Phase.WAITING, first, [])
+    await server.reconcile()
+    assert (server.phase, server.leaf.issuer, notices) == (Phase.WAITING, first, [])
     clock.now += timedelta(seconds=1)
-    await one.reconcile()
-    assert told.reasons() == ["CAPromoted", "LeafIssued"]
-    assert one.phase == Phase.RETIRING
-    assert one.leaf.issuer != first
+    await server.reconcile()
+    assert notices.reasons() == ["CAPromoted", "LeafIssued"]
+    assert server.phase == Phase.RETIRING
+    assert server.leaf.issuer != first
     assert first in fingerprints(cluster.bundles["mutating"][0])
     clock.now += SETTINGS.leaf_lifetime
-    await one.reconcile()
-    assert one.phase == Phase.RETIRING
+    await server.reconcile()
+    assert server.phase == Phase.RETIRING
     clock.now += 10 * MINUTE
-    told.clear()
-    await one.reconcile()
-    assert told.reasons() == ["CARetired"]
-    assert one.phase == Phase.STEADY
+    notices.clear()
+    await server.reconcile()
+    assert notices.reasons() == ["CARetired"]
+    assert server.phase == Phase.STEADY
     assert fingerprints(cluster.bundles["mutating"][0]) == {load(cluster.data).current.fingerprint}
     assert set(cluster.data) == {"ca.crt", "ca.key"}
 
 
-async def test_a_rotation_waits_for_a_bundle_that_cannot_be_written():
-    cluster, clock, one, _ = await ready()
-    first = one.leaf.issuer
+async def test_rotation_waits_for_an_unwritable_bundle():
+    cluster, clock, server, _ = await ready()
+    first = server.leaf.issuer
     cluster.forbidden = {"write mutating"}
     for _ in range(5):
-        clock.now += (61 * DAY) if one.phase == Phase.STEADY else HOUR
-        await one.reconcile()
-    assert (one.phase, one.leaf.issuer, one.trusted) == (Phase.PUBLISHING, first, True)
+        clock.now += (61 * DAY) if server.phase == Phase.STEADY else HOUR
+        await server.reconcile()
+    assert (server.phase, server.leaf.issuer, server.trusted) == (Phase.PUBLISHING, first, True)
     cluster.forbidden.clear()
-    await one.reconcile()
-    assert one.phase == Phase.WAITING
+    await server.reconcile()
+    assert server.phase == Phase.WAITING
 
 
-async def test_the_grace_starts_again_when_a_bundle_lost_the_successor():
-    cluster, clock, one, _ = await ready()
+async def test_grace_starts_again_after_a_bundle_lost_the_successor():
+    cluster, clock, server, _ = await ready()
     before = cluster.bundles["mutating"][0]
     clock.now += 61 * DAY
-    await one.reconcile()
+    await server.reconcile()
     clock.now += MINUTE
     cluster.overwrite("mutating", before)
-    await one.reconcile()
-    assert (one.phase, load(cluster.data).published_at) == (Phase.WAITING, clock.now)
+    await server.reconcile()
+    assert (server.phase, load(cluster.data).published_at) == (Phase.WAITING, clock.now)
 
 
 async def test_leaves_are_renewed_at_different_times():
-    cluster, clock, one, _ = await ready()
+    cluster, clock, server, _ = await ready()
     two = SelfManaged(cluster, [HOST], settings=SETTINGS, clock=clock, random=Random(2))
     await two.reconcile()
-    due = [one.leaf.renew_at - START, two.leaf.renew_at - START]
+    due = [server.leaf.renew_at - START, two.leaf.renew_at - START]
     assert due[0] != due[1]
     assert all(SETTINGS.leaf_lifetime * 0.57 <= when <= SETTINGS.leaf_lifetime * 0.67 for when in due)
-    before = one.leaf
+    before = server.leaf
     clock.now = before.renew_at - timedelta(seconds=1)
-    await one.reconcile()
-    assert one.leaf is before
+    await server.reconcile()
+    assert server.leaf is before
     clock.now = before.renew_at
-    await one.reconcile()
-    assert (one.leaf.issuer, one.leaf_not_after) == (before.issuer, clock.now.replace(microsecond=0) + 12 * DAY)
-    assert one.leaf.certificate.serial_number != before.certificate.serial_number
+    await server.reconcile()
+    assert (server.leaf.issuer, server.leaf_not_after) == (before.issuer, clock.now.replace(microsecond=0) + 12 * DAY)
+    assert server.leaf.certificate.serial_number != before.certificate.serial_number
 
 
 async def test_leaves_are_not_renewed_by_an_expiring_ca():
-    cluster, clock, one, _ = await ready()
+    cluster, clock, server, _ = await ready()
     cluster.forbidden = {"write the Secret"}
     clock.now += 85 * DAY
-    await one.reconcile()
-    assert one.leaf_not_after == one.ca_not_after
+    await server.reconcile()
+    assert server.leaf_not_after == server.ca_not_after
     clock.now += 4 * DAY
-    leaf = one.leaf
-    await one.reconcile()
-    assert one.leaf is leaf
+    leaf = server.leaf
+    await server.reconcile()
+    assert server.leaf is leaf
 
 
-async def test_the_loop_looks_again_and_again():
+async def test_loop_runs_a_pass_in_each_interval():
     passes = asyncio.Queue()
     settings = replace(SETTINGS, interval=timedelta(milliseconds=5))
-    one = replica(Cluster(), Clock(), settings=settings, after_pass=lambda: passes.put_nowait(1))
-    task = asyncio.create_task(one.run())
+    server = replica(Cluster(), Clock(), settings=settings, after_pass=lambda: passes.put_nowait(1))
+    task = asyncio.create_task(server.run())
     assert [await passes.get() for _ in range(5)] == [1] * 5
     task.cancel()
 
 
-async def test_the_loop_tries_sooner_after_a_failure():
+async def test_loop_retries_sooner_after_a_failure():
     cluster, passes = Cluster(), asyncio.Queue()
     cluster.down = True
     settings = replace(SETTINGS, interval=HOUR)
-    one = replica(cluster, Clock(), settings=settings, after_pass=lambda: passes.put_nowait(one.last_error))
-    task = asyncio.create_task(one.run())
+    server = replica(cluster, Clock(), settings=settings, after_pass=lambda: passes.put_nowait(server.last_error))
+    task = asyncio.create_task(server.run())
     assert await passes.get() == "the API server does not answer"
     cluster.down = False
     assert await passes.get() is None
     task.cancel()
 
 
-async def test_private_keys_are_never_printed():
-    cluster, _, one, _ = await ready()
+async def test_repr_has_no_private_key():
+    cluster, _, server, _ = await ready()
     secret = await cluster.read_secret()
-    text = f"{secret!r} {one.leaf!r} {load(secret.data)!r}"
+    text = f"{secret!r} {server.leaf!r} {load(secret.data)!r}"
     assert "PRIVATE" not in text
 
 
-async def test_handshakes_through_a_rotation():
-    """With real handshakes, by strict clients that hold the caBundle before, during and after the overlap."""
+async def test_handshakes_succeed_during_a_rotation():
+    """Strict clients make real handshakes with the caBundles before, during and after the overlap of two CAs."""
     cluster, clock = Cluster(), Clock(datetime.now(UTC))
-    one = replica(cluster, clock, hosts=["localhost"])
-    await one.reconcile()
+    server = replica(cluster, clock, hosts=["localhost"])
+    await server.reconcile()
     bundles = [cluster.bundles["mutating"][0]]
     serials = set()
 
@@ -219,18 +217,18 @@ async def test_handshakes_through_a_rotation():
             async with connected(port, context=strict_client(bundle)) as (_, writer):
                 serials.add(served(writer))
 
-    async with listener(await one.first_certificate()) as port:
+    async with listener(await server.first_certificate()) as port:
         await handshakes()
         state = load(cluster.data)
         successor = Authority("test CA", lifetime=90 * DAY, now=clock.now)
         cluster.set_data(state.with_successor(successor, clock.now).to_data())
-        await one.reconcile()
+        await server.reconcile()
         bundles.append(cluster.bundles["mutating"][0])
         await handshakes()
         assert len(serials) == 1
         clock.now += SETTINGS.grace
-        await one.reconcile()
-        assert one.leaf.issuer == successor.fingerprint
+        await server.reconcile()
+        assert server.leaf.issuer == successor.fingerprint
         bundles[0] = successor.certificate_pem
         await handshakes()
         assert len(serials) == 2
@@ -238,276 +236,276 @@ async def test_handshakes_through_a_rotation():
 
 
 @pytest.mark.parametrize("jump", [400 * DAY, -400 * DAY])
-async def test_one_replica_with_a_wrong_clock_goes_by_the_api_server(jump):
+async def test_replica_with_a_wrong_clock_uses_the_api_servers_time(jump):
     right = Clock()
-    cluster, wrong, told = Cluster(clock=right), Clock(START + jump), Told()
-    one, two = replica(cluster, right), replica(cluster, wrong, told=told)
-    await one.reconcile()
+    cluster, wrong, notices = Cluster(clock=right), Clock(START + jump), Told()
+    server, two = replica(cluster, right), replica(cluster, wrong, told=notices)
+    await server.reconcile()
     writes = list(cluster.writes)
     await two.reconcile()
     assert cluster.writes == writes
     assert accepted(cluster, two, right.now) == EVERY
     assert (two.trusted, two.clock_offset, two.now) == (True, -jump, right.now)
-    assert told.reasons() == ["ClockDiffers", "LeafIssued"]
+    assert notices.reasons() == ["ClockDiffers", "LeafIssued"]
     await two.reconcile()
-    assert told == []
+    assert notices == []
 
 
-async def test_the_clock_jumps_forward_and_back():
-    """By more than the lifetime of the CA. Clients fail in the meantime, but one pass repairs everything."""
-    cluster, clock, one, _ = await ready()
+async def test_one_pass_repairs_everything_after_a_clock_jump():
+    """The clock jumps by more than the lifetime of the CA. Clients fail until the next pass."""
+    cluster, clock, server, _ = await ready()
     for jump in (400 * DAY, -400 * DAY, 100 * DAY, -20 * DAY, -200 * DAY):
         clock.now += jump
-        await one.reconcile()
-        assert one.trusted, jump
-        assert accepted(cluster, one, clock.now) == EVERY
-        await one.reconcile()
+        await server.reconcile()
+        assert server.trusted, jump
+        assert accepted(cluster, server, clock.now) == EVERY
+        await server.reconcile()
         clock.now += SETTINGS.grace
-        await one.reconcile()
-        assert one.phase in {Phase.RETIRING, Phase.STEADY}
-        assert accepted(cluster, one, clock.now) == EVERY
-    # A time from a clock that was ahead must not keep old CAs forever.
+        await server.reconcile()
+        assert server.phase in {Phase.RETIRING, Phase.STEADY}
+        assert accepted(cluster, server, clock.now) == EVERY
+    # A time in the future must not keep old CAs forever.
     clock.now += SETTINGS.leaf_lifetime + HOUR
-    await one.reconcile()
-    assert one.phase == Phase.STEADY
+    await server.reconcile()
+    assert server.phase == Phase.STEADY
 
 
 @pytest.mark.parametrize("slow", [timedelta(minutes=50), timedelta(0)])
-async def test_clients_with_a_slow_clock(slow):
-    cluster, clock, one, _ = await ready()
-    assert accepted(cluster, one, clock.now - slow) == EVERY
+async def test_clients_with_a_slow_clock_accept_the_leaf(slow):
+    cluster, clock, server, _ = await ready()
+    assert accepted(cluster, server, clock.now - slow) == EVERY
 
 
 async def test_ca_expired_during_downtime_is_replaced():
-    """The grace protects a served leaf; here none is served."""
+    """The grace time is not needed, because no leaf is served."""
     cluster, clock, _, _ = await ready()
     clock.now += 500 * DAY
-    one = replica(cluster, clock)
-    await one.reconcile()
-    assert (one.trusted, one.phase) == (True, Phase.RETIRING)
-    assert accepted(cluster, one, clock.now) == EVERY
+    server = replica(cluster, clock)
+    await server.reconcile()
+    assert (server.trusted, server.phase) == (True, Phase.RETIRING)
+    assert accepted(cluster, server, clock.now) == EVERY
 
 
-async def test_an_overwritten_bundle_is_put_back():
-    cluster, _, one, told = await ready()
+async def test_overwritten_bundle_is_restored():
+    cluster, _, server, notices = await ready()
     ours = cluster.bundles["mutating"][0]
     for pem in (b"", b"nonsense", Authority("test CA", lifetime=DAY).certificate_pem):
         cluster.overwrite("mutating", pem)
-        await one.reconcile()
+        await server.reconcile()
         assert cluster.bundles["mutating"] == (ours, ours)
-        assert told.reasons() == ["CABundleRestored"]
-    # A foreign CA next to the service's is removed, but nothing was broken.
+        assert notices.reasons() == ["CABundleRestored"]
+    # A foreign CA next to the service's CA is removed, although no call failed.
     cluster.overwrite("mutating", ours + Authority("other", lifetime=DAY).certificate_pem)
-    await one.reconcile()
+    await server.reconcile()
     assert cluster.bundles["mutating"] == (ours, ours)
-    # Another order or spacing does not count as a change.
+    # A different order or spacing is not a change.
     cluster.overwrite("mutating", b"\n" + ours)
-    await one.reconcile()
+    await server.reconcile()
     assert cluster.bundles["mutating"] == (b"\n" + ours,) * 2
-    assert told == []
+    assert notices == []
 
 
-async def test_trust_is_what_the_live_bundles_say():
-    cluster, clock, one, _ = await ready()
+async def test_trust_is_read_from_the_live_bundles():
+    cluster, clock, server, _ = await ready()
     cluster.overwrite("mutating", b"")
     cluster.forbidden = {"write mutating"}
-    await one.reconcile()
-    assert (one.trusted, one.untrusting) == (True, ("mutating",))
+    await server.reconcile()
+    assert (server.trusted, server.untrusting) == (True, ("mutating",))
     cluster.overwrite("validating", b"")
     cluster.forbidden = {"write mutating", "write validating"}
-    await one.reconcile()
-    assert (one.trusted, one.untrusting) == (False, ("validating", "mutating"))
+    await server.reconcile()
+    assert (server.trusted, server.untrusting) == (False, ("validating", "mutating"))
     cluster.forbidden.clear()
-    await one.reconcile()
-    assert (one.trusted, one.untrusting) == (True, ())
+    await server.reconcile()
+    assert (server.trusted, server.untrusting) == (True, ())
     cluster.down = True
     clock.now += 11 * DAY
-    await one.reconcile()
-    assert one.trusted  # as far as it can tell
-    clock.now = one.leaf_not_after
-    assert not one.trusted  # it has expired
-    clock.now = one.ca_not_after
-    await one.reconcile()
-    assert not one.trusted, "a CA that has expired signs nothing"
+    await server.reconcile()
+    assert server.trusted  # according to the last read
+    clock.now = server.leaf_not_after
+    assert not server.trusted  # the leaf has expired
+    clock.now = server.ca_not_after
+    await server.reconcile()
+    assert not server.trusted, "a CA that has expired signs nothing"
 
 
-async def test_problems_are_reported_once():
-    cluster, _, one, told = await ready()
+async def test_problem_is_reported_once():
+    cluster, _, server, notices = await ready()
     cluster.down = True
     for _ in range(3):
-        await one.reconcile()
-    assert [notice.message for notice in told] == ["the API server does not answer"]
-    assert one.last_error == "the API server does not answer"
+        await server.reconcile()
+    assert [notice.message for notice in notices] == ["the API server does not answer"]
+    assert server.last_error == "the API server does not answer"
     cluster.down = False
-    told.clear()
-    await one.reconcile()
-    assert (told.reasons(), one.last_error) == (["CertificatesRecovered"], None)
+    notices.clear()
+    await server.reconcile()
+    assert (notices.reasons(), server.last_error) == (["CertificatesRecovered"], None)
 
 
-async def test_a_deleted_secret():
-    cluster, clock, one, told = await ready()
-    leaf, bundles = one.leaf, dict(cluster.bundles)
+async def test_deleted_secret_is_filled_with_a_new_ca():
+    cluster, clock, server, notices = await ready()
+    leaf, bundles = server.leaf, dict(cluster.bundles)
     cluster.data = None
-    await one.reconcile()
-    assert (one.phase, one.last_error, one.leaf, one.trusted) == (Phase.MISSING, NO_SECRET, leaf, True)
+    await server.reconcile()
+    assert (server.phase, server.last_error, server.leaf, server.trusted) == (Phase.MISSING, NO_SECRET, leaf, True)
     assert cluster.bundles == bundles
     cluster.set_data({})
-    told.clear()
-    await one.reconcile()
-    # A new CA, next to the current one.
-    assert (one.phase, one.leaf) == (Phase.WAITING, leaf)
-    assert accepted(cluster, one, clock.now) == EVERY
+    notices.clear()
+    await server.reconcile()
+    # A new CA next to the current CA.
+    assert (server.phase, server.leaf) == (Phase.WAITING, leaf)
+    assert accepted(cluster, server, clock.now) == EVERY
     clock.now += SETTINGS.grace
-    await one.reconcile()
-    assert told.reasons() == ["CACreated", "CAPublished", "CertificatesRecovered", "CAPromoted", "LeafIssued"]
-    assert one.leaf.issuer != leaf.issuer
-    assert accepted(cluster, one, clock.now) == EVERY
+    await server.reconcile()
+    assert notices.reasons() == ["CACreated", "CAPublished", "CertificatesRecovered", "CAPromoted", "LeafIssued"]
+    assert server.leaf.issuer != leaf.issuer
+    assert accepted(cluster, server, clock.now) == EVERY
 
 
 @pytest.mark.parametrize("pem", [b"", b"nonsense", Authority("foreign", lifetime=DAY).certificate_pem])
 @pytest.mark.parametrize("overwritten", [EVERY, {"mutating"}])
 async def test_overwritten_bundles_are_restored_without_the_secret(pem, overwritten):
-    cluster, clock, one, told = await ready()
-    leaf, bundles = one.leaf, dict(cluster.bundles)
+    cluster, clock, server, notices = await ready()
+    leaf, bundles = server.leaf, dict(cluster.bundles)
     cluster.data = None
     for name in overwritten:
         cluster.overwrite(name, pem)
-    await one.reconcile()
+    await server.reconcile()
     assert cluster.bundles == bundles
-    assert (one.leaf, one.untrusting, one.trusted, one.last_error) == (leaf, (), True, NO_SECRET)
-    assert accepted(cluster, one, clock.now) == EVERY
-    assert told.reasons() == ["CABundleRestored"] * len(overwritten) + ["CertificateProblem"]
+    assert (server.leaf, server.untrusting, server.trusted, server.last_error) == (leaf, (), True, NO_SECRET)
+    assert accepted(cluster, server, clock.now) == EVERY
+    assert notices.reasons() == ["CABundleRestored"] * len(overwritten) + ["CertificateProblem"]
 
 
-async def test_a_bundle_that_trusts_the_leaf_is_left_alone_without_the_secret():
-    cluster, _, one, _ = await ready()
+async def test_bundle_that_trusts_the_leaf_is_not_changed_without_the_secret():
+    cluster, _, server, _ = await ready()
     cluster.data = None
     both = cluster.bundles["mutating"][0] + Authority("foreign", lifetime=DAY).certificate_pem
     cluster.overwrite("mutating", both)
-    await one.reconcile()
+    await server.reconcile()
     assert cluster.bundles["mutating"] == (both, both)
 
 
-async def test_one_bundle_that_cannot_be_written_without_the_secret():
-    cluster, clock, one, _ = await ready()
+async def test_unwritable_bundle_is_reported_without_the_secret():
+    cluster, clock, server, _ = await ready()
     cluster.data = None
     for name in EVERY:
         cluster.overwrite(name, b"")
     cluster.forbidden = {"write mutating"}
-    await one.reconcile()
-    assert one.last_error == f"{NO_SECRET}; mutating: may not write mutating"
-    assert (one.untrusting, accepted(cluster, one, clock.now)) == (("mutating",), {"validating"})
+    await server.reconcile()
+    assert server.last_error == f"{NO_SECRET}; mutating: may not write mutating"
+    assert (server.untrusting, accepted(cluster, server, clock.now)) == (("mutating",), {"validating"})
 
 
 async def test_replicas_in_the_middle_of_a_rotation_restore_one_bundle_without_the_secret():
-    """One has not read the Secret since the CA was promoted; the other serves a leaf of the new CA."""
-    cluster, clock, one, _ = await ready()
+    """One replica has not read the Secret since the CA was promoted. The other serves a leaf of the new CA."""
+    cluster, clock, server, _ = await ready()
     late = replica(cluster, clock)
     await late.reconcile()
     clock.now += 61 * DAY
-    await one.reconcile()
+    await server.reconcile()
     clock.now += SETTINGS.grace
-    await one.reconcile()
-    assert one.leaf.issuer != late.leaf.issuer
+    await server.reconcile()
+    assert server.leaf.issuer != late.leaf.issuer
     cluster.data = None
     for name in EVERY:
         cluster.overwrite(name, b"")
     cluster.writes.clear()
-    for each in (late, one, late, one):
+    for each in (late, server, late, server):
         await each.reconcile()
-    assert accepted(cluster, one, clock.now) == accepted(cluster, late, clock.now) == EVERY
+    assert accepted(cluster, server, clock.now) == accepted(cluster, late, clock.now) == EVERY
     assert cluster.writes == ["validating", "mutating"] * 2  # each replica wrote once
 
 
-async def test_a_replica_that_never_read_the_secret_publishes_nothing():
+async def test_replica_that_never_read_the_secret_publishes_nothing():
     cluster = Cluster()
     cluster.data = None
-    one = replica(cluster, Clock())
-    await one.reconcile()
-    assert (cluster.writes, one.last_error, one.trusted) == ([], NO_SECRET, False)
+    server = replica(cluster, Clock())
+    await server.reconcile()
+    assert (cluster.writes, server.last_error, server.trusted) == ([], NO_SECRET, False)
 
 
-async def test_leaves_go_on_while_the_secret_is_deleted():
-    """Clients still trust the CA of their caBundles: they must not be rejected."""
-    cluster, clock, one, told = await ready()
-    leaf = one.leaf
+async def test_leaves_are_renewed_while_the_secret_is_missing():
+    """Clients still trust the CA in their caBundles, so their calls must not fail."""
+    cluster, clock, server, notices = await ready()
+    leaf = server.leaf
     cluster.data = None
     for _ in range(12):
         clock.now += SETTINGS.leaf_lifetime / 3
-        await one.reconcile()
-        assert (one.phase, one.last_error, one.trusted) == (Phase.MISSING, NO_SECRET, True)
-        assert accepted(cluster, one, clock.now) == EVERY
-    assert one.leaf != leaf
-    assert one.leaf.issuer == leaf.issuer
-    assert "LeafIssued" in told.reasons()
+        await server.reconcile()
+        assert (server.phase, server.last_error, server.trusted) == (Phase.MISSING, NO_SECRET, True)
+        assert accepted(cluster, server, clock.now) == EVERY
+    assert server.leaf != leaf
+    assert server.leaf.issuer == leaf.issuer
+    assert "LeafIssued" in notices.reasons()
     assert cluster.data is None
 
 
 @pytest.mark.parametrize("what", ["read the Secret", "read caBundles"])
-async def test_leaves_go_on_while_nothing_can_be_read(what):
-    """After an outage longer than a leaf's life, the API server calls with the CA that it trusted before."""
-    cluster, clock, one, told = await ready()
-    leaf = one.leaf
+async def test_leaves_are_renewed_while_nothing_can_be_read(what):
+    """After an outage longer than a leaf's lifetime, the API server still trusts the previous CA."""
+    cluster, clock, server, notices = await ready()
+    leaf = server.leaf
     cluster.forbidden = {what}
     for _ in range(12):
         clock.now += SETTINGS.leaf_lifetime / 3
-        await one.reconcile()
-        assert one.last_error
-        assert one.trusted
-        assert accepted(cluster, one, clock.now) == EVERY
-    assert (one.leaf != leaf, one.leaf.issuer) == (True, leaf.issuer)
-    assert told.reasons().count("LeafIssued") > 3
+        await server.reconcile()
+        assert server.last_error
+        assert server.trusted
+        assert accepted(cluster, server, clock.now) == EVERY
+    assert (server.leaf != leaf, server.leaf.issuer) == (True, leaf.issuer)
+    assert notices.reasons().count("LeafIssued") > 3
 
 
-async def test_leaves_go_on_without_the_secret_for_those_who_trust_them():
-    """One caBundle was emptied and cannot be written: only its own clients fail."""
-    cluster, clock, one, _ = await ready()
-    issuer = one.leaf.issuer
+async def test_leaves_are_renewed_without_the_secret_despite_an_emptied_bundle():
+    """One caBundle was emptied and cannot be written. Only calls with this caBundle fail."""
+    cluster, clock, server, _ = await ready()
+    issuer = server.leaf.issuer
     cluster.forbidden = {"write mutating"}
     cluster.overwrite("mutating", b"")
     for secret in (cluster.data, None):
         cluster.data = secret
         for _ in range(6):
             clock.now += SETTINGS.leaf_lifetime / 3
-            await one.reconcile()
-            assert (one.trusted, one.untrusting, one.leaf.issuer) == (True, ("mutating",), issuer)
-            assert accepted(cluster, one, clock.now) == {"validating"}
+            await server.reconcile()
+            assert (server.trusted, server.untrusting, server.leaf.issuer) == (True, ("mutating",), issuer)
+            assert accepted(cluster, server, clock.now) == {"validating"}
 
 
-async def test_one_that_starts_while_the_secret_recovers_does_not_wait():
-    cluster, clock, one, _ = await ready()
+async def test_replica_that_starts_while_the_secret_is_restored_does_not_wait():
+    cluster, clock, server, _ = await ready()
     cluster.set_data({})
     other = replica(cluster, clock)
     await other.reconcile()
     assert other.trusted
     assert (other.phase, other.leaf.issuer) == (Phase.WAITING, load(cluster.data).successor.fingerprint)
-    await one.reconcile()
-    assert one.leaf.issuer != other.leaf.issuer
-    assert accepted(cluster, one, clock.now) == accepted(cluster, other, clock.now) == EVERY
+    await server.reconcile()
+    assert server.leaf.issuer != other.leaf.issuer
+    assert accepted(cluster, server, clock.now) == accepted(cluster, other, clock.now) == EVERY
 
 
-async def test_a_secret_restored_from_a_backup():
-    cluster, clock, one, told = await ready()
-    served_before = one.leaf.issuer
+async def test_secret_restored_from_a_backup_keeps_trust():
+    cluster, clock, server, notices = await ready()
+    served_before = server.leaf.issuer
     backup = Authority("test CA", lifetime=80 * DAY, now=clock.now)
     cluster.set_data({"ca.crt": backup.certificate_pem, "ca.key": backup.key_pem})
-    await one.reconcile()
-    assert told.reasons() == ["CARepaired", "LeafIssued"]
+    await server.reconcile()
+    assert notices.reasons() == ["CARepaired", "LeafIssued"]
     assert fingerprints(cluster.bundles["mutating"][0]) == {served_before, backup.fingerprint}
-    assert accepted(cluster, one, clock.now) == EVERY
+    assert accepted(cluster, server, clock.now) == EVERY
 
 
-async def test_unrelated_keys_in_the_secret_stay():
+async def test_unrelated_keys_in_the_secret_are_kept():
     cluster = Cluster()
     cluster.data = {"tls.crt": b"", "tls.key": b""}
-    one = replica(cluster, Clock())
-    await one.reconcile()
+    server = replica(cluster, Clock())
+    await server.reconcile()
     assert set(cluster.data) == {"tls.crt", "tls.key", "ca.crt", "ca.key"}
 
 
 async def test_slow_replica_does_not_undo_a_rotation():
-    """It decides by a Secret from before the rotation and writes a caBundle after the rotation."""
-    cluster, clock, one, _ = await ready()
+    """The replica reads the Secret before the rotation and writes a caBundle after the rotation."""
+    cluster, clock, server, _ = await ready()
     late = replica(cluster, clock)
     await late.reconcile()
     read = cluster.read_secret
@@ -520,7 +518,7 @@ async def test_slow_replica_does_not_undo_a_rotation():
             rotated = True
             cluster.read_secret = read
             clock.now += 61 * DAY
-            await one.reconcile()
+            await server.reconcile()
             cluster.watch = everywhere
         return secret
 
@@ -528,7 +526,7 @@ async def test_slow_replica_does_not_undo_a_rotation():
         successor = load(cluster.data).successor.fingerprint
         assert all(successor in fingerprints(pem) for pems in cluster.bundles.values() for pem in pems)
 
-    # Without something to write a late replica would do no harm anyway.
+    # The late replica must have something to write: otherwise it would do no harm.
     cluster.overwrite("mutating", b"")
     cluster.read_secret = read_then_sleep
     await late.reconcile()
@@ -538,25 +536,25 @@ async def test_slow_replica_does_not_undo_a_rotation():
 
 
 async def test_damaged_old_certificate_is_restored_from_the_bundles():
-    cluster, clock, one, told = await ready()
-    first = one.leaf.issuer
+    cluster, clock, server, notices = await ready()
+    first = server.leaf.issuer
     clock.now += 61 * DAY
-    await one.reconcile()
+    await server.reconcile()
     clock.now += SETTINGS.grace
-    await one.reconcile()
-    told.clear()
+    await server.reconcile()
+    notices.clear()
     cluster.set_data(cluster.data | {"old-ca.crt": b"nonsense", "old-ca.retired-at": b"nonsense"})
-    await one.reconcile()
-    (notice,) = told
+    await server.reconcile()
+    (notice,) = notices
     assert (notice.reason, notice.warning) == ("CARepaired", True)
     assert "old-ca.crt: the certificate is not PEM, or damaged" in notice.message
     # The caBundles still have it.
     assert first in fingerprints(cluster.data["old-ca.crt"])
-    assert one.phase == Phase.RETIRING
+    assert server.phase == Phase.RETIRING
 
 
-async def test_endless_conflicts_end():
-    cluster, clock, one, _ = await ready()
+async def test_endless_conflicts_end_the_pass():
+    cluster, clock, server, _ = await ready()
     clock.now += 61 * DAY
     read = cluster.read_secret
 
@@ -566,13 +564,13 @@ async def test_endless_conflicts_end():
         return secret
 
     cluster.read_secret = read_and_change
-    await one.reconcile()
-    assert one.last_error == "other replicas or users kept changing the objects for 20 steps"
+    await server.reconcile()
+    assert server.last_error == "other replicas or users kept changing the objects for 20 steps"
     assert cluster.conflicts == 20
 
 
-async def test_a_bundle_that_goes_while_it_is_written():
-    cluster, _, one, _ = await ready()
+async def test_bundle_deleted_during_its_write_is_ignored():
+    cluster, _, server, _ = await ready()
     cluster.overwrite("mutating", b"")
     write = cluster.write_bundle
 
@@ -581,5 +579,5 @@ async def test_a_bundle_that_goes_while_it_is_written():
         return await write(bundle, pem)
 
     cluster.write_bundle = gone
-    await one.reconcile()
-    assert (one.last_error, one.trusted, set(cluster.bundles)) == (None, True, {"validating"})
+    await server.reconcile()
+    assert (server.last_error, server.trusted, set(cluster.bundles)) == (None, True, {"validating"})

@@ -34,7 +34,7 @@ from tests.support.tls import (
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def in_loop(request):
-    """Runs a coroutine function in each kind of event loop, because each has its own TLS implementation."""
+    """Runs a coroutine function in each type of event loop, because the types have different TLS implementations."""
 
     def run(function):
         with asyncio.Runner(loop_factory=request.param) as runner:
@@ -43,48 +43,48 @@ def in_loop(request):
     return run
 
 
-def test_a_strict_client_accepts_it(in_loop):
-    one = pair()
+def test_strict_client_accepts_the_certificate(in_loop):
+    first = pair()
 
     async def check():
-        async with listener(ServingCertificate(one.certificate_pem, one.key_pem)) as port:
-            assert await served_now(port) == serial(one.certificate_pem)
+        async with listener(ServingCertificate(first.certificate_pem, first.key_pem)) as port:
+            assert await served_now(port) == serial(first.certificate_pem)
 
     in_loop(check)
 
 
-def test_a_swap_changes_new_handshakes_and_leaves_connections_alone(in_loop):
-    one, two = pair(), pair(lifetime=2 * DAY)
+def test_swap_affects_new_handshakes_and_not_connections(in_loop):
+    first, second = pair(), pair(lifetime=2 * DAY)
 
     async def check():
-        certificate = ServingCertificate(one.certificate_pem, one.key_pem)
+        certificate = ServingCertificate(first.certificate_pem, first.key_pem)
         async with listener(certificate) as port, connected(port) as (reader, writer):
-            certificate.swap(two.certificate_pem, two.key_pem)
-            assert certificate.not_after == two.not_after
-            assert await served_now(port) == serial(two.certificate_pem)
+            certificate.swap(second.certificate_pem, second.key_pem)
+            assert certificate.not_after == second.not_after
+            assert await served_now(port) == serial(second.certificate_pem)
             writer.write(b"still there\n")
             assert await reader.readline() == b"still there\n"
-            assert served(writer) == serial(one.certificate_pem)
+            assert served(writer) == serial(first.certificate_pem)
 
     in_loop(check)
 
 
-def test_a_client_without_server_name_gets_the_current_one_too(in_loop):
-    one, two = pair(), pair()
+def test_client_without_a_server_name_gets_the_current_certificate(in_loop):
+    first, second = pair(), pair()
     context = client_context()
     context.check_hostname = False
 
     async def check():
-        certificate = ServingCertificate(one.certificate_pem, one.key_pem)
-        certificate.swap(two.certificate_pem, two.key_pem)
+        certificate = ServingCertificate(first.certificate_pem, first.key_pem)
+        certificate.swap(second.certificate_pem, second.key_pem)
         async with listener(certificate) as port:
-            assert await served_now(port, context=context, server_hostname="") == serial(two.certificate_pem)
+            assert await served_now(port, context=context, server_hostname="") == serial(second.certificate_pem)
 
     in_loop(check)
 
 
 def rsa_pair():
-    """A self-signed certificate with another type of key."""
+    """A self-signed certificate with a different type of key."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
@@ -103,15 +103,15 @@ def rsa_pair():
     return pem, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
-def test_a_swap_to_another_type_of_key(in_loop):
-    one = pair()
+def test_swap_to_another_type_of_key(in_loop):
+    first = pair()
     rsa_certificate, rsa_key = rsa_pair()
     context = client_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
 
     async def check():
-        certificate = ServingCertificate(one.certificate_pem, one.key_pem)
+        certificate = ServingCertificate(first.certificate_pem, first.key_pem)
         certificate.swap(rsa_certificate, rsa_key)
         async with listener(certificate) as port:
             assert await served_now(port, context=context) == serial(rsa_certificate)
@@ -119,8 +119,8 @@ def test_a_swap_to_another_type_of_key(in_loop):
     in_loop(check)
 
 
-def test_the_protocol(in_loop):
-    one = pair()
+def test_negotiated_protocol(in_loop):
+    first = pair()
     context = client_context()
     context.set_alpn_protocols(["h2", "http/1.1"])
     old = client_context()
@@ -128,7 +128,7 @@ def test_the_protocol(in_loop):
     old.maximum_version = ssl.TLSVersion.TLSv1_2
 
     async def check():
-        async with listener(ServingCertificate(one.certificate_pem, one.key_pem)) as port:
+        async with listener(ServingCertificate(first.certificate_pem, first.key_pem)) as port:
             async with connected(port, context=context) as (_, writer):
                 connection = writer.get_extra_info("ssl_object")
                 assert (connection.selected_alpn_protocol(), connection.version()) == ("http/1.1", "TLSv1.3")
@@ -138,9 +138,9 @@ def test_the_protocol(in_loop):
     in_loop(check)
 
 
-def test_nothing_older_than_tls_1_2():
-    one = pair()
-    certificate = ServingCertificate(one.certificate_pem, one.key_pem)
+def test_protocols_older_than_tls_1_2_are_rejected():
+    first = pair()
+    certificate = ServingCertificate(first.certificate_pem, first.key_pem)
     assert certificate.context.minimum_version == ssl.TLSVersion.TLSv1_2
 
 
@@ -168,7 +168,7 @@ ONE, OTHER = pair(), pair()
             encrypted(ONE.key_pem),
             "the private key is encrypted; give one without a passphrase",
         ),
-        # The leaf comes first; a chain that starts with the CA has another key.
+        # A chain that starts with the CA does not match the leaf's key.
         (CA.certificate_pem + ONE.certificate_pem, ONE.key_pem, "the private key does not belong to the certificate"),
     ],
     ids=[
@@ -183,7 +183,7 @@ ONE, OTHER = pair(), pair()
         "the CA first",
     ],
 )
-def test_unusable_certificate_is_rejected_and_the_old_one_stays(chain, key, fault):
+def test_invalid_certificate_is_rejected_and_the_old_one_stays(chain, key, fault):
     certificate = ServingCertificate(ONE.certificate_pem, ONE.key_pem)
     with pytest.raises(CertificateError) as error:
         certificate.swap(chain, key)
@@ -199,7 +199,7 @@ def test_unusable_certificate_is_rejected_and_the_old_one_stays(chain, key, faul
         ServingCertificate(chain, key)
 
 
-def test_expired_and_not_yet_valid():
+def test_expired_or_not_yet_valid_certificate_is_rejected():
     now = datetime(2026, 3, 1, tzinfo=UTC)
     ca = Authority("test CA", lifetime=30 * DAY, now=now)
     leaf = ca.issue(["localhost"], lifetime=DAY, now=now)
@@ -211,11 +211,11 @@ def test_expired_and_not_yet_valid():
         ServingCertificate(leaf.certificate_pem, leaf.key_pem, now=now - timedelta(minutes=11))
 
 
-def test_a_chain_without_a_last_line_break_is_fine():
+def test_chain_without_a_last_line_break_is_accepted():
     ServingCertificate(ONE.certificate_pem.rstrip(), ONE.key_pem.rstrip())
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_unreadable_files_are_an_error(tmp_path):
     (tmp_path / "tls.crt").write_bytes(ONE.certificate_pem)
     with pytest.raises(CertificateError, match=r"^cannot read .*/none: No such file or directory$"):
         read_pair(tmp_path / "tls.crt", tmp_path / "none")

@@ -19,12 +19,12 @@ DAY = timedelta(days=1)
         ({"ca_lifetime": 42 * DAY}, "ca_lifetime must be at least three times leaf_lifetime and grace together"),
     ],
 )
-def test_times_that_cannot_work(change, fault):
+def test_contradictory_times_are_rejected(change, fault):
     with pytest.raises(ValueError, match=f"^{fault}$"):
         RotationSettings(name="test CA", **change)
 
 
-def test_short_times_work():
+def test_short_times_are_accepted():
     RotationSettings(
         name="test CA",
         ca_lifetime=timedelta(seconds=90),

@@ -1,4 +1,4 @@
-"""A year of rotations, seen by clients that hold any present or recent caBundle."""
+"""A simulated year of rotations: clients have any current or recent caBundle, and no call may fail."""
 
 import asyncio
 from datetime import timedelta
@@ -14,13 +14,13 @@ from tests.support.trust import accepts
 
 HOST = "webhook.training.svc"
 SETTINGS = RotationSettings(name="test CA", ca_lifetime=30 * DAY, leaf_lifetime=7 * DAY)
-# How old an API server's view of a caBundle may be: within the grace.
+# Maximum age of an API server's copy of a caBundle; less than the grace time.
 LAG = timedelta(seconds=100)
 STEADY_STEP = 6 * HOUR
 
 
 class World:
-    """Replicas, the cluster, and clients which check every leaf at every change of anything."""
+    """Replicas, the cluster, and clients. After every change the clients check every leaf."""
 
     def __init__(self, seed, *, replicas=2):
         self.random = Random(seed)
@@ -28,42 +28,42 @@ class World:
         self.cluster = Cluster(bundles=("validating", "mutating", "conversion"), seed=seed)
         self.cluster.watch = self.changed
         self.cluster.passes = self.passes
-        self.seen = []  # (time, the caBundles then), as old as LAG
+        self.seen = []  # (time, caBundles at this time), not older than LAG
         self.replicas = [self.start() for _ in range(replicas)]
         self.cas = set()
         self.checks = 0
-        self.accepted = {}  # until when a (caBundle, leaf) is valid without another check
+        self.accepted = {}  # (caBundle, leaf): the time until which the pair needs no new check
         self.accidents = 0
         self.recovering = False
         self.cut_off = None
         self.joined = START
 
     def start(self):
-        """A replica, at the moment of its start."""
+        """Start a replica."""
         return SelfManaged(
             self.cluster, [HOST], settings=SETTINGS, clock=self.clock, random=Random(self.random.random())
         )
 
     def passes(self):
-        """A call takes time."""
+        """Let the time of an API call pass."""
         self.clock.now += timedelta(seconds=self.random.random())
 
     def changed(self):
-        """An object was written."""
+        """Record the write of an object."""
         self.seen.append((self.clock.now, {pem for pems in self.cluster.bundles.values() for pem in pems}))
         self.check()
 
     def known_bundles(self):
-        """Every caBundle that some client may hold now."""
+        """Every caBundle that a client may have now."""
         while len(self.seen) > 1 and self.seen[1][0] <= self.clock.now - LAG:
             del self.seen[0]
         return frozenset().union(*(bundles for _, bundles in self.seen))
 
     def check(self):
-        """No client with any possible caBundle fails against any replica."""
+        """Check that no client with any possible caBundle rejects any replica."""
         bundles = self.known_bundles()
         for replica in self.replicas:
-            # A replica that is disconnected for long cannot renew, and is not ready either.
+            # A replica that is disconnected for long cannot renew its leaf, and is not ready.
             if not replica.leaf or not replica.leaf.valid(self.clock.now):
                 continue
             for bundle in bundles - {b""}:
@@ -76,8 +76,8 @@ class World:
     async def settle(self):
         """Run a pass of all connected replicas, in parallel.
 
-        After an accident a replica without a leaf uses a published CA at once: it serves nothing yet, but clients with
-        an older caBundle would reject it. That is not checked here.
+        After an accident a replica without a leaf uses a published CA at once. Clients with an older caBundle would
+        reject its leaf, but it does not serve yet, so this is not checked.
         """
         if self.clock.now >= self.joined and not self.recovering:
             self.cut_off, self.joined = None, self.clock.now + self.random.random() * 8 * DAY
@@ -113,7 +113,7 @@ class World:
         self.accidents += 1
 
     async def live(self, days):
-        """Let days pass, in steps of at most a minute while a rotation is in progress."""
+        """Let days pass. The steps are at most a minute while a rotation is in progress."""
         while self.clock.now < START + days * DAY:
             await self.settle()
             self.check()
@@ -132,13 +132,13 @@ class World:
 def test_no_client_ever_fails(seed, days, cas):
     world = World(seed)
     asyncio.run(world.live(days))
-    # A CA is replaced after two thirds of its 30 days, or by an accident.
+    # A CA is replaced after two thirds of its 30 days, or after an accident.
     assert len(world.cas) >= cas
     assert world.accidents > days / 60
     assert world.checks > 10 * days
 
 
-def test_every_replica_comes_to_the_same_end():
+def test_all_replicas_reach_the_same_state():
     world = World(7, replicas=5)
 
     async def race():

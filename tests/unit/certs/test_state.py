@@ -34,7 +34,7 @@ FULL = State(
 )
 
 
-def test_state_is_read_as_it_was_written():
+def test_written_state_is_read_back():
     state = load(FULL.to_data())
     assert set(FULL.to_data()) == KEYS | {"tls.crt"}
     assert (state.current.fingerprint, state.successor.fingerprint) == (ONE.fingerprint, TWO.fingerprint)
@@ -68,7 +68,7 @@ NO_KEY = PAIR + "the private key is not PEM, or damaged"
 
 
 @pytest.mark.parametrize(
-    ("change", "damage", "kept"),
+    ("change", "damage", "old_cas"),
     [
         ({"ca.crt": ONE.certificate_pem[:200]}, NO_CERTIFICATE, 0),
         ({"ca.crt": b""}, NO_CERTIFICATE, 0),
@@ -80,13 +80,13 @@ NO_KEY = PAIR + "the private key is not PEM, or damaged"
     ],
     ids=["half a certificate", "no certificate", "half a key", "another key", "a leaf", "RSA", "bytes"],
 )
-def test_damaged_ca_does_not_sign_and_stays_trusted(change, damage, kept):
+def test_damaged_ca_does_not_sign_and_stays_trusted(change, damage, old_cas):
     state = load(
         {"ca.crt": ONE.certificate_pem, "ca.key": ONE.key_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"} | change
     )
-    assert (state.current, state.damage, len(state.old)) == (None, (damage,), kept)
-    # That time belongs to other CAs: this one has signed until now.
-    assert (state.retired_at is None) == bool(kept)
+    assert (state.current, state.damage, len(state.old)) == (None, (damage,), old_cas)
+    # The stored time is from other CAs: this CA has signed until now.
+    assert (state.retired_at is None) == bool(old_cas)
 
 
 def test_removed_key_is_not_damage():
@@ -110,12 +110,12 @@ def test_removed_key_is_not_damage():
         ({"next-ca.key": b""}, "next-ca.crt and next-ca.key: the private key is not PEM, or damaged"),
     ],
 )
-def test_other_damage_leaves_the_ca_alone(change, damage):
+def test_other_damage_does_not_affect_the_ca(change, damage):
     state = load(FULL.to_data() | change)
     assert (state.current.fingerprint, state.damage) == (ONE.fingerprint, (damage,))
 
 
-def test_old_ones_are_kept_once_and_the_newest_of_too_many():
+def test_old_cas_are_kept_once_and_only_the_newest():
     many = [authority(NOW + number * DAY).certificate for number in range(MAX_OLD_AUTHORITIES + 3)]
     state = State(old=tuple(many[:3])).with_old([*many[2:], many[0]], NOW)
     assert state.old == tuple(many[3:])
@@ -129,8 +129,8 @@ anything = st.one_of(
 
 
 @given(st.dictionaries(st.sampled_from([*sorted(KEYS), "other"]), anything))
-def test_every_content_leads_to_one_good_ca(data):
-    """Whatever the Secret contains, a few steps later one CA signs and nothing is damaged."""
+def test_any_content_ends_with_one_valid_ca(data):
+    """With any content of the Secret, a few steps later one CA signs and nothing is damaged."""
     state = load(data)
     now = NOW
     for _ in range(6):

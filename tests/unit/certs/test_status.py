@@ -30,7 +30,7 @@ def texts(status):
     return [(issue.severity, issue.text) for issue in status.issues]
 
 
-def test_good_order():
+def test_status_without_issues():
     state = State(current=CA, old=(OLD.certificate,), retired_at=NOW)
     status = describe_self_managed(
         state.to_data(), [bundle(CA, OLD)], now=NOW, settings=SETTINGS, served=chain(), server_names=[HOST]
@@ -86,7 +86,7 @@ def test_good_order():
         ),
     ],
 )
-def test_the_secret(state, now, phase, found):
+def test_issues_of_the_secret(state, now, phase, found):
     bundles = [bundle(CA, NEXT), bundle(CA, name="mutating")]
     status = describe_self_managed(state.to_data(), bundles, now=now, settings=SETTINGS)
     assert status.phase == phase
@@ -94,7 +94,7 @@ def test_the_secret(state, now, phase, found):
     assert all(issue.advice for issue in status.issues)
 
 
-def test_no_secret_and_a_damaged_one():
+def test_issues_of_a_missing_and_a_damaged_secret():
     status = describe_self_managed(None, [], now=NOW, settings=SETTINGS)
     assert (status.phase, texts(status)) == (Phase.MISSING, [("error", "the CA Secret does not exist")])
     data = State(current=CA).to_data() | {"ca.key": b"nonsense"}
@@ -106,7 +106,7 @@ def test_no_secret_and_a_damaged_one():
 
 
 @pytest.mark.parametrize("left", [{}, {"ca.key": b""}])
-def test_a_key_that_was_removed_is_a_renewal(left):
+def test_removed_key_is_a_requested_renewal(left):
     data = {key: value for key, value in State(current=CA).to_data().items() if key != "ca.key"} | left
     status = describe_self_managed(data, [bundle(CA)], now=NOW, settings=SETTINGS, served=chain(), server_names=[HOST])
     assert texts(status) == [("warning", "the CA is being renewed: its key was removed from the CA Secret")]
@@ -156,7 +156,7 @@ def test_a_key_that_was_removed_is_a_renewal(left):
         ),
     ],
 )
-def test_bundles_and_the_served_certificate(bundles, served, now, found):
+def test_issues_of_bundles_and_the_served_certificate(bundles, served, now, found):
     status = describe(bundles, now=now, served=served, server_names=[HOST])
     assert texts(status) == found
     assert status.phase is None
@@ -164,7 +164,7 @@ def test_bundles_and_the_served_certificate(bundles, served, now, found):
     assert all(issue.advice for issue in status.issues)
 
 
-def test_a_ca_that_only_a_bundle_holds():
+def test_ca_that_is_only_in_a_bundle():
     status = describe_self_managed(State(current=CA).to_data(), [bundle(CA, OLD)], now=NOW, settings=SETTINGS)
     assert [(one.role, one.fingerprint) for one in status.certificates] == [
         ("signing CA", CA.fingerprint),

@@ -36,7 +36,7 @@ def test_a_good_job_is_admitted(check: Check) -> None:
         "job.yaml: team-a/train: admitted\n  injected:\n    api-access: Pods get no token for the Kubernetes API unless"
     )
     assert (
-        "\n    istio: MPI pods stay out of the Istio mesh.\n"
+        "\n    istio: Pods get no Istio sidecar.\n"
         '      added sidecar.istio.io/inject: "false" to Launcher, Worker, job: MPI does not work through a sidecar\n'
         "      + spec.mpiReplicaSpecs[Launcher].template.metadata.labels[sidecar.istio.io/inject]: 'false'\n"
     ) in result.stdout
@@ -89,7 +89,10 @@ def test_what_comes_back_in_an_update_is_reported(check: Check) -> None:
     result = check("job.yaml", "--cluster", "c.yaml", job_yaml=GOOD, c_yaml=stored)
     title, heading, path, *_ = result.stdout.splitlines()[1:]
     assert title == "  put back from the stored job:"
-    assert heading == "    mpi-env: Current MPI releases find their hosts, wait for them, and log in as the job says."
+    assert (
+        heading
+        == "    mpi-env: Current MPI releases get the hostfile, several attempts of ssh, and the job's options of ssh."
+    )
     assert path == "      + spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env:"
     assert "    istio: " not in result.stdout, "kubectl apply leaves what a mapping has beside the file"
 
@@ -116,7 +119,7 @@ def test_json_has_exactly_the_promised_keys(check: Check) -> None:
     operation = {"op": "add", "path": "/metadata/annotations", "value": {"sidecar.istio.io/inject": "false"}}
     entries = {entry["id"]: entry for entry in verdict["injected"]}
     assert list(entries["istio"]) == ["id", "reason", "notes", "patch"]
-    assert entries["istio"]["reason"] == "MPI pods stay out of the Istio mesh."
+    assert entries["istio"]["reason"] == "Pods get no Istio sidecar."
     assert entries["istio"]["notes"][0].startswith('added sidecar.istio.io/inject: "false" to ')
     assert operation in entries["istio"]["patch"]
 

@@ -27,7 +27,7 @@ def lines(found: Decision, *, updates: bool = False) -> list[str]:
 def added(*operations: tuple[str, Any]) -> list[str]:
     title, heading, *rest = lines(decision(*operations))
     assert title == "injected:"
-    assert heading == "  labels: Labels by which users find and count jobs."
+    assert heading == "  labels: Jobs and pods get labels by which users find and count them."
     return [line.removeprefix("    + ") for line in rest]
 
 
@@ -75,7 +75,7 @@ def test_notes_stand_below_the_reason_and_cautions_elsewhere() -> None:
     (entry,) = by_injection(found)
     assert entry.as_json() == {
         "id": "labels",
-        "reason": "Labels by which users find and count jobs.",
+        "reason": "Jobs and pods get labels by which users find and count them.",
         "notes": ["added a\x1b"],
         "patch": [{"op": "add", "path": "/a", "value": 1}],
     }

@@ -1,4 +1,4 @@
-"""Values derived from a group of records follow its changes."""
+"""Values derived from a group of records are updated with the group."""
 
 import gc
 from copy import copy
@@ -21,7 +21,7 @@ class Total:
         return Total(total=self.total)
 
 
-def test_what_is_derived_follows_the_records() -> None:
+def test_derived_value_is_updated_with_the_records() -> None:
     group = Group({"a": 1})
     group.put("b", 2)
     total = group.derived(Total)
@@ -36,7 +36,7 @@ def test_what_is_derived_follows_the_records() -> None:
     assert total.total == 6
 
 
-def test_a_copy_stays_as_it_was() -> None:
+def test_copy_does_not_change_with_its_original() -> None:
     group = Group({"a": 1})
     group.derived(Total)
     twin = copy(group)

@@ -28,7 +28,7 @@ def failed(reason: str) -> JobLife:
         (life("train", condition("Failed", "False"), condition("Succeeded"), completed=LATER), Phase.SUCCEEDED),
     ],
 )
-def test_how_far_a_job_has_come(job: JobLife, phase: Phase) -> None:
+def test_phase_of_a_job(job: JobLife, phase: Phase) -> None:
     assert job.phase is phase
     assert job.over is (phase in {Phase.SUCCEEDED, Phase.FAILED})
     assert (job.ended is not None) is job.over
@@ -46,7 +46,7 @@ def test_how_far_a_job_has_come(job: JobLife, phase: Phase) -> None:
         ("", "other"),
     ],
 )
-def test_why_it_failed_is_one_of_a_few(reason: str, kept: str) -> None:
+def test_failure_reason_is_one_of_a_fixed_set(reason: str, kept: str) -> None:
     assert failed(reason).reason == kept
 
 
@@ -61,11 +61,11 @@ def test_why_it_failed_is_one_of_a_few(reason: str, kept: str) -> None:
         ({"timeout-action": "notify-only"}, None),
     ],
 )
-def test_annotated_seconds_of_notify_only(annotations: dict[str, str] | None, seconds: int | None) -> None:
+def test_notice_time_of_a_notify_only_job(annotations: dict[str, str] | None, seconds: int | None) -> None:
     assert life(annotations=annotations).told_after == seconds
 
 
-def test_what_is_read_of_a_launcher() -> None:
+def test_record_of_a_launcher() -> None:
     found = launcher_of(limit=60)
     assert found == Launcher(owner="uid-train", started=START, limit=60)
     assert launcher_of(limit=60, suspend=True, started=None) == Launcher(owner="uid-train", limit=60, suspended=True)
@@ -78,6 +78,6 @@ def test_what_is_read_of_a_launcher() -> None:
     assert launcher_key(life()) == ("team-a", "train-launcher")
 
 
-def test_other_jobs_of_kubernetes_are_none() -> None:
+def test_job_that_is_not_a_launcher_has_no_record() -> None:
     assert launcher_of("train") is None
     assert launcher_of(kind="CronJob") is None

@@ -21,10 +21,10 @@ from webhook.cluster.view import UNKNOWN
 Json = dict[str, Any]
 
 
-def kept(*objects: Json) -> list[LimitRange]:
-    found = Snapshot(objects).within(LIMIT_RANGES, "team-a")
-    assert found is not UNKNOWN
-    return [*found.values()]
+def limit_ranges_of(*objects: Json) -> list[LimitRange]:
+    result = Snapshot(objects).within(LIMIT_RANGES, "team-a")
+    assert result is not UNKNOWN
+    return [*result.values()]
 
 
 @pytest.mark.parametrize(
@@ -39,29 +39,29 @@ def kept(*objects: Json) -> list[LimitRange]:
         ({"type": "Pod", "max": {"cpu": 4}}, {}, {}),
     ],
 )
-def test_what_is_filled_in(limit: Json, requests: dict[str, str], limits: dict[str, str]) -> None:
-    """As by the API server, also for an object from a file."""
-    found = defaults(kept(limit_range("a", {"type": "Container", **limit})))
-    assert (shown(found.requests), shown(found.limits)) == (requests, limits)
-    assert not found.disputed_requests | found.disputed_limits
+def test_defaults_are_filled_in(limit: Json, requests: dict[str, str], limits: dict[str, str]) -> None:
+    """The API server does this for stored objects; the service also does it for objects from files."""
+    result = defaults(limit_ranges_of(limit_range("a", {"type": "Container", **limit})))
+    assert (shown(result.requests), shown(result.limits)) == (requests, limits)
+    assert not result.disputed_requests | result.disputed_limits
 
 
-def test_several_agree_or_are_disputed() -> None:
-    found = defaults(
-        kept(
+def test_different_defaults_of_several_ranges_are_disputed() -> None:
+    result = defaults(
+        limit_ranges_of(
             limit_range("a", {"type": "Container", "default": {"cpu": 2, "memory": "1Gi"}}),
             limit_range("b", {"type": "Container", "default": {"cpu": "1"}, "defaultRequest": {"memory": "1024Mi"}}),
             limit_range("c", {"type": "Container", "defaultRequest": {"cpu": 2}}),
         )
     )
-    assert shown(found.limits) == {"cpu": "1", "memory": "1Gi"}
-    assert shown(found.requests) == {"cpu": "1", "memory": "1Gi"}
-    assert (found.disputed_requests, found.disputed_limits) == ({"cpu"}, {"cpu"})
+    assert shown(result.limits) == {"cpu": "1", "memory": "1Gi"}
+    assert shown(result.requests) == {"cpu": "1", "memory": "1Gi"}
+    assert (result.disputed_requests, result.disputed_limits) == ({"cpu"}, {"cpu"})
 
 
-def test_all_bounds_hold() -> None:
+def test_bounds_of_several_ranges_are_combined() -> None:
     one, four = quantity.parse(1), quantity.parse(4)
-    ranges = kept(
+    ranges = limit_ranges_of(
         limit_range("a", {"type": "Container", "max": {"cpu": 4}}, {"type": "Pod", "min": {"cpu": 1}}),
         limit_range("b", {"type": "Container", "min": {"cpu": 1}, "max": {"cpu": 8}}),
     )
@@ -70,13 +70,13 @@ def test_all_bounds_hold() -> None:
     assert bounds(ranges[:1], "Other") == {}
 
 
-def test_an_empty_one() -> None:
-    assert kept({**limit_range("a"), "spec": {}}) == [LimitRange("team-a", "a", {}, {}, {})]
+def test_empty_limit_range_is_read() -> None:
+    assert limit_ranges_of({**limit_range("a"), "spec": {}}) == [LimitRange("team-a", "a", {}, {}, {})]
 
 
-def test_one_that_cannot_be_read() -> None:
+def test_invalid_limit_range_is_an_error() -> None:
     with pytest.raises(SnapshotError, match="many"):
-        kept(limit_range("a", {"type": "Pod", "max": {"cpu": "many"}}))
+        limit_ranges_of(limit_range("a", {"type": "Pod", "max": {"cpu": "many"}}))
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_one_that_cannot_be_read() -> None:
         ({"overhead": {"podFixed": {"cpu": "100100u"}}}, {"cpu": 100_100_000}),  # not rounded
     ],
 )
-def test_overhead(overhead: Json, expected: Json | None) -> None:
+def test_overhead_of_a_runtime_class(overhead: Json, expected: Json | None) -> None:
     made = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}, **overhead}
     assert Snapshot([made]).get(RUNTIME_CLASSES, "kata") == RuntimeClass("kata", expected)
 
 
-def test_more_than_any_is_unknown_in_its_namespace_alone() -> None:
-    """Each is compared with each container of a job."""
+def test_too_many_entries_are_unreadable_only_in_their_namespace() -> None:
+    """The number is limited because each entry is compared with each container of a job."""
     (kind,) = kinds(LIMIT_RANGES, {})
     store = Store(kind, log=Log())
 
@@ -104,7 +104,7 @@ def test_more_than_any_is_unknown_in_its_namespace_alone() -> None:
             Metadata(name=name, namespace=namespace, resource_version="1"), msgspec.Raw(msgspec.json.encode(made))
         )
 
-    # A limit and a default for each name.
+    # Each name has a limit and a default.
     for name, namespace, names in (
         ("a", "team-a", MAX_LIMIT_RANGE_ENTRIES // 2 - 1),
         ("b", "team-a", 1),

@@ -34,8 +34,8 @@ def record(document: Any) -> Node:
     return found
 
 
-def test_nodes_of_one_kind_share_a_shape() -> None:
-    nodes = [{"apiVersion": "v1", "kind": "Node", **one} for one in gpu_nodes(100, racks=4)]
+def test_similar_nodes_share_a_shape() -> None:
+    nodes = [{"apiVersion": "v1", "kind": "Node", **first} for first in gpu_nodes(100, racks=4)]
     groups = Snapshot(nodes).groups(NODES)
     assert groups is not UNKNOWN
     assert sorted(map(len, groups.values())) == [25] * 4
@@ -43,20 +43,20 @@ def test_nodes_of_one_kind_share_a_shape() -> None:
     assert shape is record(nodes[0]).shape
 
 
-def test_some_pages_of_memory_make_no_other_shape() -> None:
-    one, other = record(node(memory="1055794380Ki")), record(node("m", memory="1055794384Ki"))
-    assert one.shape is other.shape
-    assert one.shape is not record(node(memory="527953052Ki")).shape
+def test_small_difference_in_memory_does_not_change_the_shape() -> None:
+    first, second = record(node(memory="1055794380Ki")), record(node("m", memory="1055794384Ki"))
+    assert first.shape is second.shape
+    assert first.shape is not record(node(memory="527953052Ki")).shape
 
 
-def test_labels_of_its_own() -> None:
-    labels = {"kubernetes.io/hostname": "n.local", "zone": "a", "topology.topolvm.io/node": "n", "other": "n.local"}
+def test_labels_with_different_values_on_each_node_are_left_out() -> None:
+    labels = {"kubernetes.io/hostname": "n.local", "zone": "a", "topology.topolvm.io/node": "n", "second": "n.local"}
     shape = record(node(labels=labels)).shape
     assert shape.labels == {"zone": "a"}
     assert shape.varying == labels.keys() - {"zone"}
 
 
-def test_taints_that_pass_or_do_not_repel_are_left_out() -> None:
+def test_temporary_and_soft_taints_are_left_out() -> None:
     keys = ("node.kubernetes.io/unreachable", "ToBeDeletedByClusterAutoscaler", "team")
     taints = [{"key": key, "effect": "NoSchedule"} for key in keys]
     taints += [{"key": "team", "value": "a", "effect": "NoExecute"}, {"key": "x", "effect": "PreferNoSchedule"}]
@@ -64,17 +64,17 @@ def test_taints_that_pass_or_do_not_repel_are_left_out() -> None:
     assert record(node(taints=taints)).shape.taints == tuple(sorted(expected, key=str))
 
 
-def test_a_node_that_says_nothing() -> None:
+def test_node_with_only_a_name_is_read() -> None:
     shape = record({"metadata": {"name": "n"}}).shape
     assert (shape.labels, shape.varying, shape.taints, shape.allocatable) == ({}, frozenset(), (), {})
 
 
-def test_an_amount_that_cannot_be_read_makes_the_node_unreadable() -> None:
+def test_invalid_amount_makes_the_node_unreadable() -> None:
     with pytest.raises(quantity.QuantityError):
         record(node(cpu="many"))
 
 
-def test_trimmed() -> None:
+def test_trimmed_node_has_only_the_fields_of_the_record() -> None:
     document = node(labels={"a": "b"}, taints=[{"key": "t", "effect": "NoSchedule", "timeAdded": "now"}], cpu="1")
     assert NODES.trim(document) == {
         "apiVersion": "v1",
@@ -90,8 +90,8 @@ AMOUNTS = st.integers(0, 10**25).map(Quantity)
 
 @PROPERTY
 @given(AMOUNTS, AMOUNTS)
-def test_what_fits_exactly_fits_when_both_are_cut(one: Quantity, other: Quantity) -> None:
-    small, large = sorted((one, other))
+def test_fitting_amount_still_fits_after_rounding(first: Quantity, second: Quantity) -> None:
+    small, large = sorted((first, second))
     assert coarse("memory", small) <= coarse("memory", large)
     assert coarse("memory", large) <= quantity.whole(large) * quantity.NANO
     assert coarse("memory", large) >= large * 127 // 128
@@ -100,14 +100,14 @@ def test_what_fits_exactly_fits_when_both_are_cut(one: Quantity, other: Quantity
 
 
 def test_cri_o_distinguishes_nodes() -> None:
-    one, other = node("one"), node("two")
-    one["status"]["nodeInfo"] = {"containerRuntimeVersion": "cri-o://1.33.1"}
-    assert (record(one).shape.cri_o, record(other).shape.cri_o) == (True, False)
+    first, second = node("first"), node("two")
+    first["status"]["nodeInfo"] = {"containerRuntimeVersion": "cri-o://1.33.1"}
+    assert (record(first).shape.cri_o, record(second).shape.cri_o) == (True, False)
 
 
-def test_the_version_of_the_kubelet_distinguishes_nodes() -> None:
-    one, other = node(), node("m")
-    one["status"]["nodeInfo"] = {"kubeletVersion": "v1.35.4", "osImage": "x"}
-    assert record(one).shape.kubelet == (1, 35)
-    assert record(other).shape.kubelet == (0, 0)
-    assert record(one).shape is not record(other).shape
+def test_kubelet_version_distinguishes_nodes() -> None:
+    first, second = node(), node("m")
+    first["status"]["nodeInfo"] = {"kubeletVersion": "v1.35.4", "osImage": "x"}
+    assert record(first).shape.kubelet == (1, 35)
+    assert record(second).shape.kubelet == (0, 0)
+    assert record(first).shape is not record(second).shape

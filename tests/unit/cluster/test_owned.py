@@ -1,4 +1,4 @@
-"""Objects whose existence and owner are recorded."""
+"""Objects of which only the existence and the owner are recorded."""
 
 from typing import Any
 
@@ -29,19 +29,19 @@ def project(resource: Resource[Any, Any], **metadata: Any) -> Any:
 
 @pytest.mark.parametrize("resource", [JOBS, PODS, SERVICES], ids=lambda resource: resource.plural)
 class TestOwned:
-    def test_object_without_controller(self, resource: Resource[Any, Any]) -> None:
+    def test_object_without_a_controller_has_no_owner(self, resource: Resource[Any, Any]) -> None:
         assert project(resource) == Owned("team-a", "train-launcher")
         assert project(resource, ownerReferences=[REFERENCE]) == Owned("team-a", "train-launcher")
 
-    def test_of_a_controller(self, resource: Resource[Any, Any]) -> None:
+    def test_controller_is_the_owner(self, resource: Resource[Any, Any]) -> None:
         references = [{**REFERENCE, "uid": "2"}, {**REFERENCE, "controller": True, "blockOwnerDeletion": True}]
         assert project(resource, ownerReferences=references) == Owned("team-a", "train-launcher", OWNER)
 
-    def test_about_to_go(self, resource: Resource[Any, Any]) -> None:
+    def test_object_with_a_deletion_timestamp_is_deleted(self, resource: Resource[Any, Any]) -> None:
         found = project(resource, deletionTimestamp="2026-01-01T00:00:00Z")
         assert found == Owned("team-a", "train-launcher", deleted=True)
 
-    def test_no_contents_are_kept(self, resource: Resource[Any, Any]) -> None:
+    def test_contents_are_not_cached(self, resource: Resource[Any, Any]) -> None:
         assert resource.metadata_only
         document = {"metadata": {**NAME, "annotations": {"a": "b"}}, "data": {"a": "secret"}, "spec": {"b": 1}}
         assert resource.trim(document) == {
@@ -64,21 +64,21 @@ class TestOwned:
         ("train-worker-1-x", {}, False, False),
     ],
 )
-def test_pods_are_an_operators_or_have_a_workers_name(name: str, labels: Any, of_job: bool, other: bool) -> None:
+def test_pods_are_recorded_by_label_or_by_a_workers_name(name: str, labels: Any, of_job: bool, other: bool) -> None:
     metadata = {"name": name, "labels": labels}
     assert [project(each, **metadata) is not None for each in (PODS, OTHER_PODS)] == [of_job, other]
 
 
-def test_of_a_pods_labels_one_is_kept() -> None:
+def test_trimmed_pod_has_only_the_job_label() -> None:
     document = {"metadata": {**NAME, "labels": {JOB_NAME: "train", "app": "x"}}}
     assert PODS.trim(document)["metadata"] == {**NAME, "labels": {JOB_NAME: "train"}}
 
 
-def test_other_jobs_do_not_count() -> None:
+def test_job_that_is_not_a_launcher_is_ignored() -> None:
     assert project(JOBS, name="nightly") is None
 
 
-def test_of_some_only_the_name_counts() -> None:
+def test_network_attachment_definition_is_recorded_by_name() -> None:
     assert project(NETWORK_ATTACHMENT_DEFINITIONS) == NetworkAttachmentDefinition("team-a", "train-launcher")
 
 
@@ -102,7 +102,7 @@ FIELDS = [
         ({"data": {"x" * 1001: "secret"}}, {}, None),
     ],
 )
-def test_of_a_config_map_the_names_of_keys_are_kept(fields: Any, metadata: Any, keys: tuple[str, ...] | None) -> None:
+def test_config_map_is_recorded_with_its_keys(fields: Any, metadata: Any, keys: tuple[str, ...] | None) -> None:
     document = {"metadata": {**NAME, **metadata}, **fields}
     record = CONFIG_MAPS.project(msgspec.json.encode(document))
     assert record == ConfigMap("team-a", "train-launcher", keys=keys)
@@ -112,6 +112,6 @@ def test_of_a_config_map_the_names_of_keys_are_kept(fields: Any, metadata: Any, 
     assert CONFIG_MAPS.project(msgspec.json.encode(trimmed)) == record
 
 
-def test_a_config_map_has_a_controller() -> None:
+def test_config_map_is_recorded_with_its_owner() -> None:
     found = project(CONFIG_MAPS, ownerReferences=[{**REFERENCE, "controller": True}], deletionTimestamp="x")
     assert (found.owner, found.deleted) == (OWNER, True)

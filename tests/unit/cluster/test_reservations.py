@@ -21,7 +21,7 @@ def entry(name: str, *charges: Charge, expires: float = 1_000_000_030.5) -> Ledg
     return LedgerEntry(Reservation(uid, name, pods, (OBJECT,)), expires)
 
 
-def test_what_is_written_is_read() -> None:
+def test_written_reservations_are_read_back() -> None:
     entries = (entry("a"), entry("b", POD), LedgerEntry(Reservation("u", "no-pods"), 7.0))
     text, left_out = encode(entries)
     assert left_out == []
@@ -29,15 +29,15 @@ def test_what_is_written_is_read() -> None:
     assert encode(decode(text)) == (text, [])
 
 
-def test_two_thousand_jobs_of_a_kind_fit() -> None:
-    """An entry had 608 bytes: 250 of a thousand simultaneous jobs were rejected despite an ample quota."""
+def test_two_thousand_similar_jobs_fit() -> None:
+    """With entries of 608 bytes, 250 of a thousand simultaneous jobs were rejected despite a sufficient quota."""
     text, left_out = encode(entry(f"train-{number}") for number in range(2_000))
     assert left_out == []
     assert len(text) < MAX_LEDGER_BYTES
     assert len(decode(text)) == 2_000
 
 
-def test_what_does_not_fit_is_named_and_the_text_never_grows_beyond_its_bound() -> None:
+def test_jobs_that_do_not_fit_are_named_and_the_size_is_limited() -> None:
     text, left_out = encode(entry(f"train-{number}") for number in range(5_000))
     assert len(text) <= MAX_LEDGER_BYTES + 30
     assert left_out
@@ -56,7 +56,7 @@ RESOURCES = Charge(PodTraits(), {f"requests.example.com/resource-{number}": 1 fo
     ],
     ids=["resources", "name", "uid"],
 )
-def test_one_job_does_not_take_all_the_room(greedy: LedgerEntry) -> None:
+def test_one_job_cannot_use_all_the_space(greedy: LedgerEntry) -> None:
     text, left_out = encode([greedy, entry("modest")])
     assert left_out == [greedy.reservation.name]
     assert len(text) < MAX_RESERVATION_BYTES
@@ -64,6 +64,6 @@ def test_one_job_does_not_take_all_the_room(greedy: LedgerEntry) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"table":[],"jobs":[["u","n",1,[[1,0]]]]}'])
-def test_foreign_content_in_the_ledger_is_an_error(text: str) -> None:
+def test_invalid_annotation_is_an_error(text: str) -> None:
     with pytest.raises((msgspec.DecodeError, LookupError)):
         decode(text)

@@ -42,23 +42,23 @@ def project(document: Any) -> Any:
         (None, {"pods": quantity.parse(9)}, {}),
     ],
 )
-def test_the_status_counts_once_there_is_one(status: Any, hard: Any, used: Any) -> None:
+def test_status_of_a_quota_takes_precedence_over_its_spec(status: Any, hard: Any, used: Any) -> None:
     assert project(quota({"pods": "9"}) | {"status": status}) == ResourceQuota("team-a", "q", hard, used)
 
 
-def test_scopes() -> None:
+def test_scopes_of_a_quota() -> None:
     selector = [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]
     spec = {"hard": {}, "scopes": ["BestEffort"], "scopeSelector": {"matchExpressions": selector}}
     record = project(quota({}) | {"spec": spec})
     assert record.scopes == (Scope("BestEffort"), Scope("PriorityClass", "In", ("high",)))
 
 
-def test_a_quota_that_cannot_be_read_is_unknown() -> None:
+def test_invalid_quota_is_an_error() -> None:
     with pytest.raises(QuantityError):
         project(quota({"pods": "many"}))
 
 
-def test_a_job() -> None:
+def test_record_of_a_job() -> None:
     labels = {"kueue.x-k8s.io/queue-name": "q", "app": "x"}
     document = changed({"metadata.uid": "u", "metadata.labels": labels, "spec.runPolicy.suspend": True})
     record = project(document)
@@ -94,7 +94,7 @@ FULL = {
 }
 
 
-def test_all_that_counts_of_a_template() -> None:
+def test_record_has_all_counted_parts_of_a_template() -> None:
     document = changed({"Worker.template": FULL})
     [_, workers] = project(document).pods
     assert workers.shape == pod_shape([*defaulted(document).replicas()][1][2].template)
@@ -107,7 +107,7 @@ def test_all_that_counts_of_a_template() -> None:
 CREATED, FAILED, SUCCEEDED = ({"type": kind, "status": "True"} for kind in ("Created", "Failed", "Succeeded"))
 
 
-def test_templates_that_are_alike_are_kept_once() -> None:
+def test_equal_templates_share_a_shape() -> None:
     one, other = project(changed()), project(changed({"metadata.name": "other"}))
     assert one.pods[1].shape is other.pods[1].shape
 
@@ -120,12 +120,12 @@ def test_templates_that_are_alike_are_kept_once() -> None:
         {"metadata.deletionTimestamp": "2026-01-01T00:00:00Z"},
     ],
 )
-def test_a_job_that_is_over_takes_nothing(changes: dict[str, Any]) -> None:
+def test_ended_job_has_no_pods(changes: dict[str, Any]) -> None:
     record = project(changed(changes))
     ended_at = "2026-01-01T00:00:00Z" if "status" in changes else ""
     assert record == MPIJobRecord("team-a", "train", "", over=True, ended_at=ended_at)
     assert MPI_JOBS.group is not None
-    assert MPI_JOBS.group(record) is None, "it is not among those of the namespace"
+    assert MPI_JOBS.group(record) is None, "it is not in the namespace's group"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_job_that_is_over_takes_nothing(changes: dict[str, Any]) -> None:
         {"spec.runPolicy": {}},
     ],
 )
-def test_a_job_that_is_not_over(changes: dict[str, Any]) -> None:
+def test_job_that_has_not_ended_has_pods(changes: dict[str, Any]) -> None:
     record = project(changed(changes))
     assert not record.over
     assert len(record.pods) == 2
@@ -146,8 +146,8 @@ def test_a_job_that_is_not_over(changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("manager", ["kueue.x-k8s.io/multikueue", "", "kueue.x-k8s.io/multikeueu"])
-def test_the_pods_of_another_manager(manager: str) -> None:
-    """The operator ignores a job with any other manager, also a non-existent one."""
+def test_job_with_a_different_manager_has_no_pods(manager: str) -> None:
+    """The operator ignores a job with any other manager, even if the manager does not exist."""
     assert project(changed({"spec.runPolicy.managedBy": manager})).pods == ()
 
 
@@ -170,7 +170,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("changes", REFUSED)
-def test_a_job_that_the_operator_refused_takes_nothing(changes: dict[str, Any]) -> None:
+def test_job_rejected_by_the_operator_has_no_pods(changes: dict[str, Any]) -> None:
     document = changed(changes)
     for status in ({}, None, {"conditions": []}):
         record = project({**document, "status": status})
@@ -179,7 +179,7 @@ def test_a_job_that_the_operator_refused_takes_nothing(changes: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("changes", REFUSED)
-def test_one_that_it_took_at_some_time_still_does(changes: dict[str, Any]) -> None:
+def test_invalid_job_with_a_status_has_pods(changes: dict[str, Any]) -> None:
     assert project(changed({**changes, "status": {"conditions": [CREATED]}})).pods != ()
 
 
@@ -194,29 +194,29 @@ def test_one_that_it_took_at_some_time_still_does(changes: dict[str, Any]) -> No
         {"Worker.template.spec.volumes": [{"name": "ssh-auth"}]},
     ],
 )
-def test_one_that_it_may_take_does_too(changes: dict[str, Any]) -> None:
-    """A job without a status may be new, or its pods may be rejected at the moment, for example by a quota."""
+def test_job_that_the_operator_may_accept_has_pods(changes: dict[str, Any]) -> None:
+    """A job without a status may be new, or a quota may reject its pods for now."""
     assert project(changed(changes)).pods != ()
 
 
-def test_a_snapshot_keeps_nothing_else() -> None:
+def test_snapshot_has_only_the_fields_of_the_record() -> None:
     secret = {"name": "TOKEN", "value": "secret"}
     document = changed({"Worker.template": FULL, "Launcher.template.spec.containers.0.env": [secret]})
-    kept = MPI_JOBS.trim(document)
-    assert "TOKEN" not in json.dumps(kept)
-    assert "command" not in json.dumps(kept)
-    assert kept["spec"]["mpiReplicaSpecs"]["Worker"]["template"] == FULL
-    assert project(kept) == project(document)
+    trimmed = MPI_JOBS.trim(document)
+    assert "TOKEN" not in json.dumps(trimmed)
+    assert "command" not in json.dumps(trimmed)
+    assert trimmed["spec"]["mpiReplicaSpecs"]["Worker"]["template"] == FULL
+    assert project(trimmed) == project(document)
 
 
-def test_a_job_says_which_posture_it_asks_for_and_when_its_spec_has_changed() -> None:
+def test_record_has_the_network_policy_and_the_generation() -> None:
     asks = {"training.openshift.io/network-policy": "isolated", "other": "x"}
     metadata = {"name": "train", "namespace": "team-a", "generation": 3, "annotations": asks}
     found = MPI_JOBS.project(json.dumps({"metadata": metadata, "spec": {}}).encode())
     assert found is not None
     assert (found.generation, found.network_policy) == (3, "isolated")
-    kept = MPI_JOBS.trim({"metadata": metadata, "spec": {}})["metadata"]["annotations"]
-    assert kept == {"training.openshift.io/network-policy": "isolated"}
+    trimmed = MPI_JOBS.trim({"metadata": metadata, "spec": {}})["metadata"]["annotations"]
+    assert trimmed == {"training.openshift.io/network-policy": "isolated"}
 
 
 OBJECTS: list[tuple[Resource[Any, Any], kueue_objects.Json]] = [
@@ -236,20 +236,20 @@ OBJECTS: list[tuple[Resource[Any, Any], kueue_objects.Json]] = [
 
 
 @pytest.mark.parametrize(("resource", "manifest"), OBJECTS, ids=[resource.kind for resource, _ in OBJECTS])
-def test_a_trimmed_object_says_as_much(resource: Resource[Any, Any], manifest: kueue_objects.Json) -> None:
+def test_trimmed_object_has_the_same_record(resource: Resource[Any, Any], manifest: kueue_objects.Json) -> None:
     whole = Snapshot([manifest]).all(resource)
     assert isinstance(whole, dict)
     assert len(whole) == 1
     assert Snapshot([resource.trim(manifest)]).all(resource) == whole
 
 
-def test_of_a_config_map_only_the_configuration_is_kept() -> None:
+def test_trimmed_config_map_has_only_the_configuration() -> None:
     manifest = kueue_objects.config()
     manifest["data"]["secret"] = "x"
     assert list(KUEUE_CONFIG.trim(manifest)["data"]) == [KEY]
 
 
-def test_a_cohort_has_another_name_in_v1beta1() -> None:
+def test_cohort_is_read_from_its_field_in_v1beta1() -> None:
     newer = kueue_objects.cluster_queue("a", cohort="c")
     older = kueue_objects.cluster_queue("a", cohort="c") | {"apiVersion": "kueue.x-k8s.io/v1beta1"}
     older["spec"]["cohort"] = older["spec"].pop("cohortName")

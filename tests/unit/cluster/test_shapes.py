@@ -1,4 +1,4 @@
-"""Parts that stored objects have in common are stored once, for as long as one of the objects is stored."""
+"""Common parts of stored objects are cached once, as long as one of the objects is stored."""
 
 import json
 from typing import Any
@@ -34,13 +34,13 @@ def workers(record: MPIJobRecord) -> Any:
     return record.pods[1].shape
 
 
-def test_jobs_that_are_alike_share_a_shape() -> None:
+def test_similar_jobs_share_a_shape() -> None:
     first, second = stored(1), stored(1, name="other")
     assert workers(first) is workers(second)
     assert workers(first) is not workers(stored(2))
 
 
-def test_updates_of_one_large_job_leave_no_shapes_behind() -> None:
+def test_shapes_of_an_updated_job_are_freed() -> None:
     key = ("team-a", "large")
     group = Group({key: stored(0, CONTAINERS)})
     before = len(mpijobs._SHARED)
@@ -51,7 +51,7 @@ def test_updates_of_one_large_job_leave_no_shapes_behind() -> None:
     assert len(mpijobs._SHARED) < before
 
 
-def test_what_pods_of_a_shape_take_goes_with_the_shape() -> None:
+def test_charges_of_a_shape_are_freed_with_the_shape() -> None:
     before = len(promised_usage._CHARGES)
     for number in range(UPDATES):
         limits = {"limits": {"memory": f"{number}Mi"}}
@@ -60,19 +60,19 @@ def test_what_pods_of_a_shape_take_goes_with_the_shape() -> None:
         found = assessment.assess(defaulted(changed()), Context(namespace="team-a", view=view))
         assert found is not None
         assert found.promised
-        assert before < len(promised_usage._CHARGES) <= before + 4, "those of this job and its launcher"
+        assert before < len(promised_usage._CHARGES) <= before + 4, "the charges of this job and its launcher"
         del found, view
     assert len(promised_usage._CHARGES) <= before + 2
 
 
-def test_one_shape_with_the_defaults_of_many_namespaces() -> None:
+def test_cached_charges_of_a_shape_are_limited() -> None:
     shape = workers(stored(1))
     for number in range(1_000):
         promised_usage._charges_of(shape, (("cpu", number),), (), None, "")  # type: ignore[arg-type]
         assert len(promised_usage._CHARGES[shape]) <= MAX_CACHED_DEFAULTS
 
 
-def test_nodes_share_a_shape_while_they_are_there() -> None:
+def test_shape_of_nodes_is_freed_with_the_last_node() -> None:
     def node(name: str, pool: str) -> Any:
         metadata = {"name": name, "labels": {"pool": pool, "kubernetes.io/hostname": name}}
         return NODES.project(json.dumps({"metadata": metadata, "spec": {}, "status": {}}).encode())

@@ -1,4 +1,4 @@
-"""The cluster view from objects as kubectl prints them."""
+"""The cluster view from objects in kubectl's output."""
 
 from typing import Any
 
@@ -20,39 +20,39 @@ TEAM_A: dict[str, Any] = {
 }
 
 
-def test_it_is_a_cluster_view() -> None:
+def test_snapshot_is_a_cluster_view() -> None:
     view: ClusterView = Snapshot([TEAM_A, GOOD])
     assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "base"})
 
 
-def test_a_kind_that_is_there_is_known_completely() -> None:
+def test_kind_with_one_object_is_complete() -> None:
     snapshot = Snapshot([TEAM_A])
     assert snapshot.get(NAMESPACES, "team-b") is ABSENT
 
 
-def test_nothing_is_known_of_an_empty_file() -> None:
+def test_everything_is_unknown_in_an_empty_file() -> None:
     snapshot = Snapshot([])
     assert snapshot.get(NAMESPACES, "team-a") is UNKNOWN
     assert snapshot.jobs.get(("team-a", "train")) is None
 
 
-def test_jobs() -> None:
+def test_jobs_are_stored_unchanged() -> None:
     snapshot = Snapshot([GOOD, changed({"metadata.name": "other"})])
     assert snapshot.jobs.get(("team-a", "train")) == GOOD
     assert snapshot.jobs.get(("team-b", "train")) is None
     assert snapshot.get(NAMESPACES, "team-a") is UNKNOWN
 
 
-def test_a_job_without_a_namespace_is_in_default() -> None:
+def test_job_without_a_namespace_is_in_default() -> None:
     job = changed({"metadata.namespace": REMOVE})
     assert Snapshot([job]).jobs.get(("default", "train")) == job
 
 
-def test_labels_may_be_missing() -> None:
+def test_namespace_without_labels_is_read() -> None:
     assert Snapshot([{**TEAM_A, "metadata": {"name": "x"}}]).get(NAMESPACES, "x") == Namespace("x", {})
 
 
-def test_priority_classes() -> None:
+def test_priority_class_is_read() -> None:
     metadata = {"metadata": {"name": "high"}, "value": 1000}
     snapshot = Snapshot([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **metadata}])
     assert snapshot.get(PRIORITY_CLASSES, "high") == PriorityClass("high", 1000)
@@ -61,7 +61,7 @@ def test_priority_classes() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_workload_priority_classes(version: str) -> None:
+def test_workload_priority_class_is_read(version: str) -> None:
     metadata = {"metadata": {"name": "high"}, "value": 1000}
     snapshot = Snapshot([{"apiVersion": f"kueue.x-k8s.io/{version}", "kind": "WorkloadPriorityClass", **metadata}])
     assert snapshot.get(WORKLOAD_PRIORITY_CLASSES, "high") == WorkloadPriorityClass("high")
@@ -79,7 +79,7 @@ def test_workload_priority_classes(version: str) -> None:
         ({"storageClassName": "fast"}, {"volume.beta.kubernetes.io/storage-class": "older"}, "older"),
     ],
 )
-def test_claims(spec: Any, annotations: Any, storage_class: str | None) -> None:
+def test_claims_are_read(spec: Any, annotations: Any, storage_class: str | None) -> None:
     metadata = {"name": "data", "namespace": "team-a", "annotations": annotations}
     snapshot = Snapshot([{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}])
     expected = PersistentVolumeClaim("team-a", "data", storage_class)
@@ -88,7 +88,7 @@ def test_claims(spec: Any, annotations: Any, storage_class: str | None) -> None:
     assert Snapshot([TEAM_A]).get(PERSISTENT_VOLUME_CLAIMS, ("team-a", "data")) is UNKNOWN
 
 
-def test_other_kinds_and_other_groups_are_passed_over() -> None:
+def test_other_kinds_and_groups_are_ignored() -> None:
     others: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "Event", "metadata": 3},
         {"apiVersion": "example.com/v1", "kind": "Namespace", "metadata": []},
@@ -122,7 +122,7 @@ def test_other_kinds_and_other_groups_are_passed_over() -> None:
         ),
     ],
 )
-def test_an_object_that_cannot_be_read_is_named(document: dict[str, Any], message: str) -> None:
+def test_invalid_object_is_an_error_with_its_name(document: dict[str, Any], message: str) -> None:
     with pytest.raises(SnapshotError) as caught:
         Snapshot([TEAM_A, document])
     assert str(caught.value) == message

@@ -12,7 +12,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN, NotingView, Overlay
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}
 
 
-def test_what_is_unknown_is_noted() -> None:
+def test_unknown_answers_are_recorded() -> None:
     view = NotingView(Snapshot([NAMESPACE]))
     assert view.get(NAMESPACES, "a") == Namespace("a", {})
     assert view.get(NAMESPACES, "b") is ABSENT
@@ -39,14 +39,14 @@ BELOW = Snapshot([TEAM, quota("team", "old"), quota("other", "its")])
 NEW = Snapshot([quota("team", "new")]).within(RESOURCE_QUOTAS, "team")
 
 
-def test_what_is_known_better_hides_what_is_below() -> None:
+def test_overlay_replaces_the_objects_of_its_namespace() -> None:
     view = Overlay(BELOW, "team", {RESOURCE_QUOTAS: NEW})
     assert view.within(RESOURCE_QUOTAS, "team") == NEW
     assert view.get(RESOURCE_QUOTAS, ("team", "old")) is ABSENT
     assert view.get(RESOURCE_QUOTAS, ("team", "new")) is not ABSENT
 
 
-def test_all_else_is_as_it_is_below() -> None:
+def test_overlay_passes_on_all_other_queries() -> None:
     view = Overlay(BELOW, "team", {RESOURCE_QUOTAS: NEW})
     assert list(view.within(RESOURCE_QUOTAS, "other") or ()) == [("other", "its")]  # type: ignore[union-attr]
     assert view.get(RESOURCE_QUOTAS, ("other", "its")) == BELOW.get(RESOURCE_QUOTAS, ("other", "its"))
@@ -55,7 +55,7 @@ def test_all_else_is_as_it_is_below() -> None:
     assert view.groups(NAMESPACES) == BELOW.groups(NAMESPACES)
 
 
-def test_a_namespace_that_is_known_better() -> None:
+def test_overlay_replaces_a_namespace() -> None:
     new = Namespace("new", {"tier": "premium"})
     view = Overlay(BELOW, "new", {NAMESPACES: {"new": new}})
     assert view.get(NAMESPACES, "new") is new
@@ -63,7 +63,7 @@ def test_a_namespace_that_is_known_better() -> None:
     assert list(view.within(RESOURCE_QUOTAS, "team") or ()) == [("team", "old")]  # type: ignore[union-attr]
 
 
-def test_what_is_unknown_stays_so() -> None:
+def test_unknown_in_an_overlay_is_not_replaced() -> None:
     view = Overlay(BELOW, "team", {RESOURCE_QUOTAS: UNKNOWN})
     assert view.within(RESOURCE_QUOTAS, "team") is UNKNOWN
     assert view.get(RESOURCE_QUOTAS, ("team", "old")) is UNKNOWN

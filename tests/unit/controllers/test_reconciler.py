@@ -33,7 +33,7 @@ async def running(
             await task
 
 
-async def test_a_thousand_keys_at_once_are_worked_on_a_few_at_a_time() -> None:
+async def test_concurrency_is_limited_for_a_thousand_keys() -> None:
     at_work: set[int] = set()
     worked: Counter[int] = Counter()
     most = 0
@@ -78,7 +78,7 @@ async def test_failed_key_is_retried_without_blocking_others(monkeypatch: pytest
     assert log.told[-1] == "controller recovered"
 
 
-def test_a_lasting_failure_is_tried_ever_less_often_and_reported() -> None:
+def test_permanent_failure_is_retried_with_growing_delays_and_reported() -> None:
     tries: list[float] = []
 
     async def reconcile(_: str) -> None:
@@ -104,7 +104,7 @@ async def test_key_added_during_its_reconciliation_is_reconciled_again() -> None
     async def reconcile(key: str) -> None:
         looks.append(key)
         if len(looks) == 1:
-            await asyncio.sleep(0.001)  # it waits for nothing else meanwhile
+            await asyncio.sleep(0.001)  # the key is not scheduled in the meantime
             reconciler.add(key)
             await asyncio.sleep(0.001)
 
@@ -128,7 +128,7 @@ async def test_key_is_reconciled_again_at_the_requested_time() -> None:
     assert looks == ["a"] * 3
 
 
-async def test_a_later_time_waits_and_an_earlier_one_wins() -> None:
+async def test_earliest_requested_time_wins() -> None:
     looks: list[str] = []
 
     async def reconcile(key: str) -> None:
@@ -163,7 +163,7 @@ async def test_stopping_cancels_running_reconciliations() -> None:
 
 
 class Api:
-    """Notes when it was called."""
+    """A fake client that records the times of its calls."""
 
     def __init__(self) -> None:
         self.calls: list[float] = []
@@ -174,7 +174,7 @@ class Api:
 
 
 def called(*calls: int, burst: int, pause: float = 0) -> list[float]:
-    """The times of these numbers of calls, 10 a second; a `pause` follows each number."""
+    """The times of bursts with these numbers of calls, at 10 calls per second, with a `pause` after each burst."""
     api: Any = Api()
 
     async def call() -> None:
@@ -192,20 +192,20 @@ TENTHS = [round(n / 10, 6) for n in range(1, 21)]
 
 
 @pytest.mark.parametrize("calls", [(25,), (1,) * 25], ids=["at the same time", "one after the other"])
-def test_a_burst_goes_at_once_and_the_rest_at_the_rate(calls: tuple[int, ...]) -> None:
+def test_burst_is_immediate_and_the_rest_is_at_the_rate(calls: tuple[int, ...]) -> None:
     assert called(*calls, burst=5) == [0] * 5 + TENTHS
 
 
-def test_a_pause_fills_the_burst_again_and_no_more() -> None:
+def test_pause_allows_another_burst_of_the_same_size() -> None:
     assert called(5, 6, burst=5, pause=1000) == [0] * 5 + [1000] * 5 + [1000.1]
 
 
-async def test_the_call_and_its_answer_are_passed_on() -> None:
-    answer = await PacedClient(Api()).request("PATCH", "/x", {"a": 1})  # type: ignore[arg-type]  # it has what is called
+async def test_call_and_response_are_passed_on() -> None:
+    answer = await PacedClient(Api()).request("PATCH", "/x", {"a": 1})  # type: ignore[arg-type]  # it has the called methods
     assert answer == {"method": "PATCH", "path": "/x", "body": {"a": 1}}
 
 
-def test_the_pause_grows_to_some_minutes() -> None:
+def test_pause_grows_to_a_few_minutes() -> None:
     restraint, now, pauses = Restraint[str](), 0.0, []
     for _ in range(12):
         pause = restraint.wait("a", now)

@@ -17,7 +17,7 @@ NOTE = "no Kubernetes API token for {}; set serviceAccountName where one is need
         {"automountServiceAccountToken": None},
     ],
 )
-def test_no_token_when_no_account_is_named(fields):
+def test_pod_without_a_named_account_gets_no_token(fields):
     added, notes = inject("api-access", mpijob(launcher={"spec": pod_spec(**fields)}))
     assert added == {**LAUNCHER, **WORKER}
     assert notes == [NOTE.format("Launcher and Worker")]
@@ -34,7 +34,7 @@ def test_no_token_when_no_account_is_named(fields):
         {"serviceAccountName": "trainer", "automountServiceAccountToken": True},
     ],
 )
-def test_user_choice_stays(fields):
+def test_choice_of_the_user_stays(fields):
     job = mpijob(launcher={"spec": pod_spec(**fields)})
     assert inject("api-access", job) == (WORKER, [NOTE.format("Worker")])
     job = mpijob(launcher={"spec": pod_spec(**fields)}, worker={"spec": pod_spec(**fields)})

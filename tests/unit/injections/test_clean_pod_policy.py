@@ -5,7 +5,7 @@ from tests.support.injecting import Example, inject, mpijob
 DEBUG = "training.openshift.io/debug-mode"
 LOST = "a failed launcher's log is deleted without restartPolicy: Never"
 RUNNING = "cleanPodPolicy: Running: workers end with the job"
-ALL = "cleanPodPolicy: All: workers go with the job"
+ALL = "cleanPodPolicy: All: workers are deleted with the job"
 NONE = "cleanPodPolicy: None: workers stay after the job"
 EXAMPLE = Example({"policy": "All"})
 
@@ -19,19 +19,19 @@ EXAMPLE = Example({"policy": "All"})
         ({"backoffLimit": 2}, {"/spec/runPolicy/cleanPodPolicy": "Running"}),
     ],
 )
-def test_running_when_unset(run_policy, added):
+def test_unset_policy_becomes_running(run_policy, added):
     assert inject("clean-pod-policy", mpijob(run_policy=run_policy)) == (added, [RUNNING, LOST])
 
 
 @pytest.mark.parametrize("debug", [None, "yes"])
 @pytest.mark.parametrize("value", ["None", "All", "Running", "", "running"])
-def test_the_users_policy_stays(value, debug):
+def test_policy_of_the_user_stays(value, debug):
     metadata = {"annotations": {DEBUG: debug}} if debug else {}
     assert inject("clean-pod-policy", mpijob(run_policy={"cleanPodPolicy": value}, metadata=metadata)) == ({}, [LOST])
 
 
 @pytest.mark.parametrize(("policy", "note"), [("Running", RUNNING), ("All", ALL), ("None", NONE)])
-def test_the_policy_is_a_setting(policy, note):
+def test_injected_policy_is_a_setting(policy, note):
     assert len(f"clean-pod-policy: {note}") <= 120
     expected = ({"/spec/runPolicy": {"cleanPodPolicy": policy}}, [note, LOST])
     assert inject("clean-pod-policy", mpijob(), policy=policy) == expected
@@ -46,18 +46,18 @@ def test_the_policy_is_a_setting(policy, note):
         ("", "Running", [RUNNING, f'{DEBUG} "" is not "true", so it has no effect', LOST]),
     ],
 )
-def test_debug_mode(debug, policy, notes):
+def test_invalid_debug_mode_is_reported(debug, policy, notes):
     added = {"/spec/runPolicy": {"cleanPodPolicy": policy}}
     assert inject("clean-pod-policy", mpijob(metadata={"annotations": {DEBUG: debug}})) == (added, notes)
 
 
-def test_a_launcher_that_keeps_its_log():
+def test_launcher_that_keeps_its_log_has_no_note():
     job = mpijob()
     job["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] = "Never"
     assert inject("clean-pod-policy", job)[1] == [RUNNING]
 
 
-def test_a_launcher_that_loses_its_log_also_where_the_job_has_all_other_fields():
+def test_launcher_that_loses_its_log_has_a_note():
     job = mpijob(run_policy={"cleanPodPolicy": "All"})
     job["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] = "OnFailure"
     assert inject("clean-pod-policy", job) == ({}, [LOST])
@@ -69,7 +69,7 @@ RESTART = "/spec/mpiReplicaSpecs/Launcher/restartPolicy"
 LOGS = "set the launcher's restartPolicy: Never, so its failed pods stay with their logs"
 
 
-def debugged(restart=None, run_policy=None):
+def inject_in_debug_mode(restart=None, run_policy=None):
     job = mpijob(metadata={"annotations": {DEBUG: "true"}}, run_policy=run_policy)
     if restart is not None:
         job["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] = restart
@@ -77,16 +77,16 @@ def debugged(restart=None, run_policy=None):
 
 
 def test_debug_mode_keeps_workers_and_the_launchers_log():
-    assert debugged() == ({"/spec/runPolicy": {"cleanPodPolicy": "None"}, RESTART: "Never"}, [NONE, LOGS])
-    assert debugged(run_policy={"cleanPodPolicy": "All"}) == ({RESTART: "Never"}, [LOGS])
+    assert inject_in_debug_mode() == ({"/spec/runPolicy": {"cleanPodPolicy": "None"}, RESTART: "Never"}, [NONE, LOGS])
+    assert inject_in_debug_mode(run_policy={"cleanPodPolicy": "All"}) == ({RESTART: "Never"}, [LOGS])
 
 
-def test_the_users_restart_policy_stays():
+def test_restart_policy_of_the_user_stays():
     caution = "the launcher's log is deleted with its pod: set its restartPolicy to Never to keep it"
-    assert debugged("OnFailure", {"cleanPodPolicy": "All"}) == ({}, [caution])
-    assert debugged("Never", {"cleanPodPolicy": "All"}) == ({}, [])
+    assert inject_in_debug_mode("OnFailure", {"cleanPodPolicy": "All"}) == ({}, [caution])
+    assert inject_in_debug_mode("Never", {"cleanPodPolicy": "All"}) == ({}, [])
 
 
-def test_debug_mode_is_an_annotation_not_a_label():
-    told = inject("clean-pod-policy", mpijob(metadata={"labels": {DEBUG: "true"}}))[1]
-    assert told == [f"{DEBUG}: has no effect as a label, make it an annotation", RUNNING, LOST]
+def test_debug_mode_as_a_label_is_reported():
+    notes = inject("clean-pod-policy", mpijob(metadata={"labels": {DEBUG: "true"}}))[1]
+    assert notes == [f"{DEBUG}: has no effect as a label, make it an annotation", RUNNING, LOST]

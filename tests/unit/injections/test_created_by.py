@@ -18,7 +18,7 @@ def name_in(decision):
     return decision.document["metadata"]["annotations"][CREATED_BY]
 
 
-def test_a_new_job_gets_the_name_of_its_requester():
+def test_new_job_gets_the_name_of_its_requester():
     added, notes = inject("created-by", mpijob())
     assert added == {"/metadata/annotations": {CREATED_BY: "alice"}}
     assert notes == []
@@ -30,7 +30,7 @@ def test_annotation_cannot_be_skipped(metadata):
 
 
 @pytest.mark.parametrize("name", ["bob", ""])
-def test_a_written_name_stays_for_the_rule(name):
+def test_name_that_the_user_wrote_is_left_to_the_rule(name):
     decision = mutate(mpijob(metadata={"annotations": {CREATED_BY: name}}))
     assert name_in(decision) == name
 
@@ -41,12 +41,12 @@ def test_unknown_requester_is_not_recorded():
 
 @pytest.mark.parametrize("manager", ["kubectl-client-side-apply", "kubectl-replace", "kubectl-edit", "argocd", ""])
 @pytest.mark.parametrize("annotations", [{}, {CREATED_BY: ""}])
-def test_an_update_of_another_user_keeps_the_name(manager, annotations):
+def test_update_by_another_user_keeps_the_name(manager, annotations):
     stored = created(mpijob(), "bob").document
     stored["metadata"]["uid"] = "u"
     new = mpijob(metadata={"annotations": annotations, "uid": "u"})
     assert name_in(mutate(new, operation="UPDATE", stored=stored, manager=manager)) == "bob"
 
 
-def test_an_update_does_not_name_the_creator_of_an_older_job():
+def test_update_of_a_job_without_the_annotation_adds_no_name():
     assert mutate(mpijob(), operation="UPDATE", stored=mpijob()).patch == []

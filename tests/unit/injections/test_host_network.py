@@ -26,7 +26,7 @@ EXAMPLE = Example(job=on_host())
         ({"command": ["/usr/sbin/sshd", "-D", "-p", "2222"]}, {}, 2222),
     ],
 )
-def test_the_port_of_sshd_is_declared(container, settings, port):
+def test_port_of_sshd_is_declared(container, settings, port):
     added, notes = inject(ID, on_host(**container), **settings)
     (where,) = added
     assert where.removesuffix("/-") == PORTS
@@ -35,47 +35,47 @@ def test_the_port_of_sshd_is_declared(container, settings, port):
 
 
 @pytest.mark.parametrize("port", [22, 8080])
-def test_a_declared_port_keeps_pods_apart_already(port):
+def test_declared_port_is_enough(port):
     assert inject(ID, on_host(ports=[{"containerPort": port}])) == ({}, [])
 
 
 @pytest.mark.parametrize(
-    "beside",
+    "pod",
     [
         {"containers": [{"name": "mpi"}, {"name": "side", "ports": [{"containerPort": 22}]}]},
         {"containers": [{"name": "mpi"}, {"name": "side", "ports": [{"containerPort": 80, "hostPort": 80}]}]},
         {"initContainers": [{"name": "side", "restartPolicy": "Always", "ports": [{"containerPort": 22}]}]},
     ],
 )
-def test_port_declared_by_a_different_container_keeps_pods_apart(beside):
-    """The API server refuses the same host port twice."""
-    assert inject(ID, mpijob(worker={"spec": pod_spec(hostNetwork=True) | beside})) == ({}, [])
+def test_port_declared_by_another_container_is_enough(pod):
+    """The API server rejects a host port that is declared twice."""
+    assert inject(ID, mpijob(worker={"spec": pod_spec(hostNetwork=True) | pod})) == ({}, [])
 
 
-def test_an_init_container_is_gone_when_sshd_starts():
+def test_port_of_an_init_container_is_not_enough():
     init = [{"name": "before", "ports": [{"containerPort": 22}]}]
     assert inject(ID, mpijob(worker={"spec": pod_spec(hostNetwork=True, initContainers=init)}))[1] == [NOTE.format(22)]
 
 
 @pytest.mark.parametrize("pod", [pod_spec(), pod_spec(hostNetwork=False), pod_spec(hostNetwork=None), None])
-def test_nothing_outside_the_hosts_network(pod):
+def test_pods_outside_the_host_network_stay_unchanged(pod):
     assert inject(ID, mpijob(worker={"spec": pod})) == ({}, [])
 
 
-def test_nothing_for_a_launcher_or_without_containers():
+def test_launcher_and_worker_without_containers_stay_unchanged():
     job = mpijob(launcher={"spec": pod_spec(hostNetwork=True)}, worker={"spec": {"hostNetwork": True}})
     assert inject(ID, job) == ({}, [])
     job["spec"]["mpiReplicaSpecs"]["Worker"] = None
     assert inject(ID, job) == ({}, [])
 
 
-def test_a_port_that_cannot_be_known_is_reported():
+def test_unknown_port_is_reported():
     assert inject(ID, on_host(command=["/start.sh"])) == (
         {},
         ["sshd's port is not known: declare it in the worker's ports, or workers may share a node"],
     )
 
 
-def test_off_unless_a_policy_sets_it():
+def test_injection_is_off_by_default():
     assert ID not in {entry.id for entry, _ in pipelines.load_policy(None).injections}
     assert ID in {entry.id for entry, _ in only(ID, enabled=True).injections}

@@ -7,7 +7,7 @@ LAUNCHER, WORKER = (f"{PATHS[role]}/spec/imagePullSecrets" for role in ("Launche
 EXAMPLE = Example({"secrets": ["registry", "mirror"]})
 
 
-def test_nothing_happens_without_secrets():
+def test_nothing_is_injected_without_the_setting():
     assert inject(ID, mpijob()) == ({}, [])
 
 
@@ -29,17 +29,17 @@ def test_both_templates_get_every_secret():
         ([{"name": "a"}, {"name": "a"}], {f"{WORKER}/-": {"name": "b"}}),
     ],
 )
-def test_never_twice(own, added):
+def test_secret_of_the_user_is_not_added_again(own, added):
     job = mpijob(worker={"spec": pod_spec(imagePullSecrets=own)}, launcher={"spec": None})
     assert inject(ID, job, secrets=["a", "b"]) == (added, ["added imagePullSecrets b"] if added else [])
 
 
 @pytest.mark.parametrize("own", [None, []])
-def test_null_and_empty(own):
+def test_null_and_empty_lists_are_extended(own):
     job = mpijob(worker={"spec": pod_spec(imagePullSecrets=own)}, launcher={"spec": None})
     path = WORKER if own is None else f"{WORKER}/-"
     assert operations(ID, job, secrets=["a"]) == [(path, [{"name": "a"}] if own is None else {"name": "a"})]
 
 
-def test_a_secret_that_is_listed_twice_goes_in_once():
+def test_secret_listed_twice_in_the_policy_is_added_once():
     assert operations(ID, mpijob(launcher={"spec": None}), secrets=["a", "a"]) == [(WORKER, [{"name": "a"}])]

@@ -9,7 +9,7 @@ ADDED = f'added {KEY}: "false" to {{}}: MPI does not work through a sidecar'
 KEPT = f"{KEY} stays on for {{}}: a sidecar blocks MPI ports and the launcher's end"
 
 
-def whole(role: str) -> dict[str, object]:
+def all_metadata(role: str) -> dict[str, object]:
     """The operations for a template without metadata: the first key creates it, the second extends it."""
     path = f"{PATHS[role]}/metadata"
     return {path: {"labels": OFF}, f"{path}/annotations": OFF}
@@ -20,7 +20,7 @@ JOB = {"/metadata/annotations": OFF}
 
 def test_label_and_annotation_on_both_templates_and_annotation_on_the_job():
     added, notes = inject("istio", mpijob())
-    assert added == {**whole("Launcher"), **whole("Worker"), **JOB}
+    assert added == {**all_metadata("Launcher"), **all_metadata("Worker"), **JOB}
     assert notes == [ADDED.format("Launcher, Worker, job")]
 
 
@@ -30,7 +30,7 @@ def test_other_labels_and_annotations_stay():
     assert added == {
         f"/spec/mpiReplicaSpecs/Launcher/template/metadata/labels/{ESCAPED}": "false",
         f"/spec/mpiReplicaSpecs/Launcher/template/metadata/annotations/{ESCAPED}": "false",
-        **whole("Worker"),
+        **all_metadata("Worker"),
         f"/metadata/annotations/{ESCAPED}": "false",
     }
 
@@ -40,7 +40,7 @@ def test_other_labels_and_annotations_stay():
 def test_template_that_requests_the_sidecar_keeps_it(kind, value):
     template = {"metadata": {kind: {KEY: value}}}
     added, notes = inject("istio", mpijob(launcher=template))
-    assert added == whole("Worker")
+    assert added == all_metadata("Worker")
     assert notes == [KEPT.format("Launcher"), ADDED.format("Worker")]
     added, notes = inject("istio", mpijob(launcher=template, worker=template))
     assert added == {}
@@ -48,13 +48,13 @@ def test_template_that_requests_the_sidecar_keeps_it(kind, value):
 
 
 @pytest.mark.parametrize("kind", ["labels", "annotations"])
-def test_a_job_that_wants_the_sidecar_keeps_it_on_the_templates_that_say_nothing(kind):
+def test_job_that_requests_the_sidecar_keeps_it_on_templates_without_a_choice(kind):
     added, notes = inject("istio", mpijob(metadata={kind: {KEY: "true"}}, worker={"metadata": {"labels": OFF}}))
     assert added == {f"{PATHS['Worker']}/metadata/annotations": OFF}
     assert notes == [KEPT.format("Launcher"), ADDED.format("Worker")]
 
 
-def test_the_label_outranks_the_annotation():
+def test_label_overrides_the_annotation():
     both = {"labels": {KEY: "false"}, "annotations": {KEY: "true"}}
     added, notes = inject("istio", mpijob(launcher={"metadata": both}, worker={"metadata": both}))
     assert (added, notes) == (JOB, [ADDED.format("job")])
@@ -63,11 +63,11 @@ def test_the_label_outranks_the_annotation():
 @pytest.mark.parametrize("value", ["false", "no", "never"])
 def test_user_opt_out_gets_the_other_annotations(value):
     added, notes = inject("istio", mpijob(launcher={"metadata": {"annotations": {KEY: value}}}))
-    assert added == {f"{PATHS['Launcher']}/metadata/labels": OFF, **whole("Worker"), **JOB}
+    assert added == {f"{PATHS['Launcher']}/metadata/labels": OFF, **all_metadata("Worker"), **JOB}
     assert notes == [ADDED.format("Launcher, Worker, job")]
 
 
-def test_a_launcher_alone():
+def test_job_without_workers():
     job = mpijob()
     job["spec"]["mpiReplicaSpecs"]["Worker"] = None
-    assert inject("istio", job)[0] == {**whole("Launcher"), **JOB}
+    assert inject("istio", job)[0] == {**all_metadata("Launcher"), **JOB}

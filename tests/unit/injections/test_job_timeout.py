@@ -19,7 +19,7 @@ def annotated(**values: str) -> dict[str, object]:
     return mpijob(metadata={"annotations": {ACTION if key == "action" else TIMEOUT: v for key, v in values.items()}})
 
 
-def test_a_day_by_default():
+def test_default_limit_is_one_day():
     added, notes = inject("job-timeout", mpijob())
     assert added == DAY[0]
     assert notes == [f"{ENDS} after 24h (86400 s); longer by {TIMEOUT}"]
@@ -27,7 +27,7 @@ def test_a_day_by_default():
 
 @pytest.mark.parametrize(("text", "seconds"), [("72h", 259_200), ("90m", 5_400), ("1h30m", 5_400), ("7d", 604_800)])
 @pytest.mark.parametrize("values", [{}, {"action": "terminate"}])
-def test_the_annotation(text, seconds, values):
+def test_annotation_becomes_the_limit(text, seconds, values):
     added, notes = inject("job-timeout", annotated(timeout=text, **values))
     assert added == {"/spec/runPolicy": {"activeDeadlineSeconds": seconds}}
     assert notes == [f"{ENDS} after {text} ({seconds} s); as annotated"]
@@ -46,13 +46,13 @@ def test_the_annotation(text, seconds, values):
         ("\x1b[31m7d", '"?[31m7d" is not a duration like 72h or 7d'),
     ],
 )
-def test_an_annotation_that_is_no_duration_is_reported_and_the_default_applies(text, fault):
+def test_invalid_annotation_is_reported_and_the_default_applies(text, fault):
     added, notes = inject("job-timeout", annotated(timeout=text))
     assert added == DAY[0]
     assert notes == [f"{TIMEOUT} {fault}; 24h applies", DAY[1]]
 
 
-def test_without_a_default_only_the_annotation_counts():
+def test_without_a_default_only_the_annotation_applies():
     assert inject("job-timeout", mpijob(), default=None) == ({}, [])
     assert inject("job-timeout", annotated(timeout="2d"), default=None)[0] == {
         "/spec/runPolicy": {"activeDeadlineSeconds": 172_800}
@@ -63,7 +63,7 @@ def test_without_a_default_only_the_annotation_counts():
 
 @pytest.mark.parametrize("seconds", [0, 60, 10**9])
 @pytest.mark.parametrize("values", [{}, {"timeout": "72h"}, {"timeout": "soon"}, {"action": "never"}])
-def test_the_users_deadline_stays(seconds, values):
+def test_limit_of_the_user_stays(seconds, values):
     job = annotated(**values)
     job["spec"]["runPolicy"] = {"activeDeadlineSeconds": seconds}
     assert inject("job-timeout", job) == ({}, [])
@@ -81,29 +81,29 @@ def test_the_users_deadline_stays(seconds, values):
         ({"timeout": "72h"}, {"action": "warn"}, None),
     ],
 )
-def test_with_notify_only_the_longest_that_is_allowed_counts(timeout, rule, seconds):
+def test_notify_only_gets_the_maximum(timeout, rule, seconds):
     policy = load_policy(json.dumps({**HEAD, "rules": {"job-timeout": rule}}))
     decision = hold(annotated(action="notify-only", **timeout), policy)
     run_policy = decision.document["spec"].get("runPolicy", {})
     assert run_policy.get("activeDeadlineSeconds") == seconds
-    told = f"notify-only: the job is ended and fails after {seconds} s all the same, the most that it may take"
-    assert (told in decision.told.get("job-timeout", [])) is (seconds is not None)
-    assert len(f"job-timeout: {told}") <= 120
+    note = f"notify-only: the job is ended and fails after {seconds} s all the same, the most that it may take"
+    assert (note in decision.told.get("job-timeout", [])) is (seconds is not None)
+    assert len(f"job-timeout: {note}") <= 120
 
 
 @pytest.mark.parametrize("action", ["Notify-Only", "kill", ""])
-def test_an_unknown_action_is_reported(action):
+def test_unknown_action_is_reported(action):
     added, notes = inject("job-timeout", annotated(action=action, timeout="1h"))
     assert added == {"/spec/runPolicy": {"activeDeadlineSeconds": 3_600}}
     assert notes[0] == f'{ACTION} "{action}" is not terminate or notify-only; terminate applies'
 
 
-def test_the_deadline_joins_what_is_there():
+def test_limit_is_added_to_an_existing_run_policy():
     added, _ = inject("job-timeout", mpijob(run_policy={"activeDeadlineSeconds": None, "backoffLimit": 1}))
     assert added == {"/spec/runPolicy/activeDeadlineSeconds": 86_400}
 
 
-def test_the_longest_notes_fit_a_warning():
+def test_longest_notes_fit_into_a_warning():
     longest = "24855d3h14m7s"
     assert duration.parse(longest) == duration.MAX_SECONDS
     for text in (

@@ -8,8 +8,8 @@ from webhook.cluster.snapshot import Snapshot
 
 ID = "kueue-priority"
 LABEL = "kueue.x-k8s.io/priority-class"
-USUAL = [config(), namespace("team"), workload_priority_class("high")]
-EXAMPLE = Example({"priorityClass": "high"}, view=Snapshot(USUAL))
+MANAGED = [config(), namespace("team"), workload_priority_class("high")]
+EXAMPLE = Example({"priorityClass": "high"}, view=Snapshot(MANAGED))
 OTHERS = "managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n"
 
 
@@ -17,40 +17,40 @@ def injected(job: Json, *objects: Json, **settings: Any) -> tuple[dict[str, Any]
     return inject(ID, job, view=Snapshot(objects), **settings)
 
 
-def test_nothing_happens_without_a_class() -> None:
-    assert injected(mpijob(), *USUAL) == ({}, [])
+def test_nothing_is_injected_without_the_setting() -> None:
+    assert injected(mpijob(), *MANAGED) == ({}, [])
 
 
-def test_a_job_gets_the_class_of_the_policy() -> None:
+def test_job_gets_the_class_of_the_policy() -> None:
     added = {"/metadata/labels": {LABEL: "high"}}
-    told = [f"added {LABEL}=high, the place in the queue"]
-    assert injected(mpijob(), *USUAL, priorityClass="high") == (added, told)
+    notes = [f"added {LABEL}=high, the place in the queue"]
+    assert injected(mpijob(), *MANAGED, priorityClass="high") == (added, notes)
 
 
 @pytest.mark.parametrize("own", ["low", "high", ""])
-def test_the_users_class_stays(own: str) -> None:
-    assert injected(mpijob(metadata={"labels": {LABEL: own}}), *USUAL, priorityClass="high") == ({}, [])
+def test_class_of_the_user_stays(own: str) -> None:
+    assert injected(mpijob(metadata={"labels": {LABEL: own}}), *MANAGED, priorityClass="high") == ({}, [])
 
 
-def test_a_class_that_does_not_exist() -> None:
-    told = ['WorkloadPriorityClass "gone" of the policy does not exist']
-    assert injected(mpijob(), *USUAL, priorityClass="gone") == ({}, told)
+def test_missing_class_is_reported() -> None:
+    notes = ['WorkloadPriorityClass "gone" of the policy does not exist']
+    assert injected(mpijob(), *MANAGED, priorityClass="gone") == ({}, notes)
 
 
 @pytest.mark.parametrize(
     "objects",
     [
-        pytest.param([], id="nothing known"),
-        pytest.param(USUAL[:2], id="classes unknown"),
-        pytest.param(USUAL[1:], id="no configuration"),
-        pytest.param([USUAL[0], USUAL[2]], id="namespace unknown"),
-        pytest.param([config(OTHERS), *USUAL[1:]], id="not managed"),
+        pytest.param([], id="everything unknown"),
+        pytest.param(MANAGED[:2], id="classes unknown"),
+        pytest.param(MANAGED[1:], id="configuration unknown"),
+        pytest.param([MANAGED[0], MANAGED[2]], id="namespace unknown"),
+        pytest.param([config(OTHERS), *MANAGED[1:]], id="not managed"),
     ],
 )
-def test_no_note_where_kueue_may_not_manage_the_job(objects: list[Json]) -> None:
+def test_nothing_is_reported_if_kueue_may_not_manage_the_job(objects: list[Json]) -> None:
     assert injected(mpijob(), *objects, priorityClass="high") == ({}, [])
 
 
-def test_a_job_of_another_controller() -> None:
+def test_job_of_another_controller_stays_unchanged() -> None:
     job = mpijob(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"})
-    assert injected(job, *USUAL, priorityClass="high") == ({}, [])
+    assert injected(job, *MANAGED, priorityClass="high") == ({}, [])

@@ -1,4 +1,4 @@
-"""A job is put into a queue only if Kueue will certainly start it from there."""
+"""kueue-queue: a job is put into a queue only if Kueue will certainly start it."""
 
 import itertools
 import json
@@ -33,7 +33,7 @@ SELECTOR = "managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n"
 OLDER = CONFIG.replace("v1beta2", "v1beta1")
 NO_MPIJOBS = CONFIG.replace("kubeflow.org/mpijob", "pod")
 EVERY_JOB = "manageJobsWithoutQueueName: true\n"
-BEHIND = cluster_queue("gpus")
+CLUSTER_QUEUE = cluster_queue("gpus")
 NOT_MANAGED = "Kueue does not manage this namespace"
 UNCERTAIN = "whether it takes jobs is not known"
 STOPPED = "LocalQueue training is stopped (Hold)."
@@ -44,12 +44,12 @@ def queue(name: str = "training", behind: str = "gpus", **fields: Any) -> Json:
     return local_queue(name, behind, namespace="team", **fields)
 
 
-MANAGED = [config(), TEAM, BEHIND]
-USUAL = [*MANAGED, queue()]
-EXAMPLE = Example(job=mpijob(), view=Snapshot(USUAL))
+MANAGED = [config(), TEAM, CLUSTER_QUEUE]
+ONE_QUEUE = [*MANAGED, queue()]
+EXAMPLE = Example(job=mpijob(), view=Snapshot(ONE_QUEUE))
 
 
-def asking(name: str, **job: Any) -> Json:
+def requesting(name: str, **job: Any) -> Json:
     return mpijob(metadata={"annotations": {"training.openshift.io/queue": name}}, **job)
 
 
@@ -71,11 +71,13 @@ def note(name: str) -> list[str]:
 @pytest.mark.parametrize(
     ("job", "objects", "settings", "name"),
     [
-        pytest.param(mpijob(), [queue()], {}, "training", id="the only one"),
-        pytest.param(mpijob(), [queue(), queue("default")], {}, "default", id="the one that Kueue takes itself"),
+        pytest.param(mpijob(), [queue()], {}, "training", id="the only queue"),
+        pytest.param(mpijob(), [queue(), queue("default")], {}, "default", id="the default queue"),
         pytest.param(mpijob(), [queue(), queue("other")], {"queue": "other"}, "other", id="by policy"),
         pytest.param(mpijob(), [queue(), queue("default")], {"queue": "training"}, "training", id="policy first"),
-        pytest.param(asking("other"), [queue(), queue("other")], {"queue": "training"}, "other", id="annotation first"),
+        pytest.param(
+            requesting("other"), [queue(), queue("other")], {"queue": "training"}, "other", id="annotation first"
+        ),
         pytest.param(mpijob(run_policy=None), [queue()], {}, "training", id="no runPolicy"),
     ],
 )
@@ -85,7 +87,7 @@ def test_queue_is_chosen_from_policy_and_namespace(
     assert injected(job, *MANAGED, *objects, **settings) == (both(name), note(name))
 
 
-ASKED = asking("training")
+ASKED = requesting("training")
 NOT_IN = "not in queue training: "
 LONG = "x" * 64
 SUSPENDED = {"suspend": True}
@@ -105,20 +107,30 @@ def labelled(name: str, **annotations: str) -> Json:
         pytest.param(mpijob(), [*MANAGED], {}, id="LocalQueues unknown"),
         pytest.param(mpijob(), [*MANAGED, local_queue("training", "gpus", namespace="b")], {}, id="no LocalQueue here"),
         pytest.param(mpijob(), [*MANAGED, queue(), queue("other")], {}, id="two to choose from"),
-        pytest.param(mpijob(), [TEAM, BEHIND, queue()], {}, id="no configuration"),
-        pytest.param(mpijob(), [config(), BEHIND, queue()], {}, id="namespace unknown"),
-        pytest.param(mpijob(), [config(SELECTOR), TEAM, BEHIND, queue()], {}, id="namespace not managed"),
-        pytest.param(mpijob(), [config(SELECTOR, OLDER), TEAM, BEHIND, queue()], {}, id="depends on the version"),
-        pytest.param(mpijob(), [config("", NO_MPIJOBS), TEAM, BEHIND, queue()], {}, id="no MPIJobs"),
-        pytest.param(mpijob(), [*MANAGED, queue("default", stopPolicy="Hold")], {}, id="Kueue puts it in there"),
-        *(pytest.param(labelled(own), USUAL, {}, id=f"the user's {own}") for own in ("other", "training", "")),
-        pytest.param(asking(""), [*USUAL, queue("default")], {"queue": "training"}, id="none wanted"),
-        pytest.param(labelled("training", queue="training"), USUAL, {}, id="as after the first of two calls"),
-        *(pytest.param(mpijob(**fields), USUAL, {}, id="in a queue of Volcano's") for fields in VOLCANO),
-        *(pytest.param(mpijob(run_policy={"managedBy": it}), USUAL, {}, id=it) for it in ("x", ELSEWHERE["managedBy"])),
+        pytest.param(mpijob(), [TEAM, CLUSTER_QUEUE, queue()], {}, id="configuration unknown"),
+        pytest.param(mpijob(), [config(), CLUSTER_QUEUE, queue()], {}, id="namespace unknown"),
+        pytest.param(mpijob(), [config(SELECTOR), TEAM, CLUSTER_QUEUE, queue()], {}, id="namespace not managed"),
+        pytest.param(
+            mpijob(),
+            [config(SELECTOR, OLDER), TEAM, CLUSTER_QUEUE, queue()],
+            {},
+            id="the selector depends on Kueue's version",
+        ),
+        pytest.param(mpijob(), [config("", NO_MPIJOBS), TEAM, CLUSTER_QUEUE, queue()], {}, id="MPIJobs not managed"),
+        pytest.param(mpijob(), [*MANAGED, queue("default", stopPolicy="Hold")], {}, id="Kueue itself queues the job"),
+        *(pytest.param(labelled(own), ONE_QUEUE, {}, id=f"the user's {own}") for own in ("other", "training", "")),
+        pytest.param(requesting(""), [*ONE_QUEUE, queue("default")], {"queue": "training"}, id="empty annotation"),
+        pytest.param(labelled("training", queue="training"), ONE_QUEUE, {}, id="already injected"),
+        *(pytest.param(mpijob(**fields), ONE_QUEUE, {}, id="in a queue of Volcano") for fields in VOLCANO),
+        *(
+            pytest.param(mpijob(run_policy={"managedBy": manager}), ONE_QUEUE, {}, id=manager)
+            for manager in ("x", ELSEWHERE["managedBy"])
+        ),
     ],
 )
-def test_no_injection_and_no_note(job: Json, objects: list[Json], settings: dict[str, Any]) -> None:
+def test_job_that_needs_no_queue_stays_unchanged_without_a_note(
+    job: Json, objects: list[Json], settings: dict[str, Any]
+) -> None:
     assert injected(job, *objects, **settings) == ({}, [])
 
 
@@ -126,35 +138,40 @@ NO_NAME = 'training.openshift.io/queue "{}" is not a valid name of a queue'
 
 
 @pytest.mark.parametrize(
-    ("job", "objects", "settings", "told"),
+    ("job", "objects", "settings", "reason"),
     [
         (mpijob(), [*MANAGED, queue(stopPolicy="Hold")], {}, f"{NOT_IN}{STOPPED} Ask for a queue."),
         (mpijob(), [*MANAGED, queue(LONG)], {}, f"not in queue {LONG}: {UNCERTAIN}"),
         (ASKED, [config(), TEAM, queue()], {}, NOT_IN + UNCERTAIN),
         (ASKED, [], {}, NOT_IN + NOT_KNOWN),
-        (ASKED, [TEAM, BEHIND, queue()], {}, NOT_IN + NOT_KNOWN),
-        (ASKED, [config(), BEHIND, queue()], {}, NOT_IN + NOT_KNOWN),
-        (ASKED, [config(SELECTOR), TEAM, BEHIND, queue()], {}, NOT_IN + NOT_MANAGED),
-        (ASKED, [config("", NO_MPIJOBS), TEAM, BEHIND, queue()], {}, f"{NOT_IN}Kueue does not manage MPIJobs here"),
+        (ASKED, [TEAM, CLUSTER_QUEUE, queue()], {}, NOT_IN + NOT_KNOWN),
+        (ASKED, [config(), CLUSTER_QUEUE, queue()], {}, NOT_IN + NOT_KNOWN),
+        (ASKED, [config(SELECTOR), TEAM, CLUSTER_QUEUE, queue()], {}, NOT_IN + NOT_MANAGED),
+        (
+            ASKED,
+            [config("", NO_MPIJOBS), TEAM, CLUSTER_QUEUE, queue()],
+            {},
+            f"{NOT_IN}Kueue does not manage MPIJobs here",
+        ),
         (ASKED, MANAGED, {}, NOT_IN + UNCERTAIN),
-        (asking("a b"), USUAL, {}, NO_NAME.format("a b")),
-        (asking(LONG), USUAL, {}, NO_NAME.format("xxxxxxxxx...")),
-        (asking("\x1b[31m"), USUAL, {}, NO_NAME.format("?[31m")),
-        (asking("-a"), USUAL, {}, NO_NAME.format("-a")),
+        (requesting("a b"), ONE_QUEUE, {}, NO_NAME.format("a b")),
+        (requesting(LONG), ONE_QUEUE, {}, NO_NAME.format("xxxxxxxxx...")),
+        (requesting("\x1b[31m"), ONE_QUEUE, {}, NO_NAME.format("?[31m")),
+        (requesting("-a"), ONE_QUEUE, {}, NO_NAME.format("-a")),
         (
             labelled("other", queue="training"),
-            [*USUAL, queue("other")],
+            [*ONE_QUEUE, queue("other")],
             {},
             f'training.openshift.io/queue "training" has no effect on a job with the label {LABEL}',
         ),
         *(
-            (mpijob(run_policy=SUSPENDED), USUAL, settings, f"{NOT_IN}spec.runPolicy.suspend is true. Remove it.")
+            (mpijob(run_policy=SUSPENDED), ONE_QUEUE, settings, f"{NOT_IN}spec.runPolicy.suspend is true. Remove it.")
             for settings in ({}, {"queue": "training"})
         ),
         *(
             (
-                asking("training", run_policy={"managedBy": manager}),
-                USUAL,
+                requesting("training", run_policy={"managedBy": manager}),
+                ONE_QUEUE,
                 {},
                 f"{NOT_IN}spec.runPolicy.managedBy names another controller",
             )
@@ -162,19 +179,19 @@ NO_NAME = 'training.openshift.io/queue "{}" is not a valid name of a queue'
         ),
     ],
 )
-def test_a_job_that_cannot_be_queued_has_a_note_with_the_reason(
-    job: Json, objects: list[Json], settings: dict[str, Any], told: str
+def test_job_that_cannot_be_queued_has_a_note_with_the_reason(
+    job: Json, objects: list[Json], settings: dict[str, Any], reason: str
 ) -> None:
-    assert injected(job, *objects, **settings) == ({}, [told])
+    assert injected(job, *objects, **settings) == ({}, [reason])
 
 
 @pytest.mark.parametrize(
     "fields", [{"run_policy": SUSPENDED}, {"run_policy": {"managedBy": "kubeflow.org/mpi-operator"}}, *VOLCANO]
 )
-def test_a_job_that_asks_for_a_queue_gets_it(fields: dict[str, Any]) -> None:
+def test_job_gets_the_queue_in_its_annotation(fields: dict[str, Any]) -> None:
     job = mpijob(**fields)
     job["metadata"].setdefault("annotations", {})["training.openshift.io/queue"] = "training"
-    added, notes = injected(job, *USUAL)
+    added, notes = injected(job, *ONE_QUEUE)
     assert (added["/metadata/labels"], notes) == ({LABEL: "training"}, note("training"))
     assert ("/spec/runPolicy/suspend" in added or "/spec/runPolicy" in added) == (fields != {"run_policy": SUSPENDED})
 
@@ -187,12 +204,12 @@ NO_VOLCANO = {
 FIELD = "spec.runPolicy.schedulingPolicy.queue"
 
 
-def naming(name: str) -> Json:
+def with_volcano_queue(name: str) -> Json:
     return mpijob(run_policy={"schedulingPolicy": {"queue": name}})
 
 
 @pytest.mark.parametrize(
-    ("name", "objects", "settings", "put", "told"),
+    ("name", "objects", "settings", "queue_name", "notes_expected"),
     [
         ("training", [], {}, "training", note("training")),
         ("other", [queue("other")], {}, "other", note("other")),
@@ -215,26 +232,26 @@ def naming(name: str) -> Json:
         ),
     ],
 )
-def test_where_volcano_is_not_installed_its_field_names_a_queue_of_kueues(
-    name: str, objects: list[Json], settings: dict[str, Any], put: str, told: list[str]
+def test_volcanos_field_names_a_local_queue_if_volcano_is_not_installed(
+    name: str, objects: list[Json], settings: dict[str, Any], queue_name: str, notes_expected: list[str]
 ) -> None:
-    known = [{**NO_VOLCANO, "known": {each: {} for each in KINDS}}, *USUAL, *objects]
-    added, notes = injected(naming(name), *known, **settings)
-    assert (added.get("/metadata/labels"), notes) == ({LABEL: put} if put else None, told)
+    known = [{**NO_VOLCANO, "known": {each: {} for each in KINDS}}, *ONE_QUEUE, *objects]
+    added, notes = injected(with_volcano_queue(name), *known, **settings)
+    assert (added.get("/metadata/labels"), notes) == ({LABEL: queue_name} if queue_name else None, notes_expected)
 
 
-def test_the_annotation_and_a_namespace_that_kueue_does_not_manage() -> None:
+def test_volcanos_field_is_ignored_with_the_annotation_or_without_kueue() -> None:
     known = {**NO_VOLCANO, "known": {each: {} for each in KINDS}}
-    assert injected(naming("training"), known, config(SELECTOR), *USUAL[1:]) == ({}, [])
-    job = naming("gone")
+    assert injected(with_volcano_queue("training"), known, config(SELECTOR), *ONE_QUEUE[1:]) == ({}, [])
+    job = with_volcano_queue("gone")
     job["metadata"].setdefault("annotations", {})["training.openshift.io/queue"] = "training"
-    assert injected(job, known, *USUAL)[1] == note("training")
+    assert injected(job, known, *ONE_QUEUE)[1] == note("training")
     job["metadata"]["annotations"]["training.openshift.io/queue"] = ""
-    assert injected(job, known, *USUAL) == ({}, [])
+    assert injected(job, known, *ONE_QUEUE) == ({}, [])
 
 
-def off(**fields: Any) -> list[Json]:
-    """The queue, whose ClusterQueue has a fault, and a different queue."""
+def with_faulty_cluster_queue(**fields: Any) -> list[Json]:
+    """The queue `training`, whose ClusterQueue has a fault, and the queue `a`."""
     return [queue(behind="off"), cluster_queue("off", **fields), queue("a")]
 
 
@@ -244,45 +261,48 @@ def off(**fields: Any) -> list[Json]:
         ([queue(stopPolicy="Hold"), queue("a")], f"{STOPPED} Use a."),
         ([queue("a")], "LocalQueue training doesn't exist. Use a."),
         ([queue(behind="gone")], "ClusterQueue gone doesn't exist. Ask for a queue."),
-        (off(stopPolicy="Hold"), "ClusterQueue off is stopped (Hold). Use a."),
-        (off(inactive="FlavorNotFound"), "ClusterQueue off is inactive (FlavorNotFound). Use a."),
-        (off(namespaceSelector=None), "namespace doesn't match its selector (ClusterQueue off). Use a."),
+        (with_faulty_cluster_queue(stopPolicy="Hold"), "ClusterQueue off is stopped (Hold). Use a."),
+        (with_faulty_cluster_queue(inactive="FlavorNotFound"), "ClusterQueue off is inactive (FlavorNotFound). Use a."),
+        (
+            with_faulty_cluster_queue(namespaceSelector=None),
+            "namespace doesn't match its selector (ClusterQueue off). Use a.",
+        ),
         ([queue(inactive="ClusterQueueIsInactive")], UNCERTAIN),
         ([manifest("LocalQueue", "training", {"clusterQueue": "gpus"}, namespace="team")], UNCERTAIN),
     ],
 )
-def test_a_queue_that_cannot_be_used(objects: list[Json], reason: str) -> None:
-    told = [f"not in queue training: {reason}"]
-    assert injected(asking("training"), *MANAGED, *objects) == ({}, told)
-    assert injected(mpijob(), *MANAGED, *objects, queue="training") == ({}, told)
-    decision = mutate(asking("training"), only(ID), view=Snapshot([*MANAGED, *objects]))
-    assert decision.warnings == [f"{ID}: {told[0]}"], "not cut"
+def test_queue_that_cannot_be_used_is_reported(objects: list[Json], reason: str) -> None:
+    notes = [f"not in queue training: {reason}"]
+    assert injected(requesting("training"), *MANAGED, *objects) == ({}, notes)
+    assert injected(mpijob(), *MANAGED, *objects, queue="training") == ({}, notes)
+    decision = mutate(requesting("training"), only(ID), view=Snapshot([*MANAGED, *objects]))
+    assert decision.warnings == [f"{ID}: {notes[0]}"], "the warning is not shortened"
 
 
-def test_the_line_for_all_injections_names_the_queue() -> None:
-    (line,) = mutate(mpijob(), view=Snapshot(USUAL)).warnings
+def test_summary_of_injections_names_the_queue() -> None:
+    (line,) = mutate(mpijob(), view=Snapshot(ONE_QUEUE)).warnings
     assert line.startswith("injected: ")
     assert "kueue-queue training," in line
 
 
-def test_what_the_api_server_puts_in_is_not_the_users() -> None:
-    added, notes = injected(mpijob(run_policy={"suspend": False}), *USUAL)
+def test_defaults_of_the_api_server_are_not_choices_of_the_user() -> None:
+    added, notes = injected(mpijob(run_policy={"suspend": False}), *ONE_QUEUE)
     assert added == {"/metadata/labels": {LABEL: "training"}, "/spec/runPolicy/suspend": True}
     assert notes == note("training")
-    added, _ = injected(mpijob(run_policy={"managedBy": "kubeflow.org/mpi-operator"}), *USUAL)
+    added, _ = injected(mpijob(run_policy={"managedBy": "kubeflow.org/mpi-operator"}), *ONE_QUEUE)
     assert added == {"/metadata/labels": {LABEL: "training"}, "/spec/runPolicy/suspend": True}
 
 
-def test_suspend_is_kueues_where_it_suspends_every_job() -> None:
+def test_suspended_job_is_queued_if_kueue_suspends_every_job() -> None:
     job = mpijob(run_policy={"suspend": True})
     labelled = {"/metadata/labels": {LABEL: "training"}}
-    every = [config(EVERY_JOB), TEAM, BEHIND, queue()]
+    every = [config(EVERY_JOB), TEAM, CLUSTER_QUEUE, queue()]
     assert injected(job, *every) == (labelled, note("training"))
     default = {"/metadata/labels": {LABEL: "default"}}
     assert injected(job, *MANAGED, queue("default")) == (default, note("default"))
-    # There Kueue leaves jobs without a queue alone.
+    # With this feature gate Kueue does not suspend jobs without a queue in this namespace.
     gate = "featureGates: {ManagedJobsNamespaceSelectorAlwaysRespected: false}\n"
-    others = [config(EVERY_JOB + SELECTOR + gate), TEAM, BEHIND, queue()]
+    others = [config(EVERY_JOB + SELECTOR + gate), TEAM, CLUSTER_QUEUE, queue()]
     assert injected(job, *others)[0] == {}
 
 
@@ -299,10 +319,8 @@ POLICY_CLASS = {"run_policy": {"schedulingPolicy": {"priorityClass": "p"}}}
         ([], 'whether there is its PriorityClass "p" is not known'),
     ],
 )
-def test_missing_priority_class_that_kueue_requires_is_reported(
-    job: dict[str, Any], objects: list[Json], reason: str
-) -> None:
-    added, notes = injected(mpijob(**job), *USUAL, *objects)
+def test_missing_priority_class_is_reported(job: dict[str, Any], objects: list[Json], reason: str) -> None:
+    added, notes = injected(mpijob(**job), *ONE_QUEUE, *objects)
     assert notes == ([f"not in queue training: {reason}"] if reason else note("training"))
     assert bool(added) == (not reason)
 
@@ -315,20 +333,20 @@ def test_missing_priority_class_that_kueue_requires_is_reported(
         ([], 'whether there is its WorkloadPriorityClass "w" is not known'),
     ],
 )
-def test_a_class_of_kueues_counts_alone(objects: list[Json], reason: str) -> None:
+def test_workload_priority_class_replaces_the_priority_class(objects: list[Json], reason: str) -> None:
     job = mpijob(metadata={"labels": {"kueue.x-k8s.io/priority-class": "w"}}, **LAUNCHER_CLASS)
-    added, notes = injected(job, *USUAL, priority_class("q"), *objects)
+    added, notes = injected(job, *ONE_QUEUE, priority_class("q"), *objects)
     assert notes == ([f"not in queue training: {reason}"] if reason else note("training"))
     assert bool(added) == (not reason)
 
 
-def test_the_users_other_labels_stay() -> None:
+def test_other_labels_of_the_user_stay() -> None:
     job = mpijob(metadata={"labels": {"app": "train"}}, run_policy={"cleanPodPolicy": "All"})
-    added, _ = injected(job, *USUAL)
+    added, _ = injected(job, *ONE_QUEUE)
     assert added == {"/metadata/labels/kueue.x-k8s.io~1queue-name": "training", "/spec/runPolicy/suspend": True}
 
 
-CREATED = mutate(mpijob(), only(ID), view=Snapshot(USUAL)).document or {}
+CREATED = mutate(mpijob(), only(ID), view=Snapshot(ONE_QUEUE)).document or {}
 ADMITTED = {**CREATED, "spec": {**CREATED["spec"], "runPolicy": {"suspend": False}}}
 
 
@@ -342,124 +360,124 @@ class TestUpdate:
         return operations_of(decision)
 
     @pytest.mark.parametrize("username", ["alice", "system:serviceaccount:kueue:kueue"])
-    def test_kueue_starts_it(self, username: str) -> None:
-        assert self.updated(ADMITTED, CREATED, *USUAL, username=username) == []
+    def test_start_by_kueue_is_not_undone(self, username: str) -> None:
+        assert self.updated(ADMITTED, CREATED, *ONE_QUEUE, username=username) == []
 
-    def test_kueue_stops_it(self) -> None:
-        assert self.updated(CREATED, ADMITTED, *USUAL, username="system:serviceaccount:kueue:kueue") == []
+    def test_stop_by_kueue_is_not_undone(self) -> None:
+        assert self.updated(CREATED, ADMITTED, *ONE_QUEUE, username="system:serviceaccount:kueue:kueue") == []
 
     @pytest.mark.parametrize("policy", [None, {}, {"suspend": False}])
-    def test_a_file_with_neither_replaces_a_job_that_waits(self, policy: Json | None) -> None:
-        added = self.updated(mpijob(run_policy=policy), CREATED, *USUAL)
+    def test_update_without_label_restores_queue_and_suspend_of_a_waiting_job(self, policy: Json | None) -> None:
+        added = self.updated(mpijob(run_policy=policy), CREATED, *ONE_QUEUE)
         assert added[0] == ("/metadata/labels", {LABEL: "training"})
         assert added[1:] in ([("/spec/runPolicy", {"suspend": True})], [("/spec/runPolicy/suspend", True)])
 
     @pytest.mark.parametrize("policy", [None, {}, {"suspend": False}])
-    def test_a_file_with_neither_replaces_a_job_that_runs(self, policy: Json | None) -> None:
-        assert self.updated(mpijob(run_policy=policy), ADMITTED, *USUAL) == [("/metadata/labels", {LABEL: "training"})]
+    def test_update_without_label_restores_the_queue_of_a_running_job(self, policy: Json | None) -> None:
+        assert self.updated(mpijob(run_policy=policy), ADMITTED, *ONE_QUEUE) == [
+            ("/metadata/labels", {LABEL: "training"})
+        ]
 
-    def test_a_job_that_was_never_queued(self) -> None:
+    def test_update_of_a_job_without_a_queue_adds_nothing(self) -> None:
         for suspend in (None, True, False):
             old = mpijob(run_policy={"suspend": suspend})
-            assert self.updated(mpijob(), old, *USUAL) == []
+            assert self.updated(mpijob(), old, *ONE_QUEUE) == []
 
     @pytest.mark.parametrize(("old", "new"), list(itertools.product((None, True, False), repeat=2)))
-    def test_suspend_is_never_put_into_a_job_that_was_not_suspended(self, old: bool | None, new: bool | None) -> None:
+    def test_update_never_suspends_a_job_that_was_not_suspended(self, old: bool | None, new: bool | None) -> None:
         for label in ({}, {LABEL: "training"}):
             stored = {**CREATED, "spec": {**CREATED["spec"], "runPolicy": {"suspend": old}}}
             sent = mpijob(run_policy={"suspend": new}, metadata={"labels": label})
-            patch = dict(self.updated(sent, stored, *USUAL))
+            patch = dict(self.updated(sent, stored, *ONE_QUEUE))
             assert "/spec/runPolicy" not in patch
             assert "/spec/runPolicy/suspend" not in patch or (old is True and (new is None or (not new and not label)))
 
 
-SECOND = [*USUAL, queue("second")]
+SECOND = [*ONE_QUEUE, queue("second")]
 
 
 def updated(new: Json, *objects: Json, runs: bool = False) -> tuple[Any, Any, list[str]]:
-    """Label, `suspend` and warnings of a job in the queue `training` that a file replaces."""
-    stored: Any = mutate(asking("training"), only(ID), view=Snapshot(objects)).document
+    """Label, `suspend` and warnings after an update of a job in the queue `training` to `new`."""
+    stored: Any = mutate(requesting("training"), only(ID), view=Snapshot(objects)).document
     stored["spec"]["runPolicy"]["suspend"] = not runs
-    new["spec"].setdefault("runPolicy", {})["suspend"] = False  # by the API server
+    new["spec"].setdefault("runPolicy", {})["suspend"] = False  # the API server's default
     view = Snapshot(objects)
     decision = mutate(new, only(ID), "UPDATE", view=view, stored=stored)
     document: Any = decision.document
     same = mutate(new, only(ID), "UPDATE", view=view, stored=document)
     assert same.document == document
     assert same.warnings == []
-    found = document["metadata"].get("labels", {}).get(LABEL), document["spec"]["runPolicy"]["suspend"]
-    return *found, [warning.removeprefix(f"{ID}: ") for warning in decision.warnings]
+    label = document["metadata"].get("labels", {}).get(LABEL)
+    return label, document["spec"]["runPolicy"]["suspend"], [each.removeprefix(f"{ID}: ") for each in decision.warnings]
 
 
 @pytest.mark.parametrize(
     ("new", "objects", "outcome"),
     [
-        pytest.param(asking("training"), [], ("training", True, []), id="the same"),
+        pytest.param(requesting("training"), [], ("training", True, []), id="the same queue"),
         pytest.param(
-            asking("second"),
+            requesting("second"),
             [],
             ("second", True, ["moved to queue second, which starts the job when there is room"]),
-            id="another",
+            id="another queue",
         ),
         pytest.param(
-            asking("gone"),
+            requesting("gone"),
             [],
             ("training", True, ["stays in queue training: LocalQueue gone doesn't exist. Use second or training."]),
-            id="one that does not exist",
+            id="a missing queue",
         ),
         pytest.param(
-            asking("A_b-"),
+            requesting("A_b-"),
             [],
             (
                 "training",
                 True,
                 ['stays in queue training: training.openshift.io/queue "A_b-" is not a valid name of a queue'],
             ),
-            id="no name",
+            id="an invalid name",
         ),
-        pytest.param(mpijob(), [], ("training", True, []), id="none named, two to choose from"),
+        pytest.param(mpijob(), [], ("training", True, []), id="no annotation, two queues"),
         pytest.param(
             mpijob(),
             [queue("default")],
             ("default", True, ["moved to queue default, which starts the job when there is room"]),
-            id="none named, a default",
+            id="no annotation, a default queue",
         ),
         pytest.param(
-            asking(""),
+            requesting(""),
             [],
             (
                 "training",
                 True,
-                ["stays in queue training: Kueue lets none start without it. Delete the job and submit it again."],
+                ["stays in queue training: a waiting job needs a queue. Delete the job and submit it again."],
             ),
-            id="without",
+            id="an empty annotation",
         ),
     ],
 )
-def test_a_file_that_replaces_a_waiting_job(
-    new: Json, objects: list[Json], outcome: tuple[Any, Any, list[str]]
-) -> None:
+def test_update_of_a_waiting_job(new: Json, objects: list[Json], outcome: tuple[Any, Any, list[str]]) -> None:
     assert updated(new, *SECOND, *objects) == outcome
 
 
 @pytest.mark.parametrize("name", ["second", "gone", "A_b-", ""])
-def test_a_running_job_keeps_its_queue(name: str) -> None:
+def test_running_job_keeps_its_queue(name: str) -> None:
     stays = f'stays in queue training, not "{name}": to move a running job, delete it and submit it again'
-    assert updated(asking(name), *SECOND, queue("default"), runs=True) == ("training", False, [stays])
+    assert updated(requesting(name), *SECOND, queue("default"), runs=True) == ("training", False, [stays])
 
 
-@pytest.mark.parametrize("new", [mpijob(), asking("training")])
+@pytest.mark.parametrize("new", [mpijob(), requesting("training")])
 def test_unchanged_queue_of_a_running_job_is_not_reported(new: Json) -> None:
     assert updated(new, *SECOND, queue("default"), runs=True) == ("training", False, [])
 
 
 @pytest.mark.parametrize("skip", [{}, {SKIP: ID}])
-@pytest.mark.parametrize("left", [{}, {LABEL: ""}], ids=["taken out", "emptied"])
-def test_a_suspended_job_keeps_its_queue(left: dict[str, str], skip: dict[str, str]) -> None:
-    """It would never be resumed, whatever the origin of the label and whatever the policy injects now."""
+@pytest.mark.parametrize("labels", [{}, {LABEL: ""}], ids=["removed", "emptied"])
+def test_suspended_job_keeps_its_queue(labels: dict[str, str], skip: dict[str, str]) -> None:
+    """Without the queue it would never be resumed, also if the injection is off by now."""
     stored = mpijob(metadata={"labels": {LABEL: "training"}}, run_policy={"suspend": True})
     stored["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(stored)}
-    new = mpijob(metadata={"labels": left, "annotations": skip}, run_policy={"suspend": True})
+    new = mpijob(metadata={"labels": labels, "annotations": skip}, run_policy={"suspend": True})
     for policy in (only(ID), policy_of({ID: {"enabled": False}})):
         document: Any = mutate(new, policy, "UPDATE", view=Snapshot(SECOND), stored=stored).document
         assert document["metadata"]["labels"][LABEL] == "training"
@@ -482,7 +500,7 @@ EVASIONS = {
 def test_required_queue_cannot_be_evaded(evasion: str, stored: Any) -> None:
     policy = policy_of({ID: {"required": "deny"}})
     sent = request(EVASIONS[evasion], old=stored, namespace="team")
-    decision = pipelines.validate(sent, policy=policy, view=Snapshot(USUAL), today=date.min)
+    decision = pipelines.validate(sent, policy=policy, view=Snapshot(ONE_QUEUE), today=date.min)
     [finding] = [each for each in decision.denied if each.rule == "required-injection"]
     assert finding.violation.path == f"metadata.labels[{LABEL}]"
     assert finding.violation.fix == "Set it to training."
@@ -491,13 +509,13 @@ def test_required_queue_cannot_be_evaded(evasion: str, stored: Any) -> None:
 @pytest.mark.parametrize(
     ("job", "objects"),
     [
-        (mpijob(metadata={"labels": {LABEL: "training"}}), USUAL),
-        (mpijob(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}), USUAL),
+        (mpijob(metadata={"labels": {LABEL: "training"}}), ONE_QUEUE),
+        (mpijob(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}), ONE_QUEUE),
         (mpijob(), []),
     ],
-    ids=["queued", "in another cluster", "nothing is known of Kueue"],
+    ids=["queued", "in another cluster", "Kueue unknown"],
 )
-def test_jobs_without_need_of_a_required_queue(job: Json, objects: list[Json]) -> None:
+def test_job_that_needs_no_required_queue_is_accepted(job: Json, objects: list[Json]) -> None:
     sent = request(job, namespace="team")
     policy = policy_of({ID: {"required": "deny"}})
     decision = pipelines.validate(sent, policy=policy, view=Snapshot(objects), today=date.min)

@@ -15,18 +15,18 @@ EXAMPLE = Example({"job": {"team": "ml"}, "pods": {"example.com/cost-centre": "4
         ({"labels": {"app": "x"}}, {ESCAPED: "mpijob"}),
     ],
 )
-def test_the_job_type(metadata, added):
+def test_job_type_is_added(metadata, added):
     notes = ["added training.kubeflow.org/job-type=mpijob"]
     assert inject("labels", mpijob(metadata=metadata)) == (added, notes)
 
 
 @pytest.mark.parametrize("value", ["mpijob", "mine", ""])
-def test_the_users_value_stays(value):
+def test_value_of_the_user_stays(value):
     job = mpijob(metadata={"labels": {"training.kubeflow.org/job-type": value, "team": value}})
     assert inject("labels", job, job={"team": "a"}) == ({}, [])
 
 
-def test_labels_of_the_policy():
+def test_labels_of_the_policy_are_added():
     settings = {"job": {"team": "ml"}, "pods": {"cost-centre": "42"}}
     added, notes = inject("labels", mpijob(worker={"metadata": {"labels": {"cost-centre": "7"}}}), **settings)
     assert added == {

@@ -1,4 +1,4 @@
-"""launcher-resources: injects resources that the namespace requires and the launcher lacks, and nothing else."""
+"""launcher-resources: the launcher gets only the resources that the namespace requires and that it does not state."""
 
 from datetime import date
 from typing import Any
@@ -24,7 +24,7 @@ def bounds(kind: str = "Container", **item: Any) -> dict[str, Any]:
     return limit_range("bounds", {"type": kind, **item}, namespace="team")
 
 
-# A LimitRange that bounds nothing here says that all of them are known.
+# A LimitRange without effect on these pods: the LimitRanges of the namespace are known.
 KNOWN = bounds("PersistentVolumeClaim")
 
 
@@ -43,8 +43,8 @@ def job(launcher: dict[str, Any] | None = None, *more: dict[str, Any], **fields:
 EXAMPLE = Example(job=job(), view=quotas(*NAMED))
 
 
-def injected(made: dict[str, Any], view: ClusterView, **settings: Any) -> tuple[dict[str, Any], list[str]]:
-    decision = hold(made, only("launcher-resources", **settings), view=view)
+def injected(submitted: dict[str, Any], view: ClusterView, **settings: Any) -> tuple[dict[str, Any], list[str]]:
+    decision = hold(submitted, only("launcher-resources", **settings), view=view)
     notes = [note.removeprefix("launcher-resources: ") for note in decision.notes]
     return dict(operations_of(decision)), notes
 
@@ -59,7 +59,7 @@ def injected(made: dict[str, Any], view: ClusterView, **settings: Any) -> tuple[
         (["requests.nvidia.com/gpu", "pods"], None),
     ],
 )
-def test_what_a_quota_asks_for(names: list[str], resources: dict[str, Any] | None) -> None:
+def test_resources_that_a_quota_requires_are_set(names: list[str], resources: dict[str, Any] | None) -> None:
     added, notes = injected(job(), quotas(*names))
     assert added == ({RESOURCES: resources} if resources else {})
     if resources:
@@ -68,12 +68,12 @@ def test_what_a_quota_asks_for(names: list[str], resources: dict[str, Any] | Non
         assert notes == [f"set the launcher's {field}.{name} {text}"]
 
 
-def test_every_container_and_init_container() -> None:
-    made = job(None, {"resources": FULL})
-    made["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"] = [
+def test_every_container_and_init_container_gets_resources() -> None:
+    submitted = job(None, {"resources": FULL})
+    submitted["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"] = [
         {"name": "i", "image": "mpi:1"}
     ]
-    added, _ = injected(made, quotas("requests.cpu"))
+    added, _ = injected(submitted, quotas("requests.cpu"))
     assert added == {
         RESOURCES: {"requests": {"cpu": "100m"}},
         RESOURCES.replace("containers", "initContainers"): {"requests": {"cpu": "100m"}},
@@ -88,10 +88,12 @@ def test_every_container_and_init_container() -> None:
         ({"limits": {"memory": "1Gi"}}, ["requests.cpu", "requests.memory"], {"requests": {"cpu": "100m"}}),
     ],
 )
-def test_user_resources_stay_and_fit(stated: Any, names: list[str], added: Any) -> None:
-    found, _ = injected(job({"resources": stated}), quotas(*names))
+def test_resources_of_the_user_stay_and_limits_are_not_below_requests(
+    stated: Any, names: list[str], added: Any
+) -> None:
+    result, _ = injected(job({"resources": stated}), quotas(*names))
     ((field, value),) = added.items() if added else [("", None)]
-    assert found == ({f"{RESOURCES}/{field}": value} if added else {})
+    assert result == ({f"{RESOURCES}/{field}": value} if added else {})
 
 
 @pytest.mark.parametrize(
@@ -99,48 +101,48 @@ def test_user_resources_stay_and_fit(stated: Any, names: list[str], added: Any) 
     [
         Snapshot([KNOWN]),
         NothingKnown(),
-        Snapshot([quota({"requests.cpu": "1"}, namespace="team")]),  # of LimitRanges nothing is known
+        Snapshot([quota({"requests.cpu": "1"}, namespace="team")]),  # the LimitRanges are unknown
         Snapshot([quota({"requests.cpu": "1"}, namespace="elsewhere"), KNOWN]),
         quotas("requests.cpu", scopes=["Terminating"]),
         Snapshot([quota({"requests.cpu": "1"}, namespace="team"), bounds(defaultRequest={"cpu": "1"})]),
     ],
 )
-def test_launcher_gets_nothing_without_a_quota_that_rejects_it(view: ClusterView) -> None:
+def test_launcher_stays_unchanged_without_a_quota_that_rejects_it(view: ClusterView) -> None:
     assert injected(job(), view) == ({}, [])
 
 
-def test_nothing_for_a_launcher_that_computes_or_has_pod_resources() -> None:
+def test_launcher_that_is_a_worker_or_has_pod_resources_stays_unchanged() -> None:
     view = quotas("requests.cpu")
     assert injected(job(runLauncherAsWorker=True), view) == ({}, [])
-    made = job()
-    made["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["resources"] = {"requests": {"cpu": "1"}}
-    assert injected(made, view) == ({}, [])
+    submitted = job()
+    submitted["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["resources"] = {"requests": {"cpu": "1"}}
+    assert injected(submitted, view) == ({}, [])
     assert injected(mpijob(launcher={"spec": None}), view) == ({}, [])
 
 
-def test_a_limit_range_that_asks_for_a_ratio() -> None:
+def test_resources_satisfy_the_ratio_of_a_limit_range() -> None:
     view = Snapshot([bounds(maxLimitRequestRatio={"cpu": "2"})])
     added, notes = injected(job(), view)
     assert added == {RESOURCES: {"requests": {"cpu": "1"}}, f"{RESOURCES}/limits": {"cpu": "1"}}
     assert notes == ["set the launcher's requests.cpu 1, limits.cpu 1"]
 
 
-def test_a_limit_range_for_pods() -> None:
+def test_resources_that_a_limit_range_for_pods_requires_are_set() -> None:
     added, _ = injected(job(), Snapshot([bounds("Pod", max={"memory": "64Gi"})]))
     assert added == {RESOURCES: {"requests": {"memory": "512Mi"}}, f"{RESOURCES}/limits": {"memory": "2Gi"}}
 
 
-def test_nothing_that_violates_a_different_bound() -> None:
+def test_resources_that_a_limit_range_forbids_are_not_set() -> None:
     view = Snapshot([quota({"limits.memory": "1Ti"}, namespace="team"), bounds("Pod", max={"memory": "1Gi"})])
     assert injected(job(), view) == ({}, [])
 
 
-def test_nothing_that_the_queue_does_not_cover() -> None:
+def test_resources_that_the_queue_does_not_cover_are_not_set() -> None:
     queue = cluster_queue("cq", {"f": {"nvidia.com/gpu": 64}})
     kueue = (config(), namespace("team"), queue, local_queue("line", "cq", namespace="team"), flavor("f"))
     view = Snapshot([KNOWN, *kueue])
-    made = job(metadata={"labels": {"kueue.x-k8s.io/queue-name": "line"}})
-    decision = hold(made, only("launcher-resources", when="always"), view=view)
+    submitted = job(metadata={"labels": {"kueue.x-k8s.io/queue-name": "line"}})
+    decision = hold(submitted, only("launcher-resources", when="always"), view=view)
     assert decision.patch == []
     assert decision.warnings == [
         "launcher-resources: nothing is set for the launcher: ClusterQueue cq does not cover cpu"
@@ -153,22 +155,22 @@ def test_nothing_that_the_queue_does_not_cover() -> None:
         ("4100m", "8704Mi", ""),
         ("4", "1Ti", "ClusterQueue cq has at most 4 cpu, and the job would need 4100m"),
         ("5", "8Gi", "ClusterQueue cq has at most 8Gi memory, and the job would need 8704Mi"),
-        ("3", "1Ti", ""),  # the workers alone never fit
+        ("3", "1Ti", ""),  # the job never fits, even without the injection
     ],
 )
-def test_always_except_where_it_exceeds_the_queue(cpu: str, memory: str, problem: str) -> None:
-    behind = cluster_queue("cq", {"f": {"cpu": cpu, "memory": memory}})
+def test_resources_that_exceed_the_queue_are_not_set(cpu: str, memory: str, problem: str) -> None:
+    target = cluster_queue("cq", {"f": {"cpu": cpu, "memory": memory}})
     queue = local_queue("training", "cq", namespace="team")
-    view = Snapshot([config(), namespace("team"), flavor("f"), queue, behind, KNOWN])
-    made = job(metadata={"labels": {"kueue.x-k8s.io/queue-name": "training"}})
-    added, notes = injected(made, view, when="always")
+    view = Snapshot([config(), namespace("team"), flavor("f"), queue, target, KNOWN])
+    submitted = job(metadata={"labels": {"kueue.x-k8s.io/queue-name": "training"}})
+    added, notes = injected(submitted, view, when="always")
     assert (not added, notes if problem else []) == (
         bool(problem),
         [f"nothing is set for the launcher: {problem}"] * bool(problem),
     )
 
 
-def test_always() -> None:
+def test_when_always_sets_requests_without_a_quota() -> None:
     added, notes = injected(job({"resources": {"limits": {"cpu": "4"}}}), Snapshot([KNOWN]), when="always")
     assert added == {f"{RESOURCES}/requests": {"memory": "512Mi"}}
     assert notes == ["set the launcher's requests.memory 512Mi"]
@@ -205,7 +207,7 @@ def in_topology(quotas: dict[str, Any], extra: str = "") -> Snapshot:
 
 
 @pytest.mark.parametrize(
-    ("view", "told"),
+    ("view", "amounts"),
     [
         (in_topology({"cpu": 8, "memory": "1Ti", GPU: 8}), "requests.cpu 100m, requests.memory 512Mi"),
         (in_topology({"cpu": 8, GPU: 8}), "requests.cpu 100m"),
@@ -216,17 +218,17 @@ def in_topology(quotas: dict[str, Any], extra: str = "") -> Snapshot:
         (in_topology({GPU: 8}, "featureGates: {TopologyAwareScheduling: false}\n"), ""),
     ],
 )
-def test_a_topology_aware_queue_needs_a_request(view: ClusterView, told: str) -> None:
+def test_launcher_in_a_topology_aware_queue_gets_a_request(view: ClusterView, amounts: str) -> None:
     _, notes = injected(job(metadata=QUEUED), view)
-    assert notes == ([f"set the launcher's {told}"] if told else [])
+    assert notes == ([f"set the launcher's {amounts}"] if amounts else [])
     assert injected(job({"resources": {"limits": {GPU: "0"}}}, metadata=QUEUED), view) == ({}, [])
     assert injected(job(), view) == ({}, []), "no queue"
 
 
-def test_a_launcher_gets_no_gpu_by_default() -> None:
+def test_launcher_gets_zero_gpus_if_a_limit_range_has_a_default() -> None:
     view = Snapshot([bounds(default={GPU: "1", "cpu": "2"})])
-    found, notes = injected(job(None, {"resources": {"limits": {GPU: "2"}}}), view)
-    assert found == {RESOURCES: {"requests": {GPU: "0"}}, f"{RESOURCES}/limits": {GPU: "0"}}
+    added, notes = injected(job(None, {"resources": {"limits": {GPU: "2"}}}), view)
+    assert added == {RESOURCES: {"requests": {GPU: "0"}}, f"{RESOURCES}/limits": {GPU: "0"}}
     assert notes == [f"set the launcher's {NO_GPU}"]
     assert injected(job(runLauncherAsWorker=True), view) == ({}, [])
     assert injected(job(), Snapshot([bounds(default={GPU: "1"}, min={GPU: "1"})])) == ({}, [])

@@ -33,7 +33,7 @@ def with_env(env, **spec):
         ({"mpiImplementation": "LAM"}, [], []),
     ],
 )
-def test_variables_of_each_implementation(spec, added, notes):
+def test_launcher_gets_the_variables_of_its_implementation(spec, added, notes):
     assert operations("mpi-env", mpijob(**spec)) == added
     assert inject("mpi-env", mpijob(**spec))[1] == notes
 
@@ -50,26 +50,26 @@ def test_variables_of_each_implementation(spec, added, notes):
         ([{"name": HOSTFILE["name"], "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}, SSH], []),
     ],
 )
-def test_user_variables_stay_and_names_are_unique(env, added):
+def test_variables_of_the_user_stay_and_are_not_repeated(env, added):
     assert operations("mpi-env", with_env(env)) == added
 
 
-def test_the_container_after_the_first_gets_nothing():
+def test_only_the_first_container_gets_variables():
     assert all(path.startswith(ENV) for path, _ in operations("mpi-env", with_env([])))
 
 
 @pytest.mark.parametrize("spec", [None, pod_spec(containers=[]), pod_spec(containers=None), {}])
-def test_nothing_without_a_container(spec):
+def test_launcher_without_containers_stays_unchanged(spec):
     assert operations("mpi-env", mpijob(launcher={"spec": spec})) == []
 
 
-def test_nothing_without_a_launcher():
+def test_job_without_launcher_stays_unchanged():
     job = mpijob()
     job["spec"]["mpiReplicaSpecs"]["Launcher"] = None
     assert operations("mpi-env", job) == []
 
 
-def test_variable_that_breaks_open_mpi_4_with_x_is_never_injected():
+def test_variable_that_open_mpi_4_rejects_next_to_x_is_never_injected():
     assert not any("base_env_list" in name for variables in VARIABLES.values() for name in variables)
 
 
@@ -88,6 +88,7 @@ ATTEMPTS = "-o ConnectionAttempts=10"
 
 
 def ssh_args(job):
+    """(the injected value, the notes); the value is None if the variable is not injected."""
     added, notes = inject("mpi-env", job)
     values = [value["value"] for value in added.values() if isinstance(value, dict) and value["name"] == SSH["name"]]
     return (values or [None])[0], notes
@@ -106,7 +107,7 @@ def ssh_args(job):
         ('mpirun -mca plm_rsh_args "-o connectionattempts=3" x', "-o connectionattempts=3"),
     ],
 )
-def test_options_of_ssh_on_the_command_line_are_copied(script, value):
+def test_ssh_options_on_the_command_line_are_copied(script, value):
     assert ssh_args(launched(script)) == (value, [COPIED])
 
 
@@ -124,7 +125,7 @@ def test_options_of_ssh_on_the_command_line_are_copied(script, value):
         ["python", "launch.py", "--options=-mca plm_rsh_args -p2222"],
     ],
 )
-def test_options_of_ssh_that_cannot_be_read_are_reported(script):
+def test_ssh_options_that_cannot_be_read_are_reported(script):
     assert ssh_args(launched(script)) == (ATTEMPTS, [PLAIN, LOST])
 
 
@@ -137,17 +138,17 @@ def test_options_of_ssh_that_cannot_be_read_are_reported(script):
         ({"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}, (ATTEMPTS, [PLAIN, LOST])),
     ],
 )
-def test_options_of_ssh_in_the_environment(env, expected):
+def test_ssh_options_in_the_environment_are_copied_or_reported(env, expected):
     assert ssh_args(launched(env=[{"name": OLD_VARIABLE, **env}])) == expected
 
 
-def test_the_command_line_outranks_the_environment():
+def test_command_line_overrides_the_environment():
     job = launched('mpirun -mca plm_rsh_args "-p 1" x', env=[{"name": OLD_VARIABLE, "value": "-p 2"}])
     assert ssh_args(job) == (f"-p 1 {ATTEMPTS}", [COPIED])
 
 
 @pytest.mark.parametrize("script", ['mpirun -mca plm_rsh_args "-p 1" x', 'mpirun -mca plm_rsh_args "-p $P" x'])
-def test_the_users_own_variable_wins_over_a_copy(script):
+def test_variable_of_the_user_stays(script):
     job = launched(script, env=[{"name": SSH["name"], "value": "-p 3"}])
     assert ssh_args(job) == (None, ["added PRTE_MCA_prte_default_hostfile to the launcher"])
 
@@ -159,11 +160,11 @@ def test_the_users_own_variable_wins_over_a_copy(script):
         'export PRTE_MCA_plm_ssh_args="-p $P"; mpirun -mca plm_rsh_args "-p $P" x',
     ],
 )
-def test_new_variable_name_needs_neither_copy_nor_warning(script):
+def test_job_that_sets_the_new_parameter_gets_no_copy_and_no_warning(script):
     assert ssh_args(launched(script)) == (ATTEMPTS, [PLAIN])
 
 
 @pytest.mark.parametrize(("implementation", "notes"), [("MPICH", 1), ("Intel", 0)])
-def test_other_implementations_have_no_such_option(implementation, notes):
+def test_plm_rsh_args_are_ignored_for_other_implementations(implementation, notes):
     job = launched('mpirun -mca plm_rsh_args "-p $P" x', mpiImplementation=implementation)
     assert (ssh_args(job)[0], len(ssh_args(job)[1])) == (None, notes)

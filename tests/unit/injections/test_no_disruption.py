@@ -10,7 +10,7 @@ def annotated(role, **annotations):
     return mpijob(**{role: {"metadata": {"annotations": annotations}}})
 
 
-def test_off_unless_a_policy_says_so():
+def test_injection_is_off_by_default():
     assert ID not in hold(mpijob()).authors
 
 
@@ -24,7 +24,7 @@ def test_launcher_and_workers_are_annotated():
         assert added[f"{where}/{key.replace('/', '~1')}"] == value
 
 
-def test_the_users_value_stays():
+def test_value_of_the_user_stays():
     job = annotated("worker", **dict.fromkeys(BOTH, "maybe"))
     job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["metadata"] = {"annotations": dict(BOTH)}
     assert inject(ID, job, **ON) == ({}, [])

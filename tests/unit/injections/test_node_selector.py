@@ -19,7 +19,7 @@ def worker_only(**spec):
     return mpijob(worker={"spec": pod_spec(**spec)}, launcher={"spec": None})
 
 
-def test_nothing_happens_without_labels():
+def test_nothing_is_injected_without_the_setting():
     assert inject(ID, mpijob()) == ({}, [])
 
 
@@ -31,11 +31,11 @@ def test_nothing_happens_without_labels():
         ({"disk": "ssd"}, {f"{WORKER}/pool": "training", f"{WORKER}/topology.kubernetes.io~1zone": "a"}),
     ],
 )
-def test_labels_that_the_template_says_nothing_about(own, added):
+def test_missing_labels_are_added(own, added):
     assert inject(ID, worker_only(nodeSelector=own), labels=LABELS) == (added, [ADDED])
 
 
-def test_both_templates():
+def test_both_templates_get_the_labels():
     added, notes = inject(ID, mpijob(), labels={"pool": "training"})
     assert added == {LAUNCHER: {"pool": "training"}, WORKER: {"pool": "training"}}
     assert notes == ["added nodeSelector pool=training"]
@@ -58,17 +58,17 @@ STAYS = "the job's own choice of nodes stays, the policy has pool=training"
         ({**affinity("mine"), "nodeSelector": {"pool": "training"}}, []),
     ],
 )
-def test_the_users_choice_stays(own, notes):
+def test_choice_of_the_user_stays(own, notes):
     assert inject(ID, worker_only(**own), labels={"pool": "training"}) == ({}, notes)
 
 
-def test_each_label_alone():
+def test_each_label_is_decided_independently():
     added, notes = inject(ID, worker_only(nodeSelector={"pool": "mine"}), labels=LABELS)
     assert added == {f"{WORKER}/topology.kubernetes.io~1zone": "a"}
     assert notes == ["added nodeSelector topology.kubernetes.io/zone=a", STAYS]
 
 
-def test_what_affinity_only_prefers_does_not_count():
+def test_preferred_affinity_is_not_a_choice():
     term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["mine"]}]}
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": term}]}
     job = worker_only(affinity={"nodeAffinity": preferred})

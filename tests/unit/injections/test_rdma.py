@@ -1,4 +1,4 @@
-"""rdma: devices, networks and variables for the pods that compute. Where they would do harm, the reason is reported."""
+"""rdma: devices, networks and variables for the pods that compute, or the reason why nothing is injected."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
 
 ID = "rdma"
-ASKS = "training.openshift.io/rdma"
+ANNOTATION = "training.openshift.io/rdma"
 EFA = "vpc.amazonaws.com/efa"
 GPU = "nvidia.com/gpu"
 VF = "openshift.io/mlx_vf"
@@ -41,7 +41,7 @@ TEAM = namespace("team")
 def job(
     limits: Mapping[str, Any] | None = None,
     *,
-    asks: str | None = "true",
+    requested: str | None = "true",
     launcher: Mapping[str, Any] | None = None,
     networks: str | None = None,
     labels: Mapping[str, str] | None = None,
@@ -49,7 +49,7 @@ def job(
     security: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    """Workers with GPUs unless other `limits` are given."""
+    """A job with this value of the annotation `rdma`. Its workers request GPUs, or the amounts in `limits`."""
     container = {
         "name": "mpi",
         "image": "registry.example.com/mpi:1",
@@ -60,7 +60,7 @@ def job(
     if networks is not None:
         template["metadata"] = {"annotations": {NETWORKS: networks}}
     of_launcher = {"name": "mpi", "image": "registry.example.com/mpi:1", **(launcher or {})}
-    metadata: dict[str, Any] = {"annotations": {ASKS: asks}} if asks is not None else {}
+    metadata: dict[str, Any] = {"annotations": {ANNOTATION: requested}} if requested is not None else {}
     if labels:
         metadata["labels"] = dict(labels)
     return mpijob(metadata=metadata, worker=template, launcher={"spec": {"containers": [of_launcher]}}, **spec)
@@ -70,53 +70,53 @@ EXAMPLE = Example(settings={"environment": {"OMPI_MCA_pml": "ucx"}}, job=job(), 
 
 
 def both(amounts: Mapping[str, str]) -> dict[str, Any]:
-    """The operations that extend existing limits and create missing requests."""
+    """The operations that add these amounts to the limits and create the requests."""
     limits = {f"{RESOURCES}/limits/{name.replace('/', '~1')}": amount for name, amount in amounts.items()}
     first, *others = amounts.items()
     requests = {f"{RESOURCES}/requests": dict([first])}
     return {**limits, **requests, **{f"{RESOURCES}/requests/{n.replace('/', '~1')}": a for n, a in others}}
 
 
-def run(made: Any, *objects: dict[str, Any], **settings: Any) -> tuple[dict[str, Any], list[str]]:
-    return inject(ID, made, view=Snapshot(objects), **settings)
+def run(submitted: Any, *objects: dict[str, Any], **settings: Any) -> tuple[dict[str, Any], list[str]]:
+    return inject(ID, submitted, view=Snapshot(objects), **settings)
 
 
-class TestWhoGetsIt:
-    @pytest.mark.parametrize(("asks", "always"), [(None, False), ("false", False), ("false", True)])
-    def test_job_without_the_annotation_gets_nothing(self, asks: str | None, always: bool) -> None:
-        assert run(job(asks=asks), HOST, always=always) == ({}, [])
+class TestRequest:
+    @pytest.mark.parametrize(("requested", "always"), [(None, False), ("false", False), ("false", True)])
+    def test_job_without_the_annotation_gets_nothing(self, requested: str | None, always: bool) -> None:
+        assert run(job(requested=requested), HOST, always=always) == ({}, [])
 
-    @pytest.mark.parametrize(("asks", "always"), [("true", False), (None, True), ("true", True)])
-    def test_annotation_or_policy_requests_devices(self, asks: str | None, always: bool) -> None:
-        added, notes = run(job(asks=asks), HOST, always=always)
+    @pytest.mark.parametrize(("requested", "always"), [("true", False), (None, True), ("true", True)])
+    def test_annotation_or_policy_requests_devices(self, requested: str | None, always: bool) -> None:
+        added, notes = run(job(requested=requested), HOST, always=always)
         assert added == both({"nvidia.com/hostdev": "8"})
         assert notes == ["gave the worker 8 nvidia.com/hostdev"]
 
-    def test_by_policy_only_jobs_with_accelerators(self) -> None:
-        assert run(job({"cpu": 4}, asks=None), HOST, always=True) == ({}, [])
+    def test_policy_adds_devices_only_to_jobs_with_accelerators(self) -> None:
+        assert run(job({"cpu": 4}, requested=None), HOST, always=True) == ({}, [])
         assert run(job({"cpu": 4}), HOST)[0] == both({"nvidia.com/hostdev": "1"})
 
-    @pytest.mark.parametrize("asks", ["", "yes", "True", "\x1b"])
-    def test_invalid_annotation_value_is_reported(self, asks: str) -> None:
-        shown = asks.replace("\x1b", "?")
-        assert run(job(asks=asks), HOST) == ({}, [f'{ASKS} "{shown}" is neither "true" nor "false"'])
+    @pytest.mark.parametrize("requested", ["", "yes", "True", "\x1b"])
+    def test_invalid_annotation_value_is_reported(self, requested: str) -> None:
+        shown = requested.replace("\x1b", "?")
+        assert run(job(requested=requested), HOST) == ({}, [f'{ANNOTATION} "{shown}" is neither "true" nor "false"'])
 
-    def test_a_launcher_that_computes_too(self) -> None:
+    def test_launcher_that_is_a_worker_gets_devices(self) -> None:
         resources = {"resources": {"limits": {GPU: 4}}}
         _, notes = run(job(launcher=resources, runLauncherAsWorker=True), HOST)
         assert notes == ["gave the launcher 4 nvidia.com/hostdev", "gave the worker 8 nvidia.com/hostdev"]
 
     @pytest.mark.parametrize("spec", [{"containers": []}, {}])
-    def test_no_container(self, spec: dict[str, Any]) -> None:
-        made = job()
-        made["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"] = spec
-        assert run(made, HOST) == ({}, [])
+    def test_worker_without_containers_stays_unchanged(self, spec: dict[str, Any]) -> None:
+        submitted = job()
+        submitted["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"] = spec
+        assert run(submitted, HOST) == ({}, [])
 
-    def test_a_job_of_another_controller(self) -> None:
+    def test_job_of_another_controller_stays_unchanged(self) -> None:
         assert run(job(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}), HOST) == ({}, [])
 
 
-class TestWhichDevice:
+class TestDevice:
     @pytest.mark.parametrize(
         ("limits", "nodes", "settings", "expected"),
         [
@@ -136,7 +136,7 @@ class TestWhichDevice:
             (GPUS, [SHARED], {}, {"rdma/hca_shared_devices_a": "1"}),
             (GPUS, [SHARED], {"shared": []}, {"rdma/hca_shared_devices_a": "1000"}),
             (GPUS, [SHARED], {"perGpu": 1}, {"rdma/hca_shared_devices_a": "8"}),
-            # Other nodes than those that could hold the pods do not count.
+            # Nodes that could not hold the pods are ignored.
             (
                 GPUS,
                 [HOST, node("c", **{EFA: 1}), gpu_node("small", 4, **{"rdma/ib": 1})],
@@ -152,14 +152,14 @@ class TestWhichDevice:
             ({"amd.com/gpu": 8}, [node("m", **{"amd.com/gpu": 8, "amd.com/vnic": 8})], {}, {"amd.com/vnic": "8"}),
         ],
     )
-    def test_by_nodes_and_policy(
+    def test_device_and_number_from_nodes_and_policy(
         self, limits: Any, nodes: list[Any], settings: dict[str, Any], expected: dict[str, str]
     ) -> None:
         added, notes = run(job(limits), *nodes, **settings)
         assert added == both(expected)
         assert notes == [f"gave the worker {', '.join(f'{amount} {name}' for name, amount in expected.items())}"]
 
-    def test_the_pods_labels_choose_the_nodes(self) -> None:
+    def test_only_nodes_that_match_the_node_selector_are_considered(self) -> None:
         nodes = [P5, node("x", {"pool": "ib"}, **{GPU: 8, "rdma/ib": 8})]
         added, _ = run(job(pod={"nodeSelector": {"pool": "ib"}}), *nodes)
         assert added == both({"rdma/ib": "1"})
@@ -180,12 +180,12 @@ class TestWhichDevice:
             ([], {"resource": VF}, f"how many {VF} a pod needs is unknown: set perGpu or perPod in the policy"),
         ],
     )
-    def test_undetermined_rdma_device_is_not_injected(
+    def test_unknown_device_or_number_is_not_injected(
         self, nodes: list[Any], settings: dict[str, Any], reason: str
     ) -> None:
         assert run(job(), *nodes, **settings) == ({}, [f"no RDMA: {reason}"])
 
-    def test_accelerators_by_claim_are_not_counted(self) -> None:
+    def test_number_is_unknown_if_accelerators_are_claims(self) -> None:
         claims: dict[str, Any] = {"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "eight"}]}
         reason = "no RDMA: how many nvidia.com/hostdev a pod needs is unknown: set perPod in the policy"
         assert run(job({"cpu": 8}, pod=claims), HOST) == ({}, [reason])
@@ -194,64 +194,64 @@ class TestWhichDevice:
 
     @pytest.mark.parametrize("name", [EFA, "rdma/ib", VF])
     @pytest.mark.parametrize("kind", ["limits", "requests"])
-    def test_a_container_that_asks_for_a_device_keeps_it(self, name: str, kind: str) -> None:
-        made = job()
+    def test_pod_that_requests_a_device_stays_unchanged(self, name: str, kind: str) -> None:
+        submitted = job()
         second = {"name": "other", "image": "x:1", "resources": {kind: {name: 1}}}
-        made["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"].append(second)
-        assert run(made, P5, resource=VF, networks=["fabric/rail-0"]) == ({}, [])
+        submitted["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"].append(second)
+        assert run(submitted, P5, resource=VF, networks=["fabric/rail-0"]) == ({}, [])
 
 
 class TestNetworks:
     RAILS = (network("rail-0", VF), network("rail-1", VF), network("plain"), network("storage", "openshift.io/other"))
 
-    def test_each_attachment_has_its_device(self) -> None:
+    def test_each_attachment_gets_its_device(self) -> None:
         added, notes = run(job(), HOST, *self.RAILS, networks=["fabric/rail-0", "fabric/rail-1", "fabric/plain"])
         attached = "fabric/rail-0, fabric/rail-1, fabric/plain"
         assert added == {**both({VF: "2"}), NETWORKS_OF_WORKER: {"annotations": {NETWORKS: attached}}}
         assert notes == [f"gave the worker the networks {attached}, 2 {VF}"]
 
     def test_networks_of_the_user_are_included(self) -> None:
-        made = job(networks="fabric/storage,fabric/rail-0")
-        added, _ = run(made, *self.RAILS, networks=["fabric/rail-0", "fabric/rail-1"])
+        submitted = job(networks="fabric/storage,fabric/rail-0")
+        added, _ = run(submitted, *self.RAILS, networks=["fabric/rail-0", "fabric/rail-1"])
         key = f"{NETWORKS_OF_WORKER}/annotations/{NETWORKS.replace('/', '~1')}"
         assert added == {
             **both({"openshift.io/other": "1", VF: "2"}),
             key: "fabric/storage,fabric/rail-0, fabric/rail-1",
         }
 
-    def test_networks_without_devices_go_with_the_device_of_the_nodes(self) -> None:
+    def test_network_without_a_device_gets_the_device_of_the_nodes(self) -> None:
         added, _ = run(job(), SHARED, *self.RAILS, networks=["fabric/plain"])
         assert added.keys() == {*both({"rdma/hca_shared_devices_a": "1"}), NETWORKS_OF_WORKER}
 
     @pytest.mark.parametrize("resource", ["cpu", "a b/c", "x/"])
-    def test_network_with_an_invalid_device_name(self, resource: str) -> None:
+    def test_network_with_an_invalid_device_name_is_reported(self, resource: str) -> None:
         reason = "no RDMA: the devices of the networks are not known, and the policy names no device"
         assert run(job(), HOST, network("a", resource), networks=["fabric/a"]) == ({}, [reason])
 
-    def test_networks_that_are_not_known(self) -> None:
+    def test_unknown_network_of_the_policy_is_reported(self) -> None:
         reason = "no RDMA: it is unknown whether NetworkAttachmentDefinition fabric/rail-0 exists"
         assert run(job(), HOST, networks=["fabric/rail-0"]) == ({}, [reason])
         assert run(job(), HOST, networks=["fabric/rail-0"], resource=VF, perGpu=1) == ({}, [reason])
 
-    def test_networks_of_the_user_s_that_are_not_known(self) -> None:
+    def test_unknown_network_of_the_user_is_reported(self) -> None:
         reason = "no RDMA: the devices of the networks are not known, and the policy names no device"
         assert run(job(networks="own"), HOST) == ({}, [reason])
         assert run(job(networks="own"), HOST, resource=VF, perGpu=1)[0] == both({VF: "8"})
 
     @pytest.mark.parametrize(
-        ("there", "reason"),
+        ("networks", "reason"),
         [
             (None, "NetworkAttachmentDefinition fabric/rail-9 does not exist"),
             ("a@b@c", f"{NETWORKS} is not [namespace/]name[@interface], with commas between several"),
         ],
     )
-    def test_what_cannot_be_attached(self, there: str | None, reason: str) -> None:
-        added, notes = run(job(networks=there), HOST, *self.RAILS, networks=["fabric/rail-9"])
+    def test_network_that_cannot_be_attached_is_reported(self, networks: str | None, reason: str) -> None:
+        added, notes = run(job(networks=networks), HOST, *self.RAILS, networks=["fabric/rail-9"])
         assert (added, notes) == ({}, [f"no RDMA: {reason}"])
 
 
 @pytest.mark.parametrize("pod", [{"os": {"name": "windows"}}, {"nodeSelector": {"kubernetes.io/os": "windows"}}])
-def test_pods_for_windows_get_nothing(pod: dict[str, Any]) -> None:
+def test_pods_for_windows_stay_unchanged(pod: dict[str, Any]) -> None:
     assert run(job(pod=pod), HOST, ipcLock=True) == ({}, ["no RDMA: the worker is for Windows"])
 
 
@@ -290,7 +290,9 @@ class TestQueues:
             (["cpu"], "integrations: {frameworks: [pod]}", [ALL]),
         ],
     )
-    def test_what_the_queue_has_quota_for(self, resources: list[str], extra: str, expected: list[str]) -> None:
+    def test_device_that_the_queue_does_not_cover_is_not_injected(
+        self, resources: list[str], extra: str, expected: list[str]
+    ) -> None:
         text = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
         frameworks = "" if "frameworks" in extra else "integrations: {frameworks: [kubeflow.org/mpijob]}\n"
         known = [config(extra, text + frameworks), TEAM, self.QUEUE, self.covering(*resources), P5]
@@ -308,52 +310,54 @@ class TestQueues:
                     NO_PAGES,
                 ],
             ),
-            ({GPU: 1}, [ALL]),  # it never fits, whatever goes in here
+            ({GPU: 1}, [ALL]),  # the job never fits, even without the device
         ],
     )
-    def test_more_than_the_queue_could_ever_have(self, quotas: dict[str, Any], expected: list[str]) -> None:
+    def test_device_above_the_quota_of_the_queue_is_not_injected(
+        self, quotas: dict[str, Any], expected: list[str]
+    ) -> None:
         enough = {"cpu": 1000, GPU: 1000, EFA: 1000, "hugepages-2Mi": "1Ti"}
-        behind = cluster_queue("gpus", {"small": {**enough, **quotas}, "smaller": {**enough, **quotas, EFA: 2}})
-        known = [config(), TEAM, flavor("small"), flavor("smaller"), self.QUEUE, behind, P5]
+        target = cluster_queue("gpus", {"small": {**enough, **quotas}, "smaller": {**enough, **quotas, EFA: 2}})
+        known = [config(), TEAM, flavor("small"), flavor("smaller"), self.QUEUE, target, P5]
         added, notes = run(job(labels=self.LABELS), *known)
         assert notes == expected
         assert bool(added) == ("no RDMA" not in notes[0])
 
-    def test_a_flavor_that_is_not_the_pods_counts_as_none(self) -> None:
+    def test_flavor_for_other_nodes_is_ignored(self) -> None:
         amounts: dict[str, Any] = {"cpu": 1000, GPU: 1000}
-        behind = cluster_queue("gpus", {"here": {**amounts, EFA: 2}, "there": {**amounts, EFA: 1000}})
+        target = cluster_queue("gpus", {"here": {**amounts, EFA: 2}, "there": {**amounts, EFA: 1000}})
         flavors = [flavor("here", {"pool": "a"}), flavor("there", {"pool": "b"})]
-        made = job(labels=self.LABELS, pod={"nodeSelector": {"pool": "a"}})
+        submitted = job(labels=self.LABELS, pod={"nodeSelector": {"pool": "a"}})
         known = [
             config(),
             TEAM,
             *flavors,
             self.QUEUE,
-            behind,
+            target,
             {**P5, "metadata": {"name": "p5", "labels": {"pool": "a"}}},
         ]
         reason = f"no RDMA: ClusterQueue gpus has at most 2 {EFA}, and the job would need 64"
-        assert run(made, *known, hugepages={}) == ({}, [reason])
+        assert run(submitted, *known, hugepages={}) == ({}, [reason])
 
-    def test_a_queue_of_which_nothing_is_known(self) -> None:
+    def test_device_is_not_injected_if_the_queue_is_unknown(self) -> None:
         reason = 'no RDMA: the resources of the ClusterQueue of "training" are unknown'
         assert run(job(labels=self.LABELS), P5) == ({}, [reason])
 
     UNCERTAIN = "no RDMA: the job's Kueue queue is unknown"
 
     @pytest.mark.parametrize("objects", [[config(), TEAM], [config()], [TEAM]])
-    def test_a_queue_that_kueue_itself_will_give_the_job(self, objects: list[Any]) -> None:
+    def test_quota_of_the_default_queue_applies(self, objects: list[Any]) -> None:
         known = [*objects, local_queue("default", "gpus", namespace="team"), self.covering("cpu", GPU), P5]
         assert run(job(), *known) == ({}, [f"no RDMA: ClusterQueue gpus does not cover {EFA}"])
 
-    def test_default_queue_is_unknown(self) -> None:
+    def test_device_is_not_injected_if_the_default_queue_is_unknown(self) -> None:
         assert run(job(), config(), TEAM, self.covering("cpu", GPU), P5) == ({}, [self.UNCERTAIN])
 
-    def test_invalid_queue_name(self) -> None:
+    def test_invalid_queue_name_is_printable_in_the_note(self) -> None:
         _, (note,) = run(job(labels={"kueue.x-k8s.io/queue-name": "a\x1b\u202e" + "x" * 80}), P5)
         assert note == 'no RDMA: the resources of the ClusterQueue of "a??xxxx..." are unknown'
 
-    def test_without_the_configuration_what_is_covered_is_certain_all_the_same(self) -> None:
+    def test_covered_device_is_injected_if_kueues_configuration_is_unknown(self) -> None:
         known = [TEAM, self.QUEUE, self.covering(EFA), P5]
         assert run(job(labels=self.LABELS), *known, hugepages={})[1] == [NO_PAGES]
 
@@ -374,7 +378,7 @@ class TestResourceQuotas:
             ({f"requests.{GPU}": 1}, [ALL]),
         ],
     )
-    def test_more_than_the_namespace_may_ever_have(self, hard: dict[str, Any], expected: list[str]) -> None:
+    def test_device_above_the_resource_quota_is_not_injected(self, hard: dict[str, Any], expected: list[str]) -> None:
         added, notes = run(job(), TEAM, P5, quota(hard, namespace="team"))
         assert notes == expected
         assert bool(added) == ("no RDMA" not in notes[0])
@@ -384,7 +388,7 @@ class TestResourceQuotas:
         assert run(job(), TEAM, P5, full)[1] == [ALL]
 
 
-class TestNodesWithoutIt:
+class TestNodesWithoutTheDevice:
     @pytest.mark.parametrize(
         ("nodes", "settings", "resource"),
         [
@@ -394,24 +398,24 @@ class TestNodesWithoutIt:
             ([HOST, network("rail-0", VF)], {"networks": ["fabric/rail-0"]}, f"1 {VF}"),
         ],
     )
-    def test_policy_injects_nothing_that_no_node_has(
+    def test_policy_injects_no_device_that_no_node_has(
         self, nodes: list[Any], settings: dict[str, Any], resource: str
     ) -> None:
         reason = f"no RDMA: no node that could hold the pods has {resource}"
-        assert run(job(asks=None), *nodes, always=True, **settings) == ({}, [reason])
-        # Who asks for it may wait for nodes to come; the rule `accelerator-available` tells him.
+        assert run(job(requested=None), *nodes, always=True, **settings) == ({}, [reason])
+        # A job with the annotation may wait for new nodes. The rule `accelerator-available` reports it.
         assert run(job(), *nodes, always=True, **settings)[1][0].startswith("gave the worker")
 
-    def test_nodes_that_are_not_known_may_have_it(self) -> None:
-        assert run(job(asks=None), always=True, resource=VF, perPod=1)[0] == both({VF: "1"})
+    def test_policy_injects_the_device_if_nodes_are_unknown(self) -> None:
+        assert run(job(requested=None), always=True, resource=VF, perPod=1)[0] == both({VF: "1"})
 
 
 class TestEnvironment:
-    WANTED: ClassVar = {"NCCL_IB_HCA": "mlx5", "OMPI_MCA_pml": "ucx", "FI_PROVIDER": "efa"}
+    VARIABLES: ClassVar = {"NCCL_IB_HCA": "mlx5", "OMPI_MCA_pml": "ucx", "FI_PROVIDER": "efa"}
 
     def notes(self, launcher: dict[str, Any], implementation: str | None = None) -> list[str]:
-        made = job(launcher=launcher, **({"mpiImplementation": implementation} if implementation else {}))
-        return run(made, HOST, environment=self.WANTED)[1][1:]
+        submitted = job(launcher=launcher, **({"mpiImplementation": implementation} if implementation else {}))
+        return run(submitted, HOST, environment=self.VARIABLES)[1][1:]
 
     @pytest.mark.parametrize("implementation", ["Intel", "MPICH"])
     def test_hydra_exports_all_variables(self, implementation: str) -> None:
@@ -432,9 +436,9 @@ class TestEnvironment:
     def test_open_mpi_exports_listed_variables(self, launcher: dict[str, Any]) -> None:
         assert self.notes(launcher) == ["set NCCL_IB_HCA, OMPI_MCA_pml, FI_PROVIDER for the ranks"]
 
-    def test_on_the_launcher(self) -> None:
-        made = job(launcher={"env": [{"name": "A", "value": "1"}]})
-        added, _ = run(made, HOST, environment={"OMPI_MCA_pml": "ucx"})
+    def test_variable_is_added_to_the_launcher(self) -> None:
+        submitted = job(launcher={"env": [{"name": "A", "value": "1"}]})
+        added, _ = run(submitted, HOST, environment={"OMPI_MCA_pml": "ucx"})
         assert added[f"{ENV}/-"] == {"name": "OMPI_MCA_pml", "value": "ucx"}
 
     @pytest.mark.parametrize(
@@ -457,36 +461,36 @@ class TestEnvironment:
             {"command": ["mpirun", "-mca", "mca_base_env_list", "A", "a"]},
         ],
     )
-    def test_no_option_is_advised_that_does_not_go_with_the_list(self, launcher: dict[str, Any]) -> None:
-        told = "variables of the policy would not reach the ranks. Add to mca_base_env_list: NCCL_IB_HCA;FI_PROVIDER"
-        assert self.notes(launcher)[0] == told
+    def test_note_names_the_list_instead_of_x(self, launcher: dict[str, Any]) -> None:
+        note = "variables of the policy would not reach the ranks. Add to mca_base_env_list: NCCL_IB_HCA;FI_PROVIDER"
+        assert self.notes(launcher)[0] == note
 
-    def test_what_the_user_sets_stays(self) -> None:
+    def test_variables_of_the_user_stay(self) -> None:
         env = [{"name": "OMPI_MCA_pml", "value": "ob1"}, {"name": "FI_PROVIDER"}]
         assert self.notes({"command": ["mpirun", "-x", "NCCL_IB_HCA=mlx4", "a"], "env": env}) == []
 
-    def test_variables_for_devices_requested_by_the_user(self) -> None:
-        made = job({EFA: 1})
-        assert run(made, environment={"OMPI_MCA_pml": "ucx"})[1] == ["set OMPI_MCA_pml for the ranks"]
+    def test_variables_are_added_for_devices_of_the_user(self) -> None:
+        submitted = job({EFA: 1})
+        assert run(submitted, environment={"OMPI_MCA_pml": "ucx"})[1] == ["set OMPI_MCA_pml for the ranks"]
 
-    def test_not_without_devices(self) -> None:
+    def test_variables_are_not_added_without_devices(self) -> None:
         assert run(job(), environment={"OMPI_MCA_pml": "ucx"})[0] == {}
 
 
 class TestIpcLock:
     ADDED = f"{SPEC}/containers/0/securityContext"
 
-    def run(self, made: Any, *objects: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        added, notes = run(made, HOST, *objects, ipcLock=True)
+    def run(self, submitted: Any, *objects: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        added, notes = run(submitted, HOST, *objects, ipcLock=True)
         return {path: value for path, value in added.items() if "resources" not in path}, notes[1:]
 
-    def test_ipc_lock_is_added_where_allowed(self) -> None:
+    def test_ipc_lock_is_added_if_allowed(self) -> None:
         expected = {self.ADDED: {"capabilities": {"add": ["IPC_LOCK"]}}}
         assert self.run(job(), TEAM) == (expected, ["gave the worker IPC_LOCK"])
         root = job(security={"runAsUser": 0}, pod={"securityContext": {"runAsNonRoot": False, "runAsUser": 1000}})
         assert self.run(root, TEAM)[1] == ["gave the worker IPC_LOCK"]
 
-    def test_next_to_other_capabilities(self) -> None:
+    def test_ipc_lock_is_added_to_other_capabilities(self) -> None:
         added, _ = self.run(job(security={"capabilities": {"add": ["SYS_PTRACE"], "drop": ["ALL"]}}), TEAM)
         assert added == {f"{self.ADDED}/capabilities/add/-": "IPC_LOCK"}
 
@@ -495,15 +499,15 @@ class TestIpcLock:
         assert self.run(job(security={"capabilities": capabilities}), TEAM) == ({}, [])
 
     @pytest.mark.parametrize(
-        ("made", "labels", "reason"),
+        ("submitted", "labels", "reason"),
         [
             (job(), None, "the Pod Security level of the namespace is not known"),
             (job(), {"enforce": "baseline"}, "the namespace enforces baseline"),
             (job(), {"enforce": "restricted"}, "the namespace enforces restricted"),
             (job(), {"enforce": "nonsense"}, "the namespace enforces restricted"),
             *(
-                (made, {}, "it has no effect for a container that does not run as root")
-                for made in (
+                (submitted, {}, "it has no effect for a container that does not run as root")
+                for submitted in (
                     job(security={"runAsUser": 1000}),
                     job(pod={"securityContext": {"runAsUser": 1000}}),
                     job(pod={"securityContext": {"runAsNonRoot": True}}),
@@ -511,19 +515,21 @@ class TestIpcLock:
             ),
         ],
     )
-    def test_ipc_lock_is_not_added_where_forbidden(self, made: Any, labels: dict[str, str] | None, reason: str) -> None:
+    def test_ipc_lock_is_not_added_if_forbidden_or_without_effect(
+        self, submitted: Any, labels: dict[str, str] | None, reason: str
+    ) -> None:
         known = (
             []
             if labels is None
             else [namespace("team", **{f"pod-security.kubernetes.io/{k}": v for k, v in labels.items()})]
         )
-        assert self.run(made, *known) == ({}, [f"no IPC_LOCK: {reason}"])
+        assert self.run(submitted, *known) == ({}, [f"no IPC_LOCK: {reason}"])
 
-    def test_only_where_an_scc_of_the_pods_accepts_it(self) -> None:
+    def test_ipc_lock_is_added_only_if_an_scc_accepts_it(self) -> None:
         reason = "no IPC_LOCK: no SCC that the pods may use accepts it"
         assert self.run(job(), *openshift.openshift(namespace="team")) == ({}, [reason])
         allowed = openshift.openshift({"default": ["privileged"]}, namespace="team")
         assert self.run(job(), *allowed)[1] == ["gave the worker IPC_LOCK"]
 
-    def test_only_where_it_is_configured(self) -> None:
+    def test_ipc_lock_is_added_only_by_setting(self) -> None:
         assert run(job(), HOST, TEAM)[1] == ["gave the worker 8 nvidia.com/hostdev"]

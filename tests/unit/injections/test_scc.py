@@ -1,4 +1,4 @@
-"""scc: fields that OpenShift's SCCs require and do not set themselves."""
+"""scc: fields that an SCC of OpenShift requires but does not fill in."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from webhook.policy.in_force import load_policy
 
 CONTAINER = pod_spec()["containers"][0]
 V3 = {"default": ["restricted-v3"]}
-KEPT = {"capabilities": {"add": ["NET_BIND_SERVICE"]}}
+BIND_SERVICE = {"capabilities": {"add": ["NET_BIND_SERVICE"]}}
 EXAMPLE = Example(job=mpijob(), view=Snapshot(openshift(namespace="team")))
 
 
@@ -39,7 +39,7 @@ def specs(decision: Any) -> dict[str, Any]:
 def test_user_of_the_image_gets_a_user_namespace() -> None:
     decision = mutated(as_user(1000), view(V3))
     assert [spec["hostUsers"] for spec in specs(decision).values()] == [False, False]
-    assert specs(decision)["Worker"]["containers"][0]["securityContext"] == {"runAsUser": 1000, **KEPT}
+    assert specs(decision)["Worker"]["containers"][0]["securityContext"] == {"runAsUser": 1000, **BIND_SERVICE}
     assert specs(decision)["Launcher"]["containers"][0]["securityContext"] == {"runAsUser": 1000}
     assert decision.notes == [
         "scc: put the launcher into a user namespace for SCC restricted-v3",
@@ -58,12 +58,12 @@ def test_user_of_the_image_gets_a_user_namespace() -> None:
         (mpijob(), V3),
     ],
 )
-def test_no_user_namespace_where_it_does_not_help_or_is_not_needed(job: Any, may_use: Any) -> None:
+def test_no_user_namespace_if_it_does_not_help_or_is_not_needed(job: Any, may_use: Any) -> None:
     assert "hostUsers" not in str(mutated(job, view(may_use)).patch)
 
 
-def test_worker_that_the_scc_gives_a_user_keeps_the_capability_of_sshd() -> None:
-    assert specs(mutated(mpijob(), view()))["Worker"]["containers"][0]["securityContext"] == KEPT
+def test_worker_with_a_user_of_the_scc_gets_the_capability_for_sshd() -> None:
+    assert specs(mutated(mpijob(), view()))["Worker"]["containers"][0]["securityContext"] == BIND_SERVICE
 
 
 @pytest.mark.parametrize("context", [{"capabilities": {"drop": ["ALL"]}}, {"capabilities": {"add": []}}])
@@ -72,13 +72,13 @@ def test_capabilities_of_the_user_stay(context: Any) -> None:
     assert mutated(job, view()).patch == []
 
 
-def test_nothing_where_the_scc_drops_nothing_or_anything_is_unknown() -> None:
+def test_nothing_is_injected_if_the_scc_drops_nothing_or_is_unknown() -> None:
     for known in (view({"default": ["anyuid"]}), Snapshot([project()]), Snapshot([project(), *DEFAULT_SCCS])):
         assert mutated(as_user(1000), known).patch == []
 
 
 @pytest.mark.parametrize("name", ["openmpi-pi", "intel-pi", "mpich-pi"])
-def test_examples_run_under_the_default_constraints(name: str) -> None:
+def test_injected_example_is_accepted_under_restricted_v3(name: str) -> None:
     (job,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
     known = view(V3)
     assert run("scc", job, view=known)
@@ -87,6 +87,6 @@ def test_examples_run_under_the_default_constraints(name: str) -> None:
         assert run(rule, decision.document, view=known) == []
 
 
-def test_security_context_leaves_to_the_scc_what_it_fills_in() -> None:
+def test_security_context_does_not_inject_fields_that_the_scc_fills_in() -> None:
     enforced = project(**{"pod-security.kubernetes.io/enforce": "restricted"})
     assert mutated(mpijob(), view(None, enforced), only("security-context")).patch == []

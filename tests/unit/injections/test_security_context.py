@@ -1,4 +1,4 @@
-"""security-context: fields that the level restricted requires, where it is enforced and the user left them open."""
+"""security-context: where the level restricted is enforced, unset fields get the required values."""
 
 import json
 from random import Random
@@ -21,7 +21,7 @@ from webhook.predict.pod_security import Level, Version, evaluate
 from webhook.predict.pod_security.pod import templates
 
 RESTRICTED = labelled("team", enforce="restricted")
-ALONE = only("security-context")
+ONLY_THIS = only("security-context")
 DROPPED = {"drop": ["ALL"]}
 FILLED = {
     "allowPrivilegeEscalation": False,
@@ -34,7 +34,7 @@ WORKERS = {**FILLED, "capabilities": {**DROPPED, "add": ["NET_BIND_SERVICE"]}}
 CONTAINER = pod_spec()["containers"][0]
 
 
-def mutated(job, view=RESTRICTED, policy=ALONE, **fields):
+def mutated(job, view=RESTRICTED, policy=ONLY_THIS, **fields):
     return pipelines.mutate(request(job, namespace="team", **fields), policy=policy, view=view)
 
 
@@ -51,7 +51,7 @@ def contexts(job, **fields):
 
 
 def launcher(job, **fields):
-    """The security context of the launcher's MPI container afterwards."""
+    """The security context of the launcher's container in the mutated job."""
     return contexts(job, **fields)["Launcher/mpi"]
 
 
@@ -71,13 +71,13 @@ def with_context(context, **pod):
         labelled("team", warn="restricted", audit="restricted"),
     ],
 )
-def test_nothing_where_restricted_is_not_enforced(view):
+def test_nothing_is_injected_if_restricted_is_not_enforced(view):
     decision = mutated(mpijob(), view)
     assert (decision.patch, decision.notes) == ([], [])
 
 
 def with_floor(**settings):
-    """The output of a policy with a floor and only this injection."""
+    """The fields of a policy with a floor and only this injection."""
     return {"rules": {"pod-security": {"floor": "restricted", **settings}}, "injectOnly": ["security-context"]}
 
 
@@ -103,37 +103,37 @@ def test_floor_of_the_policy_applies_like_the_label(view):
     [
         ({"floorVersion": "v1.18"}, {"allowPrivilegeEscalation": False, "runAsNonRoot": True}),
         ({"floor": "baseline"}, None),
-        ({"action": "warn"}, None),  # what breaks it is let in, and what runs as root may run
+        ({"action": "warn"}, None),  # a job below the floor is admitted, so it may run as root
         ({"action": "off"}, None),
     ],
 )
-def test_floor_applies_only_where_it_rejects(settings, context):
+def test_floor_applies_only_if_it_rejects(settings, context):
     assert launcher(mpijob(), view=labelled("team"), policy=policy(**with_floor(**settings))) == context
 
 
-def test_the_version_of_a_label_that_enforces_as_much_counts_before_that_of_the_floor():
+def test_version_of_an_equal_label_overrides_the_version_of_the_floor():
     floor = policy(**with_floor(floorVersion="v1.18"))
     assert launcher(mpijob(), view=labelled("team", enforce="restricted"), policy=floor) == FILLED
 
 
 @pytest.mark.parametrize("expires", [None, "2020-01-01"])
-def test_a_job_that_is_exempt_from_the_floor_may_run_as_root(expires):
+def test_job_that_is_exempt_from_the_floor_may_run_as_root(expires):
     """The validating hook decides whether an exemption has expired."""
     exemption = {"rules": ["pod-security"], "users": ["alice"], "reason": "old image", "expires": expires}
     floor = policy(**FLOOR, exemptions=[exemption])
     assert launcher(mpijob(), view=labelled("team"), policy=floor, username="alice") is None
     assert launcher(mpijob(), view=labelled("team"), policy=floor, username="bob") == FILLED
-    assert launcher(mpijob(), policy=floor, username="alice") == FILLED  # the label enforces it all the same
+    assert launcher(mpijob(), policy=floor, username="alice") == FILLED  # the label enforces restricted
 
 
-def test_a_job_that_asks_to_be_exempt_from_the_floor_is_left_as_it_is():
-    asked = {"training.openshift.io/exempt": "pod-security", "training.openshift.io/exempt-reason": "old image"}
-    asking = mpijob(metadata={"annotations": asked})
-    assert launcher(asking, view=labelled("team"), policy=policy(**FLOOR)) is None
+def test_job_that_requests_an_exemption_from_the_floor_stays_unchanged():
+    exemption = {"training.openshift.io/exempt": "pod-security", "training.openshift.io/exempt-reason": "old image"}
+    exempt = mpijob(metadata={"annotations": exemption})
+    assert launcher(exempt, view=labelled("team"), policy=policy(**FLOOR)) is None
 
 
-@pytest.mark.parametrize("level", ["restricted", "oops"])  # Pod Security takes what it cannot read for restricted
-def test_every_container_gets_what_it_lacks(level):
+@pytest.mark.parametrize("level", ["restricted", "oops"])  # Pod Security reads an invalid label as restricted
+def test_every_container_gets_the_missing_fields(level):
     spec = pod_spec(initContainers=[{"name": "fetch"}], containers=[CONTAINER, {"name": "sidecar"}])
     job = mpijob(launcher={"spec": spec}, worker={"spec": spec})
     assert contexts(job, view=labelled("team", enforce=level)) == {
@@ -146,7 +146,7 @@ def test_every_container_gets_what_it_lacks(level):
     }
 
 
-def test_the_user_is_warned():
+def test_note_names_the_added_fields():
     notes = mutated(mpijob()).notes
     fields = "allowPrivilegeEscalation, capabilities, runAsNonRoot, seccompProfile"
     assert notes == [f"security-context: added {fields} for restricted:latest"]
@@ -155,7 +155,7 @@ def test_the_user_is_warned():
     assert mutated(job).notes == []
 
 
-def test_net_bind_service_can_be_dropped_too():
+def test_net_bind_service_is_a_setting():
     assert contexts(mpijob(), policy=only("security-context", netBindService=False))["Worker/mpi"] == FILLED
 
 
@@ -165,11 +165,11 @@ def test_net_bind_service_can_be_dropped_too():
         ({}, FILLED),
         (None, FILLED),
         ({"runAsUser": 1000}, {**FILLED, "runAsUser": 1000}),
-        ({"runAsUser": 0}, {"runAsUser": 0}),  # it does not start here, whatever is injected
+        ({"runAsUser": 0}, {"runAsUser": 0}),  # the namespace starts no root container
         ({"runAsNonRoot": False}, {**FILLED, "runAsNonRoot": False}),
         ({"allowPrivilegeEscalation": True}, {**FILLED, "allowPrivilegeEscalation": True}),
         ({"allowPrivilegeEscalation": None}, FILLED),
-        # The API server takes neither together with allowPrivilegeEscalation: false.
+        # The API server rejects the next two with allowPrivilegeEscalation: false.
         ({"privileged": True}, {**MAY_ESCALATE, "privileged": True}),
         (
             {"capabilities": {"add": ["CAP_SYS_ADMIN"]}},
@@ -181,7 +181,7 @@ def test_net_bind_service_can_be_dropped_too():
         ({"seccompProfile": {"type": "Localhost", "localhostProfile": "x"}}, None),
     ],
 )
-def test_what_the_user_wrote_stays(context, expected):
+def test_fields_of_the_user_stay(context, expected):
     expected = expected or {**FILLED, **context}
     assert launcher(with_context(context)) == expected
 
@@ -189,13 +189,13 @@ def test_what_the_user_wrote_stays(context, expected):
 @pytest.mark.parametrize(
     ("own", "expected"),
     [
-        ({"drop": ["ALL"]}, {"drop": ["ALL"]}),  # a user who drops capabilities has decided
+        ({"drop": ["ALL"]}, {"drop": ["ALL"]}),  # the user has chosen the dropped capabilities
         ({"add": ["NET_BIND_SERVICE"]}, {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}),
         ({"add": []}, {"drop": ["ALL"], "add": []}),
         ({"add": None}, {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}),
     ],
 )
-def test_capabilities_of_a_worker(own, expected):
+def test_capabilities_of_the_user_in_a_worker_stay(own, expected):
     job = mpijob(worker={"spec": pod_spec(containers=[{**CONTAINER, "securityContext": {"capabilities": own}}])})
     assert contexts(job)["Worker/mpi"]["capabilities"] == expected
 
@@ -227,31 +227,31 @@ def test_pod_security_context_applies(pod_context, missing):
         ("v1.99", set(FILLED)),
     ],
 )
-def test_only_what_the_version_asks_for(version, fields):
+def test_only_fields_that_the_version_requires_are_added(version, fields):
     view = labelled("team", enforce="restricted", enforce_version=version)
     assert launcher(mpijob(), view=view) == {key: value for key, value in FILLED.items() if key in fields}
 
 
 @pytest.mark.parametrize("version", ["v1.24", "latest"])
-def test_windows_has_no_fields_of_linux(version):
+def test_windows_pod_gets_no_fields_of_linux(version):
     view = labelled("team", enforce="restricted", enforce_version=version)
     assert launcher(mpijob(launcher={"spec": pod_spec(os={"name": "windows"})}), view=view) == {"runAsNonRoot": True}
 
 
 @pytest.mark.parametrize(("version", "missing"), [("v1.34", set()), ("v1.35", {"runAsNonRoot"})])
-def test_root_in_a_user_namespace_stays_root(version, missing):
+def test_run_as_non_root_is_not_added_in_a_user_namespace(version, missing):
     view = labelled("team", enforce="restricted", enforce_version=version)
     job = mpijob(launcher={"spec": pod_spec(hostUsers=False)})
     assert launcher(job, view=view) == {key: value for key, value in FILLED.items() if key not in missing}
 
 
-def test_a_template_of_the_wrong_shape_is_left_to_the_schema():
-    found = contexts(mpijob(launcher={"spec": pod_spec(hostPID="yes")}))
-    assert (found["Launcher/mpi"], found["Worker/mpi"]) == (None, WORKERS)
+def test_invalid_template_is_left_to_the_schema():
+    after = contexts(mpijob(launcher={"spec": pod_spec(hostPID="yes")}))
+    assert (after["Launcher/mpi"], after["Worker/mpi"]) == (None, WORKERS)
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_open_fields_are_filled_in(seed):
+def test_job_with_filled_in_fields_satisfies_restricted(seed):
     rng = Random(seed)
     template = compliant_pod(rng)
     for owner in (template["spec"], *all_containers(template["spec"])):
@@ -264,7 +264,7 @@ def test_open_fields_are_filled_in(seed):
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_injected_fields_are_valid(seed):
+def test_injection_adds_no_new_fault(seed):
     rng = Random(seed)
     job = mpijob(**{role: {key: pod(rng)[key] for key in ("metadata", "spec")} for role in ("launcher", "worker")})
     minor = rng.choice((0, 8, 20, 24, 30, 34, 35, 37))
@@ -283,7 +283,7 @@ def by_role(job):
 
 @PROPERTY
 @given(any_job(), st.sampled_from(["restricted", "oops"]))
-def test_any_job(job, level):
+def test_injecting_twice_adds_nothing_to_any_job(job, level):
     view = labelled("team", enforce=level)
     decision = mutated(job, view)
     if not decision.skipped:

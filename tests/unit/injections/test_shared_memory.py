@@ -48,7 +48,7 @@ MOUNTS = [{"name": "shared-memory", "mountPath": "/dev/shm"}]
         ("64", "16Gi", "16Gi"),
     ],
 )
-def test_within_the_memory_limit(memory: str | None, size: str | None, limit: str | None) -> None:
+def test_volume_is_within_the_memory_limit(memory: str | None, size: str | None, limit: str | None) -> None:
     added, notes = inject("shared-memory", job(gpus(memory)), size=size)
     assert added == {
         f"{SPEC}/volumes": volume(**({"sizeLimit": limit} if limit else {})),
@@ -58,26 +58,28 @@ def test_within_the_memory_limit(memory: str | None, size: str | None, limit: st
 
 
 @pytest.mark.parametrize(("size", "limit"), [(None, "16Gi"), ("32Gi", "16Gi"), ("8Gi", "8Gi")])
-def test_within_the_memory_of_the_pod_as_a_whole(size: str | None, limit: str) -> None:
+def test_volume_is_within_the_memory_limit_of_the_pod(size: str | None, limit: str) -> None:
     resources = {"limits": {"cpu": 8, "memory": "16Gi"}}
     added, _ = inject("shared-memory", job(gpus(), resources=resources), size=size)
     assert added[f"{SPEC}/volumes"] == volume(sizeLimit=limit)
 
 
-def test_within_a_limit_that_is_injected_too() -> None:
-    """Into a launcher with accelerators, which then has the limit that a quota asks for."""
+def test_volume_is_within_an_injected_memory_limit() -> None:
+    """A quota requires the limit, and the injection `launcher-resources` sets it."""
     settings: dict[str, dict[str, Any]] = {name: {"enabled": True} for name in ("launcher-resources", "shared-memory")}
     settings["shared-memory"] |= {"size": "64Gi"}
-    made = mpijob(launcher={"spec": {"containers": [{"name": "mpi", "image": "registry.example.com/mpi:1", **gpus()}]}})
+    submitted = mpijob(
+        launcher={"spec": {"containers": [{"name": "mpi", "image": "registry.example.com/mpi:1", **gpus()}]}}
+    )
     view = cluster(quota({"limits.memory": "1Ti"}, namespace="team"))
-    document = hold(made, policy_of(settings), view=view).document
+    document = hold(submitted, policy_of(settings), view=view).document
     assert document is not None
     launcher = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
     assert launcher["containers"][0]["resources"]["limits"]["memory"] == "2Gi"
     assert launcher["volumes"] == volume(sizeLimit="2Gi")
 
 
-def test_every_container_with_accelerators_shares_it_within_the_least_limit() -> None:
+def test_containers_with_accelerators_share_one_volume_within_the_lowest_limit() -> None:
     claim = {"resources": {"claims": [{"name": "gpu"}]}}
     added, _ = inject("shared-memory", job(gpus("8Gi"), {}, gpus("4Gi"), claim, volumes=[{"name": "data"}]))
     assert added == {
@@ -89,7 +91,7 @@ def test_every_container_with_accelerators_shares_it_within_the_least_limit() ->
 
 
 @pytest.mark.parametrize(
-    "made",
+    "submitted",
     [
         job({}),
         job({"resources": {"limits": {"cpu": "8"}}}),
@@ -103,36 +105,36 @@ def test_every_container_with_accelerators_shares_it_within_the_least_limit() ->
         mpijob(worker={"spec": None}),
     ],
 )
-def test_left_alone(made: dict[str, Any]) -> None:
-    assert inject("shared-memory", made) == ({}, [])
+def test_pod_that_needs_no_volume_stays_unchanged(submitted: dict[str, Any]) -> None:
+    assert inject("shared-memory", submitted) == ({}, [])
 
 
-def test_a_memory_limit_that_a_limit_range_gives_counts() -> None:
+def test_volume_is_within_the_default_limit_of_a_limit_range() -> None:
     limits = {"type": "Container", "default": {"memory": "32Gi"}}
     view = Snapshot([limit_range("bounds", limits, namespace="team")])
     decision = hold(job(gpus()), only("shared-memory", size="40Gi"), view=view)
     assert decision.patch[0]["value"] == volume(sizeLimit="32Gi")
 
 
-def test_other_mounts_do_not_matter() -> None:
+def test_mount_below_dev_shm_does_not_prevent_the_volume() -> None:
     added, _ = inject("shared-memory", job(gpus(volumeMounts=[{"name": "x", "mountPath": "/dev/shm/cache"}])))
     assert added[f"{SPEC}/containers/0/volumeMounts/-"] == MOUNTS[0]
 
 
-def test_a_launcher_that_computes_too() -> None:
+def test_launcher_with_accelerators_gets_a_volume() -> None:
     launcher = {"spec": {"containers": [{"name": "mpi", "image": "registry.example.com/mpi:1", **gpus("8Gi")}]}}
     _, notes = inject("shared-memory", mpijob(launcher=launcher))
     assert notes == ["mounted a memory volume of 8Gi at /dev/shm of the launcher"]
 
 
-def test_which_resources_are_accelerators_is_a_setting() -> None:
-    made = job({"resources": {"limits": {"example.com/npu": 1}}})
-    assert inject("shared-memory", made) == ({}, [])
-    assert inject("shared-memory", made, resources=["example.com/*"])[1]
+def test_accelerator_resource_names_are_a_setting() -> None:
+    submitted = job({"resources": {"limits": {"example.com/npu": 1}}})
+    assert inject("shared-memory", submitted) == ({}, [])
+    assert inject("shared-memory", submitted, resources=["example.com/*"])[1]
 
 
 @pytest.mark.parametrize(
-    ("fields", "left_alone"),
+    ("fields", "unchanged"),
     [
         ({"os": {"name": "windows"}}, True),
         ({"nodeSelector": {"kubernetes.io/os": "windows"}}, True),
@@ -141,5 +143,5 @@ def test_which_resources_are_accelerators_is_a_setting() -> None:
         ({"os": {}}, False),
     ],
 )
-def test_pods_for_windows_are_left_alone(fields: dict[str, Any], left_alone: bool) -> None:
-    assert (inject("shared-memory", job(gpus("8Gi"), **fields)) == ({}, [])) == left_alone
+def test_pods_for_windows_stay_unchanged(fields: dict[str, Any], unchanged: bool) -> None:
+    assert (inject("shared-memory", job(gpus("8Gi"), **fields)) == ({}, [])) == unchanged

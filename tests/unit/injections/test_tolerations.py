@@ -16,7 +16,7 @@ def worker_only(own):
     return mpijob(worker={"spec": pod_spec(tolerations=own)}, launcher={"spec": None})
 
 
-def test_nothing_happens_without_tolerations():
+def test_nothing_is_injected_without_the_setting():
     assert inject(ID, mpijob()) == ({}, [])
 
 
@@ -30,7 +30,7 @@ def test_both_templates_get_every_toleration():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "item", "note"),
+    ("toleration", "item", "note"),
     [
         (GPU, GPU, "nvidia.com/gpu:NoSchedule"),
         (TEAM, TEAM, "team=ml:NoExecute"),
@@ -45,8 +45,11 @@ def test_both_templates_get_every_toleration():
         ({**TEAM, "tolerationSeconds": -5}, {**TEAM, "tolerationSeconds": -5}, "team=ml:NoExecute"),
     ],
 )
-def test_toleration_is_injected_as_written(wanted, item, note):
-    assert inject(ID, worker_only(None), tolerations=[wanted]) == ({WORKER: [item]}, [f"added tolerations for {note}"])
+def test_toleration_is_injected_as_written(toleration, item, note):
+    assert inject(ID, worker_only(None), tolerations=[toleration]) == (
+        {WORKER: [item]},
+        [f"added tolerations for {note}"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +62,7 @@ def test_toleration_is_injected_as_written(wanted, item, note):
         ({"key": "team", "operator": "Exists", "value": "", "effect": "NoExecute"}, True),
         ({"operator": "Exists"}, True),
         ({"key": "", "operator": "Exists", "effect": "NoExecute"}, True),
-        ({**TEAM, "tolerationSeconds": 60}, True),  # the user's own wish
+        ({**TEAM, "tolerationSeconds": 60}, True),  # the user chose the time
         ({**TEAM, "effect": "NoSchedule"}, False),
         ({**TEAM, "value": "other"}, False),
         ({**TEAM, "value": None}, False),
@@ -70,7 +73,7 @@ def test_toleration_is_injected_as_written(wanted, item, note):
         ({}, False),
     ],
 )
-def test_what_a_users_toleration_covers(own, covered):
+def test_toleration_that_the_user_has_is_not_added(own, covered):
     assert operations(ID, worker_only([own]), tolerations=[TEAM]) == ([] if covered else [(f"{WORKER}/-", TEAM)])
 
 
@@ -78,21 +81,23 @@ def test_what_a_users_toleration_covers(own, covered):
     ("own", "covered"),
     [
         ({"key": "a", "operator": "Exists"}, True),
-        ({"key": "a", "operator": "Exists", "effect": "NoSchedule"}, False),  # of one effect, not of all
+        ({"key": "a", "operator": "Exists", "effect": "NoSchedule"}, False),  # covers one effect only
         ({"key": "a", "value": "x"}, False),
     ],
 )
 def test_broad_toleration_is_covered_only_by_a_broader_one(own, covered):
-    wanted = {"key": "a", "operator": "Exists"}
-    assert operations(ID, worker_only([own]), tolerations=[wanted]) == ([] if covered else [(f"{WORKER}/-", wanted)])
+    toleration = {"key": "a", "operator": "Exists"}
+    assert operations(ID, worker_only([own]), tolerations=[toleration]) == (
+        [] if covered else [(f"{WORKER}/-", toleration)]
+    )
 
 
-def test_one_that_is_listed_twice_goes_in_once():
+def test_toleration_listed_twice_in_the_policy_is_added_once():
     assert operations(ID, worker_only([]), tolerations=[GPU, GPU]) == [(f"{WORKER}/-", GPU)]
 
 
 class TestUpdate:
-    """Kueue compares tolerations of a running job: nothing but what was injected comes back."""
+    """Kueue compares tolerations of a running job, so an update restores only injected tolerations."""
 
     def update(self, new, old):
         sent = request(new, old=old, operation="UPDATE")
@@ -103,13 +108,13 @@ class TestUpdate:
         flavor = {"key": "spot", "operator": "Exists"}
         assert self.update(worker_only([GPU]), worker_only([GPU, flavor])) == []
 
-    def test_it_comes_back_next_to_what_the_user_adds(self):
+    def test_injected_toleration_is_restored_next_to_a_new_one_of_the_user(self):
         created = mutate(worker_only(None), only(ID, tolerations=[GPU])).document
         assert self.update(worker_only([{"key": "mine", "operator": "Exists"}]), created) == [(f"{WORKER}/-", GPU)]
-        assert self.update(worker_only([{"operator": "Exists"}]), created) == [], "it tolerates that too"
+        assert self.update(worker_only([{"operator": "Exists"}]), created) == [], "the user's toleration covers it"
 
-    def test_what_the_user_had_too_comes_back_while_the_policy_has_it(self):
+    def test_toleration_of_user_and_policy_is_restored(self):
         created = mutate(worker_only([GPU]), only(ID, tolerations=[GPU, TEAM])).document
-        again = dict(self.update(worker_only(None), created))
-        assert again[WORKER] == [GPU]
-        assert again[f"{WORKER}/-"] == TEAM
+        restored = dict(self.update(worker_only(None), created))
+        assert restored[WORKER] == [GPU]
+        assert restored[f"{WORKER}/-"] == TEAM

@@ -48,48 +48,48 @@ NAMED = {"training.kubeflow.org/job-role": "worker", "training.kubeflow.org/job-
 TERMS = [term(RACK, 100, **NAMED), term(ZONE, 25, **NAMED)]
 
 
-def test_workers_are_drawn_together_by_what_nodes_have():
-    assert inject(mpijob()) == ({"Worker": TERMS}, {}, [f"workers come together by {RACK}, {ZONE}"])
+def test_workers_get_an_affinity_for_each_label_of_the_nodes():
+    assert inject(mpijob()) == ({"Worker": TERMS}, {}, [f"workers are placed together by {RACK}, {ZONE}"])
 
 
 @pytest.mark.parametrize("name", [{"name": "copy"}, {"generateName": "train-"}])
-def test_a_copy_is_drawn_to_the_job_that_it_is_a_copy_of(name):
-    """The advice works: without the copied affinity, the workers of the copy are placed together."""
+def test_affinity_to_the_workers_of_another_job_is_reported(name):
+    """After the user has removed the copied affinity, the job gets its own."""
     copied = hold(mpijob(), only(ID), view=NODES).document
     copied["metadata"] = {**name, "annotations": copied["metadata"]["annotations"]}
     reason = 'podAffinity draws the workers to job "train". Remove it if this job is a copy.'
     assert inject(copied) == ({"Worker": TERMS}, {}, [reason])
     del copied["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["affinity"]
-    assert inject(copied)[2] == [f"workers come together by {RACK}, {ZONE}"]
+    assert inject(copied)[2] == [f"workers are placed together by {RACK}, {ZONE}"]
 
 
-def test_the_policys_own_keys_in_its_order():
+def test_keys_of_the_policy_keep_their_order():
     terms, _, notes = inject(mpijob(), keys=["pool", RACK, "pool"])
     assert terms == {"Worker": [term("pool", 100, **NAMED), term(RACK, 25, **NAMED)]}
-    assert notes == [f"workers come together by pool, {RACK}"]
+    assert notes == [f"workers are placed together by pool, {RACK}"]
 
 
-def test_weights_fall_and_stay_weights():
+def test_weights_decrease_to_one():
     keys = [f"k{index}" for index in range(6)]
     terms, _, _ = inject(mpijob(), Snapshot([node("n1", dict.fromkeys(keys, "x"))]), keys=keys)
     assert [one["weight"] for one in terms["Worker"]] == [100, 25, 6, 1, 1, 1]
 
 
-def test_a_key_of_the_policy_that_no_node_has_is_reported():
+def test_key_of_the_policy_that_no_node_has_is_reported():
     terms, _, notes = inject(mpijob(), keys=["switch", ZONE])
     assert terms == {"Worker": [term(ZONE, 100, **NAMED)]}
     assert notes == [
-        "no node has the label switch, so it brings no workers together",
-        f"workers come together by {ZONE}",
+        "no node has the label switch, so it places no workers together",
+        f"workers are placed together by {ZONE}",
     ]
 
 
-def test_a_well_known_key_that_no_node_has_is_not_reported():
+def test_default_key_that_no_node_has_is_not_reported():
     assert inject(mpijob(), Snapshot([node("n1", {"pool": "a"})])) == ({}, {}, [])
 
 
 @pytest.mark.parametrize("view", [NothingKnown(), Snapshot([])])
-def test_unknown_nodes(view):
+def test_only_keys_of_the_policy_are_used_if_nodes_are_unknown(view):
     assert inject(mpijob(), view) == ({}, {}, [])
     assert inject(mpijob(), view, keys=[RACK])[0] == {"Worker": TERMS[:1]}
 
@@ -103,28 +103,28 @@ class TestGenerateName:
         return mpijob(metadata={"name": "", "generateName": "train-"})
 
     @pytest.mark.parametrize("kubelet", ["v1.31.0", "v1.35.4-eks-1", "v2.0.1"])
-    def test_the_operators_label_means_the_name(self, kubelet):
+    def test_affinity_uses_match_label_keys(self, kubelet):
         terms, _, _ = inject(
             self.job(),
             Snapshot([node("old", {RACK: "r"}, kubelet="v1.30.2"), node("n1", {RACK: "r"}, kubelet=kubelet)]),
         )
-        wanted = term(RACK, 100, **{"training.kubeflow.org/job-role": "worker"})
-        wanted["podAffinityTerm"]["matchLabelKeys"] = ["training.kubeflow.org/job-name"]
-        assert terms == {"Worker": [wanted]}
+        expected = term(RACK, 100, **{"training.kubeflow.org/job-role": "worker"})
+        expected["podAffinityTerm"]["matchLabelKeys"] = ["training.kubeflow.org/job-name"]
+        assert terms == {"Worker": [expected]}
 
     @pytest.mark.parametrize("kubelet", ["v1.30.9", "v1.9.0", "", "kwok-v0.8.0"])
-    def test_no_affinity_where_the_api_server_may_drop_the_selector(self, kubelet):
-        """It would attract the workers of every job to each other."""
+    def test_no_affinity_if_the_api_server_may_drop_match_label_keys(self, kubelet):
+        """Without match label keys the affinity would attract workers of all jobs to each other."""
         terms, _, notes = inject(self.job(), Snapshot([node("n1", {RACK: "r"}, kubelet=kubelet)]))
         assert terms == {}
-        assert notes == ["workers do not come together: with generateName that needs nodes of Kubernetes 1.31"]
+        assert notes == ["workers are not placed together: with generateName that needs nodes of Kubernetes 1.31"]
 
-    def test_unknown_nodes(self):
+    def test_no_affinity_if_nodes_are_unknown(self):
         terms, _, notes = inject(self.job(), NothingKnown(), keys=[RACK])
         assert terms == {}
         assert len(notes) == 1
 
-    def test_an_update_puts_it_back(self):
+    def test_update_restores_the_affinity(self):
         created = hold(self.job(), only(ID), view=NODES).document
         created["metadata"]["name"] = "train-x7k2p"
         dropped = json.loads(json.dumps(created))
@@ -137,7 +137,7 @@ class TestGenerateName:
         ]
 
 
-def test_a_launcher_that_is_a_worker_comes_along():
+def test_launcher_that_is_a_worker_gets_the_affinity():
     named = [
         term(key, weight, **{"training.kubeflow.org/job-name": "train"}) for key, weight in ((RACK, 100), (ZONE, 25))
     ]
@@ -163,7 +163,7 @@ def with_workers(count, **spec):
         (mpijob(worker={"spec": None}), False),
     ],
 )
-def test_single_pods_get_no_affinity(job, together):
+def test_affinity_needs_several_pods_of_this_operator(job, together):
     decision = hold(job, only(ID), view=NODES)
     assert bool(decision.patch) is together
 
@@ -188,20 +188,20 @@ FAR = {"labelSelector": {}, "topologyKey": "kubernetes.io/hostname"}
         ({"affinity": None}, False),
     ],
 )
-def test_the_users_choice_stays(role, own, chosen):
+def test_placement_by_the_user_stays(role, own, chosen):
     decision = hold(mpijob(**{role: {"spec": pod_spec(**own)}}), only(ID), view=NODES)
     assert bool(decision.patch) is not chosen
     assert bool(decision.notes) is not chosen
 
 
 @pytest.mark.parametrize("kind", ["required-topology", "unconstrained-topology", "slice-size", "group-name"])
-def test_an_annotation_of_kueues_is_a_choice_too(kind):
+def test_topology_annotation_of_the_user_stays(kind):
     job = mpijob(worker={"metadata": {"annotations": {f"kueue.x-k8s.io/podset-{kind}": "x"}}, "spec": pod_spec()})
     assert hold(job, only(ID), view=NODES).patch == []
 
 
 class TestKueue:
-    """Queues in which Kueue itself places pods together."""
+    """In a queue with topology-aware scheduling, Kueue places the pods."""
 
     TOPOLOGY = kueue.topology("racks", BLOCK, RACK, "kubernetes.io/hostname")
     BASE = (
@@ -215,11 +215,11 @@ class TestKueue:
         return Snapshot([*self.BASE, self.TOPOLOGY, *objects])
 
     def job(self, *, gpus=True, launcher=None, **fields):
-        asked = {"resources": {"limits": {"cpu": "1", **({GPU: 2} if gpus else {})}}}
+        requests = {"resources": {"limits": {"cpu": "1", **({GPU: 2} if gpus else {})}}}
         container = {"name": "mpi", "image": "x:1"}
         return mpijob(
             metadata={"labels": {QUEUE: "q"}},
-            worker={"spec": {"containers": [container | asked]}},
+            worker={"spec": {"containers": [container | requests]}},
             launcher={"spec": {"containers": [container | {"resources": {"limits": launcher or {"cpu": "1"}}}]}},
             **fields,
         )
@@ -233,24 +233,24 @@ class TestKueue:
     def mixed(self, plain, tas):
         return self.view(self.tas(), kueue.flavor("plain"), kueue.cluster_queue("cq", {"plain": plain, "tas": tas}))
 
-    def three(self, *levels):
-        """A small flavor with racks, and a big one with these levels."""
+    def two_topologies(self, *levels):
+        """A queue with a plain flavor, a small flavor with racks, and a big flavor with these levels."""
         quotas = {"plain": {"cpu": 10, GPU: 0}, "small": {"cpu": 100, GPU: 1}, "big": {"cpu": 100, GPU: 64}}
         cells = (self.tas("big", "cells"), kueue.topology("cells", *levels))
         return self.view(self.tas("small"), *cells, kueue.flavor("plain"), kueue.cluster_queue("cq", quotas))
 
-    def test_every_flavor_has_a_topology(self):
-        kept = [f"Kueue keeps the workers together by {RACK}"]
-        assert inject(self.job(), self.all_tas()) == ({}, {"Worker": {LEVEL: RACK}}, kept)
+    def test_workers_get_the_annotation_if_every_flavor_has_a_topology(self):
+        notes = [f"Kueue keeps the workers together by {RACK}"]
+        assert inject(self.job(), self.all_tas()) == ({}, {"Worker": {LEVEL: RACK}}, notes)
 
-    def test_a_queue_that_kueue_itself_will_give_the_job(self):
+    def test_default_queue_of_kueue_applies(self):
         job = self.job()
         del job["metadata"]["labels"]
         assert inject(job, self.all_tas())[1] == {}, "it is in no queue"
         default = kueue.local_queue("default", "cq", namespace="team")
         assert inject(job, self.all_tas(default))[:2] == ({}, {"Worker": {LEVEL: RACK}})
 
-    def test_where_pods_are_kept_together(self):
+    def test_annotations_depend_on_the_flavors_that_fit(self):
         on_tas, tas = {"Worker": {LEVEL: RACK}}, {"cpu": 100, GPU: 64}
         computes = self.job(launcher={"cpu": "1", GPU: 2}, runLauncherAsWorker=True)
         together = {role: {LEVEL: RACK, GROUP: "workers"} for role in ("Launcher", "Worker")}
@@ -260,33 +260,37 @@ class TestKueue:
             (self.job(), only_there, on_tas),
             (computes, only_there, together),
             (self.job(), self.mixed({"cpu": 0, GPU: 0}, tas), {"Launcher": {ANYWHERE: "true"}, **on_tas}),
-            # Both have the host in common, which would be too near; the second has no racks.
-            (self.job(), self.three("cell", "kubernetes.io/hostname"), {"Worker": {LEVEL: "kubernetes.io/hostname"}}),
-            (self.job(), self.three("room", "cell"), {"Worker": {LEVEL: "cell"}}),
+            # The level that both topologies have is tried first. Without one, the narrowest level is the cell.
+            (
+                self.job(),
+                self.two_topologies("cell", "kubernetes.io/hostname"),
+                {"Worker": {LEVEL: "kubernetes.io/hostname"}},
+            ),
+            (self.job(), self.two_topologies("room", "cell"), {"Worker": {LEVEL: "cell"}}),
         ):
             assert inject(job, view)[:2] == ({}, annotations)
 
-    def test_workers_that_fit_elsewhere_stay_there(self):
-        """An annotation would keep them from the flavors without a topology."""
+    def test_workers_that_fit_a_plain_flavor_get_the_affinity(self):
+        """With the annotation Kueue would not use the plain flavor."""
         terms, annotations, _ = inject(self.job(), self.mixed({"cpu": 10, GPU: 64}, {"cpu": 100, GPU: 64}))
         assert [one["podAffinityTerm"]["topologyKey"] for one in terms["Worker"]] == [RACK]
         assert annotations == {}
 
-    def test_a_job_that_fits_nowhere_is_left_to_the_rule_for_that(self):
+    def test_job_that_fits_no_flavor_gets_no_annotation(self):
         assert inject(self.job(), self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 1}))[1] == {}
 
     @pytest.mark.parametrize(
         "without",
         ["ConfigMap", "LocalQueue", "ClusterQueue", "ResourceFlavor", "Topology", "Namespace"],
     )
-    def test_what_is_not_known_leaves_the_affinity(self, without):
+    def test_affinity_is_injected_if_an_object_of_kueue_is_unknown(self, without):
         queue = kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}})
         objects = [one for one in (*self.BASE, self.TOPOLOGY, self.tas(), queue) if one["kind"] != without]
         terms, annotations, _ = inject(self.job(), Snapshot(objects))
         assert ("Worker" in terms, annotations) == (True, {})
 
     @pytest.mark.parametrize("label", ["gone", None])
-    def test_missing_or_unknown_queue_leaves_the_affinity(self, label):
+    def test_affinity_is_injected_if_the_queue_is_missing_or_unknown(self, label):
         """In a queue with a topology, Kueue chooses the node of each pod, so a preference has no effect."""
         every_job = kueue.config("manageJobsWithoutQueueName: true\n")
         job = self.job()
@@ -295,22 +299,22 @@ class TestKueue:
         assert [one["podAffinityTerm"]["topologyKey"] for one in terms["Worker"]] == [RACK]
         assert annotations == {}
 
-    def test_a_job_with_claims(self):
-        """Kueue counts the claims in its own way, but in this queue the job needs a topology in any case."""
+    def test_job_with_claims_gets_the_annotation_only_if_all_flavors_have_a_topology(self):
+        """The quota for claims is not predicted."""
         job = self.job()
         job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["resourceClaims"] = [{"name": "gpu"}]
         assert inject(job, self.all_tas())[1] == {"Worker": {LEVEL: RACK}}
         assert inject(job, self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 64}))[1] == {}
 
-    def test_topology_aware_scheduling_is_off(self):
+    def test_no_annotation_if_topology_aware_scheduling_is_off(self):
         off = kueue.config("featureGates: {TopologyAwareScheduling: false}\n")
         queue = kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}})
         objects = [off, *self.BASE[1:], self.TOPOLOGY, self.tas(), queue]
         assert inject(self.job(), Snapshot(objects))[1] == {}
 
 
-def test_every_kind_of_job_keeps_the_promises():
-    """`hold` checks them."""
+def test_injecting_is_safe_for_every_kind_of_job():
+    """`hold` checks, for example, that injecting twice adds nothing."""
     names = ({"name": "train"}, {"name": "", "generateName": "t-"})
     for metadata, as_worker, count, keys in itertools.product(names, (True, False), (0, 1, 2), (None, [RACK])):
         job = with_workers(count, metadata=metadata, runLauncherAsWorker=as_worker)
@@ -319,20 +323,20 @@ def test_every_kind_of_job_keeps_the_promises():
 
 
 @pytest.mark.parametrize("name", ["bert-", "b" * 70])
-def test_a_name_that_is_no_label_is_left_to_the_rule(name):
-    """In a selector it would be reported as a second fault, in a field that the user did not write."""
+def test_job_name_that_is_not_a_label_gets_no_affinity(name):
+    """The invalid name in a selector would be reported in a field that the user did not write."""
     job = mpijob()
     job["metadata"]["name"] = name
     assert inject(job)[0] == {}
 
 
 HOST = "kubernetes.io/hostname"
-EIGHT = [node(f"gpu-{index}", {HOST: f"gpu-{index}", RACK: "r1"}, **{GPU: "8"}) for index in range(4)]
-FOUR = Snapshot(EIGHT)
+GPU_NODES = [node(f"gpu-{index}", {HOST: f"gpu-{index}", RACK: "r1"}, **{GPU: "8"}) for index in range(4)]
+FOUR_GPU_NODES = Snapshot(GPU_NODES)
 
 
 def of_gpus(count, workers=4, *, together=False, **spec):
-    """A job whose workers have this number of GPUs each."""
+    """A job whose workers request this number of GPUs each."""
     limits = {"resources": {"limits": {GPU: count, "cpu": "8"}}}
     template = {"spec": {"containers": [{"name": "mpi", "image": "mpi:1", **limits}], **spec}}
     job = mpijob(worker=template, **({"launcher": template, "runLauncherAsWorker": True} if together else {}))
@@ -366,7 +370,7 @@ APART = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOST
         (mpijob(), {}, [RACK]),
     ],
 )
-def test_workers_that_fit_on_one_node_share_it(job, settings, keys):
-    terms, _, _ = inject(job, FOUR, **settings)
-    found = [one["podAffinityTerm"]["topologyKey"] for one in terms.get("Worker", ())]
-    assert found == keys
+def test_workers_that_fit_on_one_node_get_the_host_as_first_key(job, settings, keys):
+    terms, _, _ = inject(job, FOUR_GPU_NODES, **settings)
+    topology_keys = [each["podAffinityTerm"]["topologyKey"] for each in terms.get("Worker", ())]
+    assert topology_keys == keys

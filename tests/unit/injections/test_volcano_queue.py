@@ -9,10 +9,10 @@ from webhook.cluster.snapshot import Snapshot
 
 ID = "volcano-queue"
 PATH = "/spec/runPolicy"
-USUAL = [namespace("team", "research"), queue("research"), queue("other")]
-EXAMPLE = Example({"enabled": True}, job=mpijob(), view=Snapshot(USUAL))
+OBJECTS = [namespace("team", "research"), queue("research"), queue("other")]
+EXAMPLE = Example({"enabled": True}, job=mpijob(), view=Snapshot(OBJECTS))
 ADDED = {PATH: {"schedulingPolicy": {"queue": "research"}}}
-TOLD = ["put into Volcano's queue research"]
+NOTES = ["put into Volcano's queue research"]
 KEY = "scheduling.volcano.sh/queue-name"
 
 
@@ -20,54 +20,54 @@ def injected(job: Json, *objects: Json, **settings: Any) -> tuple[dict[str, Any]
     return inject(ID, job, view=Snapshot(objects), **settings)
 
 
-def test_the_queue_of_the_namespace() -> None:
-    assert injected(mpijob(), *USUAL) == (ADDED, TOLD)
-    assert injected(mpijob(), *USUAL, queue="other") == (ADDED, TOLD)
+def test_queue_of_the_namespace_is_injected() -> None:
+    assert injected(mpijob(), *OBJECTS) == (ADDED, NOTES)
+    assert injected(mpijob(), *OBJECTS, queue="other") == (ADDED, NOTES)
 
 
-def test_the_queue_of_the_policy() -> None:
-    objects = [namespace("team"), *USUAL[1:]]
+def test_queue_of_the_policy_is_injected() -> None:
+    objects = [namespace("team"), *OBJECTS[1:]]
     assert injected(mpijob(), *objects) == ({}, [])
-    assert injected(mpijob(), *objects, queue="research") == (ADDED, TOLD)
+    assert injected(mpijob(), *objects, queue="research") == (ADDED, NOTES)
 
 
-def test_it_is_off() -> None:
-    assert ID not in mutate(mpijob(), view=Snapshot(USUAL)).authors
+def test_injection_is_off_by_default() -> None:
+    assert ID not in mutate(mpijob(), view=Snapshot(OBJECTS)).authors
 
 
 @pytest.mark.parametrize("closed", ["Closed", ""])
 def test_queue_is_injected_in_any_state(closed: str) -> None:
-    """In a different queue the job could exceed the limits of its namespace. The rule reports the problem."""
-    assert injected(mpijob(), USUAL[0], queue("research", state=closed)) == (ADDED, TOLD)
+    """The rule `volcano-queue` reports a closed queue. Another queue might not have the namespace's limits."""
+    assert injected(mpijob(), OBJECTS[0], queue("research", state=closed)) == (ADDED, NOTES)
 
 
 def test_other_fields_of_the_policy_stay() -> None:
     job = mpijob(run_policy={"schedulingPolicy": {"minAvailable": 2, "queue": ""}})
-    assert injected(job, *USUAL) == ({}, []) or injected(job, *USUAL)[0] == {
+    assert injected(job, *OBJECTS) == ({}, []) or injected(job, *OBJECTS)[0] == {
         PATH + "/schedulingPolicy/queue": "research"
     }
     job = mpijob(run_policy={"schedulingPolicy": {"minAvailable": 2}})
-    assert injected(job, *USUAL)[0] == {PATH + "/schedulingPolicy/queue": "research"}
+    assert injected(job, *OBJECTS)[0] == {PATH + "/schedulingPolicy/queue": "research"}
 
 
 @pytest.mark.parametrize(
     "job",
     [
-        pytest.param(mpijob(run_policy={"schedulingPolicy": {"queue": "other"}}), id="its own"),
+        pytest.param(mpijob(run_policy={"schedulingPolicy": {"queue": "other"}}), id="by field"),
         pytest.param(mpijob(metadata={"annotations": {KEY: "other"}}), id="by annotation"),
-        pytest.param(mpijob(metadata={"labels": {"kueue.x-k8s.io/queue-name": "k"}}), id="in a queue of Kueue's"),
-        pytest.param(mpijob(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}), id="elsewhere"),
+        pytest.param(mpijob(metadata={"labels": {"kueue.x-k8s.io/queue-name": "k"}}), id="in a queue of Kueue"),
+        pytest.param(mpijob(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}), id="another controller"),
     ],
 )
-def test_left_alone(job: Json) -> None:
-    assert injected(job, *USUAL) == ({}, [])
+def test_job_with_a_queue_or_another_controller_stays_unchanged(job: Json) -> None:
+    assert injected(job, *OBJECTS) == ({}, [])
 
 
-def test_kueue_takes_it_first() -> None:
+def test_queue_of_kueue_is_injected_first() -> None:
     """A job that `kueue-queue` has put into a Kueue queue gets no Volcano queue."""
     objects = [
-        {**USUAL[0], "metadata": {**USUAL[0]["metadata"], "labels": {}}},
-        *USUAL[1:],
+        {**OBJECTS[0], "metadata": {**OBJECTS[0]["metadata"], "labels": {}}},
+        *OBJECTS[1:],
         config(),
         cluster_queue("gpus"),
         local_queue("train", "gpus", namespace="team"),
@@ -80,16 +80,16 @@ def test_kueue_takes_it_first() -> None:
 @pytest.mark.parametrize(
     "objects",
     [
-        pytest.param([], id="nothing known"),
-        pytest.param(USUAL[:1], id="queues unknown"),
-        pytest.param(USUAL[1:], id="namespace unknown"),
+        pytest.param([], id="everything unknown"),
+        pytest.param(OBJECTS[:1], id="queues unknown"),
+        pytest.param(OBJECTS[1:], id="namespace unknown"),
     ],
 )
-def test_what_is_not_known(objects: list[Json]) -> None:
+def test_nothing_is_injected_if_queues_or_namespace_are_unknown(objects: list[Json]) -> None:
     assert injected(mpijob(), *objects) == ({}, [])
 
 
 @pytest.mark.parametrize("name", ["gone", "No Name"])
-def test_a_queue_that_does_not_exist(name: str) -> None:
-    told = [f'not in queue "{name}" of the namespace, which does not exist']
-    assert injected(mpijob(), namespace("team", name), queue("other")) == ({}, told)
+def test_missing_queue_is_reported(name: str) -> None:
+    notes = [f'not in queue "{name}" of the namespace, which does not exist']
+    assert injected(mpijob(), namespace("team", name), queue("other")) == ({}, notes)

@@ -19,7 +19,7 @@ def probe(port=22):
 
 
 def job(*, annotation=None, labels=None, worker=None, launcher=None, policy="AtStartup", **spec):
-    """With the default that the API server fills in; `worker` and `launcher` are fields of the first container."""
+    """`worker` and `launcher` are fields of the first containers; `policy` is `launcherCreationPolicy`."""
     pods = {}
     for role, fields in (("worker", worker), ("launcher", launcher)):
         pods[role] = {"spec": pod_spec()}
@@ -41,7 +41,7 @@ def note(port=22):
 
 
 @pytest.mark.parametrize(
-    ("given", "settings", "port"),
+    ("fields", "settings", "port"),
     [
         ({}, PORT, 22),
         ({"policy": None}, PORT, 22),
@@ -56,13 +56,13 @@ def note(port=22):
         ({"run_policy": {"suspend": False, "schedulingPolicy": {"minAvailable": 2}}}, PORT, 22),
     ],
 )
-def test_probe_and_policy_come_together(given, settings, port):
-    added, notes = inject(ID, job(**given), **ON, **settings)
+def test_probe_and_creation_policy_are_injected_together(fields, settings, port):
+    added, notes = inject(ID, job(**fields), **ON, **settings)
     assert added == {PROBE: probe(port), POLICY: WAIT}
     assert notes == note(port)
 
 
-def test_what_the_user_has_of_the_two_stays():
+def test_probe_or_creation_policy_of_the_user_stays():
     assert inject(ID, job(worker={"readinessProbe": OWN}), **ON) == (
         {POLICY: WAIT},
         [f"added launcherCreationPolicy: {WAIT}"],
@@ -73,13 +73,11 @@ def test_what_the_user_has_of_the_two_stays():
     )
     assert inject(ID, job(policy=WAIT, worker={"readinessProbe": OWN}), **ON) == ({}, [])
     own = {"readinessProbe": OWN, "command": ["/start.sh"]}
-    assert inject(ID, job(worker=own), **ON)[0] == {POLICY: WAIT}, (
-        "for a probe of the user's the port need not be known"
-    )
+    assert inject(ID, job(worker=own), **ON)[0] == {POLICY: WAIT}, "with a probe of the user the port is not needed"
 
 
 @pytest.mark.parametrize(
-    ("given", "settings"),
+    ("fields", "settings"),
     [
         ({"policy": "Later"}, PORT),
         ({"policy": ""}, PORT),
@@ -89,43 +87,43 @@ def test_what_the_user_has_of_the_two_stays():
         ({"run_policy": {"schedulingPolicy": {"minAvailable": 3}}}, PORT),
     ],
 )
-def test_nothing_is_put_in(given, settings):
-    assert inject(ID, job(**given), **(ON | settings)) == ({}, [])
+def test_nothing_is_injected_if_the_operator_cannot_wait(fields, settings):
+    assert inject(ID, job(**fields), **(ON | settings)) == ({}, [])
 
 
 @pytest.mark.parametrize(
-    ("given", "settings"),
+    ("fields", "settings"),
     [
-        # The image decides: that of upstream has 2222 in its sshd_config.
+        # The image decides the port: upstream's image has 2222 in its sshd_config.
         ({}, {}),
         ({"worker": {"command": ["/start.sh"]}}, PORT),
         ({"worker": {"command": ["/usr/sbin/sshd", "-De"]}}, {}),
-        # The operator overwrites it.
+        # The operator overwrites the variable.
         ({"launcher": {"env": [{"name": "OMPI_MCA_plm_rsh_args", "value": "-p 2222"}]}}, {}),
         ({"annotation": "true"}, {}),
     ],
 )
-def test_an_unknown_port_is_reported(given, settings):
+def test_unknown_port_is_reported(fields, settings):
     caution = f'sshd\'s port is unknown: declare it in ports, or set {KEY}: "2222"'
-    assert inject(ID, job(**given), **(ON | settings)) == ({}, [caution])
+    assert inject(ID, job(**fields), **(ON | settings)) == ({}, [caution])
 
 
-def test_an_unknown_port_does_not_matter_where_the_launcher_itself_waits():
-    given = job()
-    launcher = given["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+def test_unknown_port_is_not_reported_if_the_launcher_itself_waits():
+    fields = job()
+    launcher = fields["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
     launcher["initContainers"] = [{"name": "wait-for-workers", "image": "x"}]
-    assert inject(ID, given, **ON) == ({}, [])
+    assert inject(ID, fields, **ON) == ({}, [])
 
 
 @pytest.mark.parametrize("worker", [None, {"replicas": 0}, {"replicas": 1}, {"replicas": 1, "template": {"spec": {}}}])
-def test_nothing_without_workers(worker):
+def test_job_without_workers_stays_unchanged(worker):
     other = job()
     other["spec"]["mpiReplicaSpecs"]["Worker"] = worker
     assert inject(ID, other, **ON, **PORT) == ({}, [])
 
 
-def test_suspension_by_an_earlier_injection_is_seen():
-    """Injections that ran before may have put the job into a queue."""
+def test_job_that_an_earlier_injection_suspended_stays_unchanged():
+    """The injection `kueue-queue` runs earlier and puts the job into a queue."""
     view = Snapshot([config(), namespace("team"), cluster_queue("cq"), local_queue("q", "cq", namespace="team")])
     policy = pipelines.load_policy(None)
     queued = (*only("kueue-queue").injections, *only(ID, **ON).injections)
@@ -141,5 +139,5 @@ def test_suspension_by_an_earlier_injection_is_seen():
         [config(), namespace("team")],
     ],
 )
-def test_jobs_that_kueue_itself_will_queue(objects):
+def test_job_that_kueue_itself_may_queue_stays_unchanged(objects):
     assert inject(ID, job(worker=SHOWN), view=Snapshot(objects), **ON) == ({}, [])

@@ -1,4 +1,4 @@
-"""The fixtures of commands and of the server."""
+"""Fixtures of the commands' and the server's tests."""
 
 from tests.unit.cli.conftest import check, program
 from tests.unit.server.conftest import connection, shared

@@ -1,4 +1,4 @@
-"""Whether any node could hold a pod of the job, and the message if none could."""
+"""accelerator-available: some node could hold each pod of the job, and all nodes together the whole job."""
 
 from datetime import date
 from typing import Any
@@ -76,12 +76,12 @@ def condition(key: str, operator: str, *values: str) -> Json:
         {LIMITS: {"storage": "1Pi"}},  # the scheduler does not look at it
     ],
 )
-def test_accepted(changes: Json) -> None:
+def test_pod_that_a_node_could_hold_is_accepted(changes: Json) -> None:
     assert violations(RULE, changes, view=CLUSTER) == []
 
 
 @pytest.mark.parametrize(
-    ("asked", "there", "fix"),
+    ("requested", "existing", "fix"),
     [
         ("nvida.com/gpu", ["nvidia.com/gpu", "amd.com/gpu"], "Use nvidia.com/gpu instead of nvida.com/gpu."),
         ("nvida.com/gpu", ["amd.com/gpu"], "Check its name and the nodes."),
@@ -89,16 +89,16 @@ def test_accepted(changes: Json) -> None:
         ("rdma/hca_shared_device_a", ["rdma/hca_shared_devices_a"], "Use rdma/hca_shared_devices_a instead of {}."),
     ],
 )
-def test_a_device_that_no_node_has(asked: str, there: list[str], fix: str) -> None:
+def test_missing_device_is_reported_with_the_closest_name(requested: str, existing: list[str], fix: str) -> None:
     (node,) = gpu_nodes(1, gpus=0)
-    devices = {**node["status"]["allocatable"], **dict.fromkeys(there, "8")}
+    devices = {**node["status"]["allocatable"], **dict.fromkeys(existing, "8")}
     listed = [{"apiVersion": "v1", "kind": "Node", **node, "status": {**node["status"], "allocatable": devices}}]
-    found = violations(RULE, {LIMITS: {asked: 1}}, view=Snapshot(listed))
-    assert [each.fix for each in found] == [fix.format(asked)]
+    (violation,) = violations(RULE, {LIMITS: {requested: 1}}, view=Snapshot(listed))
+    assert violation.fix == fix.format(requested)
 
 
-def test_one_cause_for_a_machine_that_is_not_there() -> None:
-    """Other properties of nodes with the device are unknown, but a label that no node has may be misspelt."""
+def test_other_resources_are_not_reported_if_no_node_has_the_device() -> None:
+    """Nodes with that device might have more of the other resources."""
     limits = {"habana.ai/gaudi": 8, "rdma/ib": 1, "cpu": "1k", "memory": "1Pi", "hugepages-2Mi": "95000Mi"}
     result = violations(RULE, {LIMITS: limits}, view=CLUSTER)
     assert [violation.message for violation in result] == ["no node has habana.ai/gaudi", "no node has rdma/ib"]
@@ -180,8 +180,13 @@ def test_one_cause_for_a_machine_that_is_not_there() -> None:
             "no node satisfies one of its 2 terms",
             "Request labels that nodes have.",
         ),
-        (required([]), "affinity.nodeAffinity", "selects no node, for want of conditions", "Write some, or remove it."),
-        # Each is met somewhere, all of them nowhere.
+        (
+            required([]),
+            "affinity.nodeAffinity",
+            "selects no node, because it has no conditions",
+            "Write some, or remove it.",
+        ),
+        # Some node meets each demand, but no node meets all of them.
         (
             {**gpus(1), **selected(**{"topology.kubernetes.io/zone": "zone-b"})},
             "nodeSelector[topology.kubernetes.io/zone]",
@@ -204,7 +209,7 @@ def test_one_cause_for_a_machine_that_is_not_there() -> None:
         ),
     ],
 )  # fmt: skip
-def test_nothing_could_hold_a_worker(changes: Json, path: str, fault: str, fix: str) -> None:
+def test_worker_that_no_node_could_hold_is_reported(changes: Json, path: str, fault: str, fix: str) -> None:
     (result,) = violations(RULE, changes, view=CLUSTER)
     assert (result.path, result.message, result.fix) == (f"{POD}.{path}" if path else WORKERS, fault, fix)
 
@@ -218,7 +223,7 @@ def test_every_demand_that_no_node_meets_is_reported() -> None:
     ]
 
 
-def test_the_launcher_too() -> None:
+def test_launcher_that_no_node_could_hold_is_reported() -> None:
     (result,) = violations(RULE, {"Launcher.template.spec.containers.0.resources.limits.cpu": "97"}, view=CLUSTER)
     assert result.path.startswith("spec.mpiReplicaSpecs[Launcher]")
     assert result.fix == "Request 96 cpu or less for the launcher, overhead and sidecars included."
@@ -237,8 +242,8 @@ class TestTaints:
         [
             ({f"{SPEC}.tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}, {}),
             ({}, {"toleratedTaints": ["nvidia.com/gpu"]}),
-            ({"metadata.labels": {"kueue.x-k8s.io/queue-name": "team"}}, {}),  # flavors add tolerations
-            ({f"{SPEC}.runtimeClassName": "nvidia"}, {}),  # and so do RuntimeClasses
+            ({"metadata.labels": {"kueue.x-k8s.io/queue-name": "team"}}, {}),  # a flavor may add tolerations
+            ({f"{SPEC}.runtimeClassName": "nvidia"}, {}),  # a RuntimeClass may add tolerations
         ],
     )
     def test_tolerated_taints_are_accepted(self, changes: Json, settings: Json) -> None:
@@ -254,7 +259,7 @@ def test_unknown_nodes_cause_no_violation() -> None:
     assert violations(RULE, {**gpus(1000), "spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, view=CLUSTER) == []
 
 
-def test_resources_that_no_node_shows() -> None:
+def test_ignored_resources_cause_no_violation() -> None:
     changes = {LIMITS: {"vendor.io/card": 1000}}
     assert violations(RULE, changes, settings={"ignoredResources": ["vendor.io/*"]}, view=CLUSTER) == []
 
@@ -280,7 +285,7 @@ BY_KARPENTER = Snapshot(
         (gpus(16), True, CLUSTER, "audit"),
         ({**gpus(16), **QUEUED}, False, CLUSTER, "warn"),  # Kueue may provision nodes
         (gpus(16), False, BY_KARPENTER, "warn"),
-        # What comes without another node: a device plugin, a label, an untainted node.
+        # An administrator may add a device plugin or a label to the existing nodes, or remove a taint.
         ({LIMITS: {"vendor.io/card": 1}}, False, CLUSTER, "warn"),
         (selected(zone="zone-z"), False, CLUSTER, "warn"),
         ({**gpus(8), **selected(**{"topology.kubernetes.io/zone": "zone-b"})}, False, CLUSTER, "warn"),
@@ -295,10 +300,10 @@ def test_oversized_pod_is_rejected_without_autoscaling(
 
 
 def worker_nodes(count: int, **labels: str) -> list[Json]:
-    found = [{"apiVersion": "v1", "kind": "Node", **node} for node in gpu_nodes(count)]
-    for node in found:
+    result = [{"apiVersion": "v1", "kind": "Node", **node} for node in gpu_nodes(count)]
+    for node in result:
         node["metadata"]["labels"] |= {"pool": "big", **labels}
-    return found
+    return result
 
 
 SIX = Snapshot(worker_nodes(6))
@@ -306,7 +311,7 @@ ALIKE = {"limits": {"nvidia.com/gpu": 8, "cpu": "16", "memory": "64Gi"}}
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({**gpus(8), "Worker.replicas": 6}, None),
         ({**gpus(8), "Worker.replicas": 60}, "60 workers, nodes for 6. Set replicas to 6 or fewer."),
@@ -327,9 +332,9 @@ ALIKE = {"limits": {"nvidia.com/gpu": 8, "cpu": "16", "memory": "64Gi"}}
         ),
     ],
 )
-def test_all_workers_on_all_nodes(changes: Json, told: str | None) -> None:
+def test_job_larger_than_all_nodes_is_reported(changes: Json, expected: str | None) -> None:
     result = violations(RULE, changes, view=SIX)
-    assert [f"{each.message}. {each.fix}" for each in result] == ([told] if told else [])
+    assert [f"{each.message}. {each.fix}" for each in result] == ([expected] if expected else [])
     for each in result:
         assert each.fix in Finding(RULE, each).warning
         (refused,) = violations(RULE, changes, settings={"autoscaled": False}, view=SIX)
@@ -348,7 +353,7 @@ CHECKED = [local_queue("team", "gpus"), cluster_queue("gpus", admissionChecks=["
         (MANY, None, worker_nodes(6), ["warn"]),
         (MANY, True, worker_nodes(6), ["audit"]),
         (MANY | QUEUED, False, [*worker_nodes(6), *QUEUE], ["warn"]),
-        # Nothing is reported if Kueue may provision nodes, or that is unknown, or Karpenter makes nodes.
+        # Nothing is reported if Kueue may provision nodes, or Karpenter makes nodes, or the nodes are unknown.
         (MANY | QUEUED, False, [*worker_nodes(6), *CHECKED], []),
         (MANY | QUEUED, False, worker_nodes(6), []),
         (MANY, False, worker_nodes(6, **{"karpenter.sh/nodepool": "a"}), []),
@@ -363,7 +368,7 @@ def test_action_for_a_job_larger_than_all_nodes(
 
 
 @pytest.mark.parametrize("view", [NothingKnown(), Snapshot([])])
-def test_unknown_nodes_refuse_nothing(view: ClusterView) -> None:
+def test_unknown_nodes_cause_no_rejection(view: ClusterView) -> None:
     assert violations(RULE, gpus(1000), settings={"autoscaled": False}, view=view) == []
 
 
@@ -373,11 +378,11 @@ def test_default_is_a_warning() -> None:
     assert REGISTRY[RULE].settings().action == "deny"
 
 
-class TestTheSameNumberInAll:
-    """The suggested number satisfies every rule and agrees with the message of `slots`."""
+class TestSuggestedSize:
+    """The suggested size satisfies every rule and agrees with the message of the rule `slots`."""
 
     @staticmethod
-    def told(changes: Json, policy: str = "", autoscaled: str = "null") -> list[str]:
+    def messages(changes: Json, policy: str = "", autoscaled: str = "null") -> list[str]:
         text = f"rules: {{accelerator-available: {{autoscaled: {autoscaled}}}{policy}}}"
         document = f"apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n{text}\n"
         decision = validate(request(changed(changes)), policy=load_policy(document), view=CLUSTER, today=TODAY)
@@ -395,9 +400,9 @@ class TestTheSameNumberInAll:
             (", worker-count: {max: 7, action: warn}", "no node has 16 nvidia.com/gpu. Use 8 workers with 8."),
         ],
     )
-    def test_suggested_number_satisfies_all_rules(self, policy: str, fix: str) -> None:
+    def test_suggested_size_satisfies_all_rules(self, policy: str, fix: str) -> None:
         changes = {**gpus(16), SLOTS: 8, COMMAND: ["mpirun", "-np", "32", "x"]}
-        assert self.told(changes, policy) == [fix]
+        assert self.messages(changes, policy) == [fix]
 
     @pytest.mark.parametrize("autoscaled", ["null", "false"])
     @pytest.mark.parametrize(
@@ -406,42 +411,42 @@ class TestTheSameNumberInAll:
             (8, "64", "Use 8 workers with 8.", []),
             (16, "64", "Use 8 workers with 8, slots too.", []),
             (4, "x", "Use 8 workers with 8.", [f"4 slots but 16 GPUs per worker. {UNREAD}"]),
-            (8, "32", "Use 8 workers with 8.", []),  # how many ranks fit is said of the workers that it will have
+            (8, "32", "Use 8 workers with 8.", []),  # 32 ranks fit the suggested 8 workers
             (8, "72", "Use 8 workers with 8.", [f"mpirun -np 72 refuses to start: 64 slots with 8 workers. {RANKS}"]),
         ],
     )
-    def test_fix_comes_before_the_fix_of_slots(
+    def test_message_of_slots_assumes_the_suggested_size(
         self, slots: int, ranks: str, first: str, then: list[str], autoscaled: str
     ) -> None:
         changes = {**gpus(16), SLOTS: slots, COMMAND: ["mpirun", "-np", ranks, "x"]}
-        said = self.told(changes, ", slots: {max: 16}", autoscaled)
-        assert said == [f"no node has 16 nvidia.com/gpu. {first}", *then]
+        reported = self.messages(changes, ", slots: {max: 16}", autoscaled)
+        assert reported == [f"no node has 16 nvidia.com/gpu. {first}", *then]
 
-    def test_no_more_workers_are_advised_than_the_nodes_hold(self) -> None:
+    def test_suggested_workers_fit_on_the_nodes(self) -> None:
         (result,) = violations(RULE, {**gpus(16), "Worker.replicas": 5}, view=CLUSTER)
         assert f"{result.message}. {result.fix}" == ASK
         (result,) = violations(RULE, {**gpus(16), "Worker.replicas": 5}, view=BY_KARPENTER)
         assert result.fix == "Use 10 workers with 8."
 
-    def test_advice_is_sufficient(self) -> None:
+    def test_job_of_the_suggested_size_is_accepted(self) -> None:
         changes = {**gpus(8), "Worker.replicas": 8, SLOTS: 8, COMMAND: ["mpirun", "-np", "64", "x"]}
-        assert self.told(changes, ", slots: {max: 16}") == []
+        assert self.messages(changes, ", slots: {max: 16}") == []
 
-    def test_a_launcher_that_computes_has_too_many_itself(self) -> None:
+    def test_launcher_that_is_a_worker_is_reported_too(self) -> None:
         launcher = {"Launcher.template.spec.containers.0.resources.limits": {"nvidia.com/gpu": 16}}
         changes = {**gpus(16), **launcher, "spec.runLauncherAsWorker": True, SLOTS: 8, COMMAND: ["mpirun", "x"]}
-        assert {line.partition(". ")[2] for line in self.told(changes)} == {
+        assert {line.partition(". ")[2] for line in self.messages(changes)} == {
             f"Request 8 nvidia.com/gpu or less for {pod}, overhead and sidecars included."
             for pod in ("the launcher", "each worker")
         }
 
 
-def test_a_warning_says_what_would_fit() -> None:
+def test_warning_contains_the_existing_product() -> None:
     (result,) = violations(RULE, selected(**{PRODUCT: "NVIDIA-A100-SXM4-80GB"}), view=CLUSTER)
     assert f'no node has "NVIDIA-A100-SXM4-80GB", but {GPU}' in Finding(RULE, result).warning
 
 
-def test_a_warning_has_room_for_the_longest_advice() -> None:
+def test_warning_contains_the_longest_fix() -> None:
     (result,) = violations(RULE, {**gpus(16), SLOTS: 16, "Worker.replicas": 40}, view=BY_KARPENTER)
     assert result.fix == "Use 80 workers with 8, slots too."
     warning = Finding(RULE, result).warning
@@ -449,7 +454,7 @@ def test_a_warning_has_room_for_the_longest_advice() -> None:
     assert len(warning) <= MAX_WARNING_CHARACTERS
 
 
-def test_device_class_that_no_node_offers() -> None:
+def test_resource_of_a_device_class_is_accepted() -> None:
     behind = device_class("gpu.nvidia.com", "example.com/gpu")
     for name in ("example.com/gpu", "deviceclass.resource.kubernetes.io/gpu.nvidia.com"):
         changes = {"Worker.template.spec.containers.0.resources": {"limits": {name: 2}}}
@@ -458,6 +463,6 @@ def test_device_class_that_no_node_offers() -> None:
     assert len(violations("accelerator-available", changes, view=Snapshot(gpu_nodes(1)))) == 1
 
 
-def test_resources_have_a_domain() -> None:
+def test_ignored_resource_without_a_domain_is_rejected() -> None:
     with pytest.raises(ValidationError, match=r'"gpu" is not a resource name such as nvidia\.com/gpu'):
         REGISTRY[RULE].settings.model_validate({"ignoredResources": ["gpu"]})

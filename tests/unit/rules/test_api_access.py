@@ -1,4 +1,4 @@
-"""api-access: pods that keep a token. The injection usually removes the token first."""
+"""api-access: pods that keep an API token. The injection usually prevents the token."""
 
 from datetime import date
 from typing import Any
@@ -27,11 +27,11 @@ TOKEN = f"{PATHS['Worker']}.volumes[1].projected.sources[1].serviceAccountToken"
 LAUNCHER_OFF = {"Launcher.template.spec.automountServiceAccountToken": False}
 
 
-def test_pods_without_a_setting_get_a_token() -> None:
-    found = violations("api-access")
+def test_pods_without_settings_get_a_token() -> None:
+    result = violations("api-access")
     fix = "Set automountServiceAccountToken: false."
-    assert found == [Violation(path, "gets an API token", fix=fix) for path in PATHS.values()]
-    assert all(fits_a_warning("api-access", each) for each in found)
+    assert result == [Violation(path, "gets an API token", fix=fix) for path in PATHS.values()]
+    assert all(fits_a_warning("api-access", each) for each in result)
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,15 @@ def test_pods_without_a_setting_get_a_token() -> None:
         ({f"{WORKER}.serviceAccountName": "team", **PROJECTED}, []),
     ],
 )
-def test_token_without_a_chosen_account(changes: Json, paths: list[str]) -> None:
+def test_token_of_a_pod_without_a_named_account_is_reported(changes: Json, paths: list[str]) -> None:
     assert [each.path for each in violations("api-access", {**LAUNCHER_OFF, **changes})] == paths
 
 
-def test_an_account_that_gives_no_token() -> None:
+def test_account_that_gives_no_token_is_accepted() -> None:
     view = Snapshot([service_account("default", token=False)])
     assert violations("api-access", view=view) == []
-    found = violations("api-access", {f"{WORKER}.automountServiceAccountToken": True}, view=view)
-    assert [each.path for each in found] == [PATHS["Worker"]]
+    result = violations("api-access", {f"{WORKER}.automountServiceAccountToken": True}, view=view)
+    assert [each.path for each in result] == [PATHS["Worker"]]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The names of the objects that the operator creates for a job."""
+"""child-names: existing objects with the names that the operator needs."""
 
 from typing import Any
 
@@ -23,65 +23,65 @@ def child(kind: str, name: str, *, namespace: str = "team-a", owner: Any = None,
     return {"apiVersion": KINDS[kind], "kind": kind, "metadata": metadata}
 
 
-def test_pods_are_seen_with_and_without_the_operators_label() -> None:
+def test_existing_pod_is_reported_with_or_without_the_operators_label() -> None:
     for labels in ({JOB_NAME: "train"}, {JOB_NAME: ""}, {"app": "x"}):
         (result,) = violations("child-names", view=Snapshot([child("Pod", "train-worker-0", labels=labels)]))
         assert result.message.startswith('Pod "train-worker-0" exists')
 
 
-def test_pods_without_the_label_may_be_unknown() -> None:
+def test_unknown_pods_without_the_label_cause_no_violation() -> None:
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot"}
-    known = [{**head, "known": {"pods": {}}}, {**head, "known": {"other-pods": {}}}]
+    labelled_pods, other_pods = {**head, "known": {"pods": {}}}, {**head, "known": {"other-pods": {}}}
     labelled = child("Pod", "train-worker-0", labels={JOB_NAME: "train"})
-    assert len(violations("child-names", view=Snapshot([known[0], labelled]))) == 1
-    assert len(violations("child-names", view=Snapshot([known[1], child("Pod", "train-worker-1")]))) == 1
-    assert violations("child-names", view=Snapshot(known[:1])) == []
+    assert len(violations("child-names", view=Snapshot([labelled_pods, labelled]))) == 1
+    assert len(violations("child-names", view=Snapshot([other_pods, child("Pod", "train-worker-1")]))) == 1
+    assert violations("child-names", view=Snapshot([labelled_pods])) == []
 
 
 @pytest.mark.parametrize(("kind", "name"), NAMES)
-class TestTaken:
-    def test_name_taken_by_an_object_without_owner(self, kind: str, name: str) -> None:
+class TestTakenNames:
+    def test_object_without_owner_is_rejected(self, kind: str, name: str) -> None:
         result = violations("child-names", view=Snapshot([child(kind, name)]))
         fault = f'{kind} "{name}" exists and is not the job\'s, {NEVER}'
         fix = f"Rename the job, or delete that {kind} if it is not needed."
         assert result == [Violation("metadata.name", fault, fix=fix, reason=CauseReason.FORBIDDEN)]
 
     @pytest.mark.parametrize("change", [{"kind": "PyTorchJob"}, {"name": "other"}, {"apiVersion": "x/v1"}])
-    def test_by_an_object_of_another(self, kind: str, name: str, change: dict[str, str]) -> None:
+    def test_object_of_another_owner_is_rejected(self, kind: str, name: str, change: dict[str, str]) -> None:
         owner = {**OURS, **change}
         (result,) = violations("child-names", view=Snapshot([child(kind, name, owner=owner)]))
         assert f"exists and belongs to {owner['kind']} {owner['name']}" in result.message
         assert not result.advisory
 
-    def test_by_the_former_job_of_this_name(self, kind: str, name: str) -> None:
+    def test_object_of_a_former_job_is_a_warning(self, kind: str, name: str) -> None:
         for changes in ({}, {"metadata.uid": "2"}):
             (result,) = violations("child-names", changes, view=Snapshot([child(kind, name, owner=OURS)]))
             assert found([result]) == [f'(advice) metadata.name: {kind} "{name}" belongs to a former job of this name']
             assert result.fix == LATER
 
-    def test_name_taken_by_an_object_being_deleted(self, kind: str, name: str) -> None:
+    def test_object_that_is_being_deleted_is_a_warning(self, kind: str, name: str) -> None:
         view = Snapshot([child(kind, name, deletionTimestamp="2026-01-01T00:00:00Z")])
         (result,) = violations("child-names", view=view)
         assert found([result]) == [f'(advice) metadata.name: {kind} "{name}" is still being deleted']
         assert fits_a_warning("child-names", result)
 
-    def test_name_of_the_own_object_is_not_taken(self, kind: str, name: str) -> None:
+    def test_object_of_the_job_itself_is_accepted(self, kind: str, name: str) -> None:
         view = Snapshot([child(kind, name, owner=OURS)])
         assert violations("child-names", {"metadata.uid": "1"}, old={"Worker.replicas": 2}, view=view) == []
 
     @pytest.mark.parametrize("changes", [{"metadata.name": "other"}, {"metadata.name": "trai"}])
-    def test_by_what_another_job_needs(self, kind: str, name: str, changes: Json) -> None:
+    def test_object_with_the_name_for_a_different_job_is_accepted(self, kind: str, name: str, changes: Json) -> None:
         assert violations("child-names", changes, view=Snapshot([child(kind, name)])) == []
 
-    def test_in_another_namespace(self, kind: str, name: str) -> None:
+    def test_object_in_another_namespace_is_accepted(self, kind: str, name: str) -> None:
         assert violations("child-names", view=Snapshot([child(kind, name, namespace="team-b")])) == []
 
-    def test_for_a_job_that_runs_elsewhere(self, kind: str, name: str) -> None:
+    def test_job_for_another_cluster_is_accepted(self, kind: str, name: str) -> None:
         changes = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
         assert violations("child-names", changes, view=Snapshot([child(kind, name)])) == []
 
     def test_taken_worker_name_of_a_suspended_job_is_a_warning(self, kind: str, name: str) -> None:
-        """Only workers are made later."""
+        """The operator creates the other objects also for a suspended job."""
         (result,) = violations("child-names", {"spec.runPolicy.suspend": True}, view=Snapshot([child(kind, name)]))
         assert result.advisory == (kind == "Pod")
 
@@ -90,19 +90,19 @@ class TestTaken:
 @pytest.mark.parametrize(
     "name", ["train-worker-4", "train-worker-03", "train-worker--1", "train-worker-", "train-worker-²", "worker-1"]
 )
-def test_pods_that_no_worker_is_called(name: str, others: int) -> None:
+def test_pods_without_the_name_of_a_worker_are_accepted(name: str, others: int) -> None:
     pods = [child("Pod", name), *(child("Pod", f"x-{index}") for index in range(others))]
     assert violations("child-names", view=Snapshot(pods)) == []
 
 
 @pytest.mark.parametrize("workers", [1, 4, 2**31 - 1])
-def test_one_pod_is_enough(workers: int) -> None:
+def test_only_the_first_taken_pod_is_reported(workers: int) -> None:
     pods = [child("Pod", f"train-worker-{index}") for index in (0, 1, 2)]
     (result,) = violations("child-names", {"Worker.replicas": workers}, view=Snapshot(pods))
     assert '"train-worker-0"' in result.message
 
 
-def test_all_at_once() -> None:
+def test_all_taken_names_are_reported() -> None:
     result = violations("child-names", view=Snapshot([child(*pair) for pair in NAMES]))
     assert [violation.message.partition(" ")[0] for violation in result] == [kind for kind, _ in NAMES]
 

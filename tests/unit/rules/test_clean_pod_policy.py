@@ -8,7 +8,7 @@ from tests.support.rule_checks import found, violations
 from webhook.rules import REGISTRY
 
 ID = "clean-pod-policy"
-REFUSED = 'spec.runPolicy.cleanPodPolicy: "None" is not allowed here (a job that does not say gets "None")'
+REFUSED = 'spec.runPolicy.cleanPodPolicy: "None" is not allowed here (the default is "None")'
 
 
 @pytest.mark.parametrize(
@@ -18,12 +18,12 @@ REFUSED = 'spec.runPolicy.cleanPodPolicy: "None" is not allowed here (a job that
         ("None", None, []),
         (REMOVE, None, []),
         ("None", ["Running", "All"], [REFUSED]),
-        (REMOVE, ["Running", "All"], [REFUSED]),  # the operator then takes None
+        (REMOVE, ["Running", "All"], [REFUSED]),  # the operator's default is None
         ("All", ["Running", "All"], []),
-        ("nonsense", ["Running"], []),  # upstream-contract says so
+        ("nonsense", ["Running"], []),  # upstream-contract reports it
     ],
 )
-def test_only_what_is_allowed(value: Any, allowed: list[str] | None, expected: list[str]) -> None:
+def test_policy_that_is_not_allowed_is_rejected(value: Any, allowed: list[str] | None, expected: list[str]) -> None:
     settings = {"allowed": allowed} if allowed else {}
     result = violations(ID, {"spec.runPolicy.cleanPodPolicy": value}, settings=settings)
     assert found(result) == expected
@@ -31,6 +31,6 @@ def test_only_what_is_allowed(value: Any, allowed: list[str] | None, expected: l
 
 
 @pytest.mark.parametrize("allowed", [[], ["Sometimes"]])
-def test_the_allowed_values_must_be_real_ones(allowed: list[str]) -> None:
+def test_unknown_value_in_the_setting_is_rejected(allowed: list[str]) -> None:
     with pytest.raises(ValidationError):
         REGISTRY[ID].settings.model_validate({"allowed": allowed})

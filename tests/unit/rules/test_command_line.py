@@ -1,4 +1,4 @@
-"""Commands that start nothing. `tests/conformance/test_open_mpi_slots.py` checks numbers of ranks with mpirun."""
+"""command-line: commands that do not start their program. The conformance tests check numbers of ranks with mpirun."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ ANOTHER = ", or starts another number"
 
 
 def check(command: Any, args: Any = None, implementation: str = "OpenMPI") -> list[Violation]:
-    """The good job has 8 slots."""
+    """The violations of a job with this launcher and 8 slots in all."""
     changes = {
         "spec.mpiImplementation": implementation,
         f"{LAUNCHER}.command": command,
@@ -51,11 +51,11 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-o", "pipefail", "-c", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/run.sh", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/my scripts/run.sh"], None, "OpenMPI"),
-        (None, ["mpirun -np 4 train"], "OpenMPI"),  # for the image's entry point
+        (None, ["mpirun -np 4 train"], "OpenMPI"),  # the image's entry point reads it
         (["/entrypoint.sh", "mpirun -np 4 train"], None, "OpenMPI"),
         ([""], None, "OpenMPI"),
         (None, None, "OpenMPI"),
-        # Words after -c that the script uses, and its own name.
+        # The script uses the words after -c, or the only word is the script's name.
         (["bash", "-c", 'mpirun -np "$1" x', "run", "4"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 8 python x.py", "mpirun"], None, "OpenMPI"),
         (["bash", "-c", "source /entrypoint.sh", "--", "mpirun", "-np", "8", "x"], None, "OpenMPI"),
@@ -73,7 +73,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", "while getopts n: o; do :; done; ./run", "run", "-n", "mpirun"], None, "OpenMPI"),
         (["bash", "-c", "set -e; . /setup.sh", "run", "-v"], None, "OpenMPI"),
         (["tini", "--", "bash", "-c", 'exec "$@"', "--", "mpirun", "-np", "4", "x"], None, "OpenMPI"),
-        # Calls without a program, and calls that may have none.
+        # Calls that need no program, and calls whose program is unknown.
         (["mpirun", "--version"], None, "OpenMPI"),
         (["mpirun", "-h"], None, "MPICH"),
         (["mpirun", "--app", "/etc/app"], None, "OpenMPI"),
@@ -107,7 +107,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", "tar xf \\\n  mpirun\n./run"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 2 x > /log 2>&1"], None, "OpenMPI"),
         (["env", "A=B", "tini", "--", "mpirun", "-np", "2", "x"], None, "OpenMPI"),
-        # One word, and yet a program.
+        # Words with a blank that are not a command line.
         (["mpirun", "-np", "2", "/opt/my app/bin/run"], None, "OpenMPI"),
         (["mpirun", "-np", "2", "bash", "-c", "cd /app && python x.py"], None, "OpenMPI"),
         (["bash", "-c", 'mpirun -np 2 bash -c "cd /app && python x.py"'], None, "OpenMPI"),
@@ -124,7 +124,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "-np", "4", "python", "-c", "print('$(X)')"], None, "OpenMPI"),
     ],
 )
-def test_commands_that_may_start(command: Any, args: Any, implementation: str) -> None:
+def test_command_that_may_start_its_program_is_accepted(command: Any, args: Any, implementation: str) -> None:
     assert check(command, args, implementation) == []
 
 
@@ -147,7 +147,7 @@ def test_commands_that_may_start(command: Any, args: Any, implementation: str) -
         (["python train.py"], None, UNSPLIT, 'Write ["python", "train.py"].'),
     ],
 )
-def test_what_starts_nothing_with_what_to_write(command: Any, args: Any, fault: str, fix: str) -> None:
+def test_command_that_starts_nothing_is_reported_with_the_fix(command: Any, args: Any, fault: str, fix: str) -> None:
     assert [(each.message, each.fix) for each in check(command, args)] == [(fault, fix)]
 
 
@@ -162,7 +162,7 @@ def test_what_starts_nothing_with_what_to_write(command: Any, args: Any, fault: 
         ([" " * 100_000 + "x"], 'Put "sh", "-c" before it.'),
     ],
 )
-def test_a_command_in_one_word(command: list[str], fix: str) -> None:
+def test_command_in_one_word_is_reported(command: list[str], fix: str) -> None:
     [violation] = check(command)
     assert found([violation]) == [f"(advice) {WHERE}.command: {UNSPLIT}"]
     assert violation.fix == fix
@@ -193,7 +193,7 @@ def test_a_command_in_one_word(command: list[str], fix: str) -> None:
         (["bash", "-c"], ["mkdir -p /run/sshd", "/usr/sbin/sshd -De"], "args", "/usr/sbin/sshd -De"),
     ],
 )
-def test_a_shell_that_gets_words_as_arguments(command: Any, args: Any, field: str, ignored: str) -> None:
+def test_words_after_the_script_of_a_shell_are_reported(command: Any, args: Any, field: str, ignored: str) -> None:
     [violation] = check(command, args)
     words = [word.rpartition("/")[2] for word in (*(command or ()), *(args or ()))]
     shell = next(word for word in words if word in {"bash", "sh"})
@@ -226,7 +226,7 @@ def test_a_shell_that_gets_words_as_arguments(command: Any, args: Any, field: st
     ],
 )
 @pytest.mark.parametrize("implementation", ["OpenMPI", "MPICH"])
-def test_a_call_without_a_program(command: list[str], fix: str, implementation: str) -> None:
+def test_mpirun_without_a_program_is_reported(command: list[str], fix: str, implementation: str) -> None:
     [violation] = check(command, implementation=implementation)
     assert found([violation]) == [f"(advice) {WHERE}.command: mpirun gets no program"]
     assert violation.fix == fix
@@ -240,13 +240,13 @@ def test_a_call_without_a_program(command: list[str], fix: str, implementation: 
         (["bash", "-c", "mpirun -np 2 'python train.py'"], "python train.py", "Remove its quotes."),
     ],
 )
-def test_a_program_with_its_arguments_in_one_word(command: list[str], word: str, fix: str | None) -> None:
+def test_program_and_arguments_in_one_word_are_reported(command: list[str], word: str, fix: str | None) -> None:
     [violation] = check(command)
     assert found([violation]) == [f'(advice) {WHERE}.command: "{word}" is one word']
     assert fix is None or violation.fix == fix
 
 
-def test_variables_that_nothing_replaces() -> None:
+def test_unreplaced_variable_is_reported() -> None:
     [violation] = check(["mpirun", "-np"], ["$NP", "x"])
     assert found([violation]) == [f"(advice) {WHERE}.args: no shell replaces $NP"]
     assert violation.fix == "Write $(NP) or a number."
@@ -337,14 +337,14 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the containe
         (["bash", "-c"], []),
     ],
 )
-def test_how_sshd_starts(command: list[str], expected: list[str]) -> None:
+def test_sshd_by_name_or_in_the_background_is_reported(command: list[str], expected: list[str]) -> None:
     assert found(violations(ID, {f"{WORKER}.command": command})) == expected
 
 
 @pytest.mark.parametrize(
     "script", ["sshd{}x\n", "{};sshd -D{}x", "/usr/sbin/sshd{}\n" * 2 + "x", "a=b{}" * 2 + "sshd x"]
 )
-def test_many_blanks_take_no_time(script: str) -> None:
+def test_script_with_many_blanks_is_checked_quickly(script: str) -> None:
     blanks = " " * 300_000
     assert len(violations(ID, {f"{WORKER}.command": ["sh", "-c", script.replace("{}", blanks)]})) <= 1
 
@@ -352,13 +352,13 @@ def test_many_blanks_take_no_time(script: str) -> None:
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (["sshd"], []),  # for an entry point such as `case $1 in sshd) exec /usr/sbin/sshd -D`
+        (["sshd"], []),  # the entry point may be `case $1 in sshd) exec /usr/sbin/sshd -D`
         (["/usr/sbin/sshd"], []),
         (["bash", "-c", "/usr/sbin/sshd"], [LEAVES.replace("command", "args")]),
         (["bash", "-c", "sshd -D"], [BY_NAME.replace("command", "args")]),
     ],
 )
-def test_sshd_in_args_alone(args: list[str], expected: list[str]) -> None:
+def test_sshd_in_args_is_reported_only_for_a_shell(args: list[str], expected: list[str]) -> None:
     assert found(violations(ID, {f"{WORKER}.args": args})) == expected
 
 
@@ -370,13 +370,13 @@ def test_sshd_in_args_alone(args: list[str], expected: list[str]) -> None:
         ("/usr/sbin/sshd &", "Add -D, no &."),
     ],
 )
-def test_options_that_keep_sshd_in_the_foreground(script: str, fix: str) -> None:
+def test_fix_keeps_sshd_in_the_foreground(script: str, fix: str) -> None:
     [violation] = violations(ID, {f"{WORKER}.command": ["sh", "-c", script]})
     assert violation.fix == fix
     assert violation.fix in Finding(ID, violation).warning
 
 
-def test_sshd_in_the_arguments_of_a_shell() -> None:
+def test_ignored_options_of_sshd_are_reported() -> None:
     changes = {f"{WORKER}.command": ["bash", "-c"], f"{WORKER}.args": ["/usr/sbin/sshd", "-De"]}
     assert found(violations(ID, changes)) == [f'(advice) {SSHD}.args: bash ignores "-De"']
 
@@ -385,12 +385,12 @@ def test_launcher_without_a_container_is_left_to_another_rule() -> None:
     assert violations(ID, {"Launcher.template": {}}) == []
 
 
-def test_of_an_option_with_many_words_the_first_are_named() -> None:
+def test_fix_names_only_the_first_words_of_a_long_option() -> None:
     [violation] = check(["mpirun", "-np" + " 4" * 50_000, "train"])
     assert violation.fix == 'Split it: "-np"' + ', "4"' * 49 + ", ..."
 
 
-def test_every_container_is_looked_at() -> None:
+def test_every_container_is_checked() -> None:
     one = {"name": "x", "command": ["sleep 1"]}
     result = violations(ID, {f"{WORKER}.command": ["/usr/sbin/sshd -De"], "Worker.template.spec.initContainers": [one]})
     path = "spec.mpiReplicaSpecs[Worker].template.spec"
@@ -404,7 +404,7 @@ def test_every_container_is_looked_at() -> None:
         (["/bin/sh", "-e"], ["cd /app; mpirun -np 4 train"], "args"),
     ],
 )
-def test_a_shell_without_c(command: list[str], args: Any, field: str) -> None:
+def test_shell_without_c_is_reported(command: list[str], args: Any, field: str) -> None:
     [violation] = check(command, args)
     shell = command[0].rpartition("/")[2]
     assert found([violation]) == [f"(advice) {WHERE}.{field}: {shell} takes the command line for a file"]
@@ -427,37 +427,37 @@ def test_a_shell_without_c(command: list[str], args: Any, field: str) -> None:
         ("horovodrun -np many train", "OpenMPI", no_number("-np many", program="horovodrun"), "Set -np to 8."),
     ],
 )
-def test_text_that_may_not_be_a_number(command: str, implementation: str, fault: str, fix: str) -> None:
+def test_invalid_number_of_ranks_is_reported(command: str, implementation: str, fault: str, fix: str) -> None:
     [violation] = check(command.split(), implementation=implementation)
     assert found([violation]) == [f"(advice) {WHERE}.command: {fault}"]
     assert violation.fix == fix
 
 
-def test_a_script_may_do_something_else_before() -> None:
+def test_negative_number_of_ranks_in_a_script_is_a_warning() -> None:
     [violation] = check(["sh", "-c"], ["mpirun -np -1 train"])
     assert found([violation]) == [f"(advice) {WHERE}.args: {no_number('-np -1')}"]
 
 
-def test_a_negative_number_is_refused_by_every_open_mpi() -> None:
+def test_negative_number_of_ranks_for_open_mpi_is_rejected() -> None:
     [violation] = check(["mpirun", "--allow-run-as-root", "-np", "-1", "train"])
     assert found([violation]) == [f"{WHERE}.command: {no_number('-np -1', '')}"]
     assert violation.fix == "Set -np to 8."
 
 
-def test_an_option_in_one_word() -> None:
+def test_option_and_value_in_one_word_are_rejected() -> None:
     [violation] = check(["mpirun", "-np 4", "train"])
-    assert found([violation]) == [f'{WHERE}.command: "-np 4" is one word, and no option']
+    assert found([violation]) == [f'{WHERE}.command: "-np 4" is one word, not an option']
     assert violation.fix == 'Split it: "-np", "4".'
     [violation] = check(["mpiexec", "-n 4", "train"], implementation="MPICH")
     assert violation.advisory
 
 
-def test_number_of_ranks_is_unknown_without_workers() -> None:
+def test_fix_suggests_no_number_of_ranks_without_workers() -> None:
     [violation] = run(ID, changed({"Worker": REMOVE, f"{LAUNCHER}.command": ["mpirun", "-np", "x", "train"]}))
     assert violation.fix == "Write how many ranks to start."
 
 
-def test_windows_has_programs_with_spaces() -> None:
+def test_windows_program_with_a_blank_is_accepted() -> None:
     command = {f"{WORKER}.command": ["C:\\Program Files\\x.exe"], "Worker.template.spec.os": {"name": "windows"}}
     assert violations(ID, command) == []
 
@@ -478,7 +478,7 @@ def test_windows_has_programs_with_spaces() -> None:
         ["mpirun", "-np", "4", "python train.py"],
     ],
 )
-def test_message_is_short(command: list[str]) -> None:
+def test_warning_contains_the_fix(command: list[str]) -> None:
     [violation] = check(command)
     assert Finding(ID, violation).warning.endswith(f"{violation.fix} [{ID}]")
 
@@ -519,7 +519,7 @@ def test_message_is_short(command: list[str]) -> None:
         ),
     ],
 )
-def test_options_of_another_mpi(command: str, implementation: str, fault: str, fix: str) -> None:
+def test_option_of_another_mpi_is_reported(command: str, implementation: str, fault: str, fix: str) -> None:
     (violation,) = check(command.split(), None, implementation)
     assert found([violation]) == [f"(advice) spec.mpiImplementation: {fault}"]
     assert violation.fix == fix
@@ -535,7 +535,7 @@ def test_options_of_another_mpi(command: str, implementation: str, fault: str, f
         ("intel/oneapi-hpckit:2024.2", "OpenMPI", "Intel"),
     ],
 )
-def test_an_image_with_another_mpi(image: str, implementation: str, name: str) -> None:
+def test_image_with_another_mpi_is_reported(image: str, implementation: str, name: str) -> None:
     container = "Launcher.template.spec.containers.0"
     changes = {"spec.mpiImplementation": implementation, f"{container}.image": image}
     job = changes | {f"{container}.command": ["mpirun", "-n", "2", "x"]}
@@ -559,5 +559,5 @@ def test_an_image_with_another_mpi(image: str, implementation: str, name: str) -
         ("mpirun -np 2 x -genv A", "OpenMPI"),
     ],
 )
-def test_options_that_may_belong_to_the_program(command: str, implementation: str) -> None:
+def test_option_that_the_command_or_its_program_may_have_is_accepted(command: str, implementation: str) -> None:
     assert check(command.split(), None, implementation) == []

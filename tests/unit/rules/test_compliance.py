@@ -25,7 +25,7 @@ EVERYTHING = {
 
 
 def check(changes: Json, /, **settings: Any) -> list[Violation]:
-    """The findings for a marked job."""
+    """The violations of a job that is marked as regulated."""
     return violations("compliance", {**MARKED, **changes}, settings=settings, view=CLUSTER)
 
 
@@ -62,11 +62,11 @@ def test_nothing_is_required_by_default() -> None:
         ({"metadata.labels": {"compliance.openshift.io/hipaa": "TRUE"}}, True),
         ({"metadata.labels": {"compliance.openshift.io/hipaa": "false"}}, False),
         ({"metadata.annotations": {"compliance.openshift.io/data-classification": "public"}}, False),
-        # A label that says no does not undo an annotation that says yes.
+        # One marker is enough, although the label is false.
         ({**MARKED, "metadata.labels": {"compliance.openshift.io/hipaa": "false"}}, True),
     ],
 )
-def test_which_jobs(changes: Json, regulated: bool) -> None:
+def test_marker_makes_a_job_regulated(changes: Json, regulated: bool) -> None:
     result = violations("compliance", changes, settings={"nodeLabels": {"compliance": "hipaa"}})
     assert bool(result) is regulated
 
@@ -75,7 +75,7 @@ def test_which_jobs(changes: Json, regulated: bool) -> None:
     ("markers", "regulated"),
     [({}, True), ({"data": "secret"}, False), ({"compliance.openshift.io/hipaa": "true"}, True)],
 )
-def test_other_markers(markers: Json, regulated: bool) -> None:
+def test_markers_are_a_setting(markers: Json, regulated: bool) -> None:
     assert bool(check({}, markers=markers, nodeLabels={"compliance": "hipaa"})) is regulated
     assert bool(violations("compliance", settings={"markers": markers, "nodeLabels": {"a": "b"}})) is (not markers)
 
@@ -103,7 +103,7 @@ BOTH = {"matchExpressions": [*OTHER["matchExpressions"], *term("hipaa")["matchEx
         (affinity(BOTH), True),
         (affinity(term("hipaa"), BOTH), True),
         (affinity(term("hipaa"), {}), True),  # an empty term selects no node
-        (affinity(term("hipaa"), OTHER), False),  # one of the two is enough for the scheduler
+        (affinity(term("hipaa"), OTHER), False),  # the scheduler may choose a node by the second term
         (
             affinity(term("hipaa"), {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}),
             False,
@@ -117,7 +117,7 @@ BOTH = {"matchExpressions": [*OTHER["matchExpressions"], *term("hipaa")["matchEx
         ({"affinity": None}, False),
     ],
 )
-def test_nodes(pod: Json, accepted: bool) -> None:
+def test_pod_without_the_required_node_label_is_rejected(pod: Json, accepted: bool) -> None:
     changes = {f"Worker.template.spec.{name}": value for name, value in pod.items()}
     changes["Launcher.template.spec.nodeSelector"] = {"compliance": "hipaa"}
     expected = Violation(
@@ -129,7 +129,7 @@ def test_nodes(pod: Json, accepted: bool) -> None:
     assert check(changes, nodeLabels={"compliance": "hipaa"}) == ([] if accepted else [expected])
 
 
-def test_every_label_on_both_templates() -> None:
+def test_every_node_label_is_required_in_both_templates() -> None:
     result = check({}, nodeLabels={"compliance": "hipaa", "zone": "a"})
     assert [violation.path for violation in result] == [
         f"{template}.spec.nodeSelector[{key}]" for template in (LAUNCHER, WORKER) for key in ("compliance", "zone")
@@ -137,7 +137,7 @@ def test_every_label_on_both_templates() -> None:
 
 
 ENCRYPTED = "storage class encrypted or sealed"
-NOT_THERE = 'PersistentVolumeClaim "gone" does not exist, so its storage class is unknown'
+ABSENT = 'PersistentVolumeClaim "gone" does not exist, so its storage class is unknown'
 
 
 def ephemeral(**template: Any) -> Json:
@@ -172,7 +172,7 @@ UNNAMED: list[Json] = [ephemeral(spec={}), ephemeral(), {"ephemeral": {}}]
         (
             {"persistentVolumeClaim": {"claimName": "gone"}},
             "persistentVolumeClaim.claimName",
-            NOT_THERE,
+            ABSENT,
             f"Create it first, with {ENCRYPTED}.",
         ),
         (ephemeral(spec={"storageClassName": "sealed"}), None, "", ""),
@@ -214,18 +214,18 @@ UNNAMED: list[Json] = [ephemeral(spec={}), ephemeral(), {"ephemeral": {}}]
             ({kind: {}}, None, "", "")
             for kind in ("configMap", "secret", "projected", "downwardAPI", "image", "emptyDir")
         ),
-        ({"hostPath": {}}, None, "", ""),  # refuseHostPath is about it
+        ({"hostPath": {}}, None, "", ""),  # the setting refuseHostPath decides
         ({}, None, "", ""),
     ],
 )
-def test_storage(volume: Json, where: str | None, message: str, fix: str) -> None:
+def test_storage_without_an_allowed_class_is_rejected(volume: Json, where: str | None, message: str, fix: str) -> None:
     changes = {"Worker.template.spec.volumes": [{"name": "data", **volume}]}
     result = check(changes, storageClasses=["encrypted", "sealed"], csiDrivers=["secrets-store.csi.k8s.io"])
     expected = Violation(f"{VOLUME}.{where}", message, fix=fix, reason=CauseReason.FORBIDDEN)
     assert result == ([] if where is None else [expected])
 
 
-def test_a_claim_of_which_nothing_is_known_passes() -> None:
+def test_unknown_claim_is_accepted() -> None:
     changes = {**MARKED, "Worker.template.spec.volumes": [{"persistentVolumeClaim": {"claimName": "gone"}}]}
     assert violations("compliance", changes, settings={"storageClasses": ["encrypted"]}) == []
 
@@ -244,7 +244,7 @@ def test_a_claim_of_which_nothing_is_known_passes() -> None:
         ({"persistentVolumeClaim": {"claimName": "plain"}}, None, ""),
     ],
 )
-def test_volumes_on_the_node(volume: Json, where: str | None, message: str) -> None:
+def test_volume_on_the_node_is_rejected(volume: Json, where: str | None, message: str) -> None:
     changes = {"Worker.template.spec.volumes": [{"name": "data", **volume}]}
     expected = [f"{VOLUME}.{where}: {message}"] if where else []
     assert found(check(changes, requireMemoryEmptyDir=True, refuseHostPath=True)) == expected
@@ -275,7 +275,7 @@ MISSING = "is missing, and regulated data needs it"
         ("x" * 200, "true", f'"{"x" * 97}..." is not what regulated data needs', 'Set it to "true".'),
     ],
 )
-def test_annotations(value: Any, pattern: str, message: str | None, fix: str) -> None:
+def test_missing_or_different_annotation_is_rejected(value: Any, pattern: str, message: str | None, fix: str) -> None:
     changes = {f"{meta}.annotations.audit": value for meta in ("metadata", "Launcher.template.metadata")}
     changes["Worker.template.metadata.annotations.audit"] = value
     settings = {"jobAnnotations": {"audit": pattern}, "podAnnotations": {"audit": pattern}, "markers": {}}
@@ -286,7 +286,7 @@ def test_annotations(value: Any, pattern: str, message: str | None, fix: str) ->
     ]
 
 
-def test_all_violations_are_in_one_reply() -> None:
+def test_all_violations_are_reported() -> None:
     volumes: list[Json] = [{"hostPath": {}}, {"emptyDir": {}}, {"nfs": {}}]
     result = check({"Worker.template.spec.volumes": volumes}, **EVERYTHING)
     assert [violation.path for violation in result] == [
@@ -313,6 +313,6 @@ def test_all_violations_are_in_one_reply() -> None:
         {"podAnnotations": {"audit": ""}},
     ],
 )
-def test_broken_settings(settings: Json) -> None:
+def test_invalid_settings_are_rejected(settings: Json) -> None:
     with pytest.raises(ValidationError):
         REGISTRY["compliance"].settings.model_validate(settings)

@@ -1,4 +1,4 @@
-"""created-by: the annotation is the requester's name at creation and cannot change."""
+"""created-by: a new job may only name its requester, and the name cannot change."""
 
 from datetime import date
 from typing import Any
@@ -23,7 +23,7 @@ def by(name: str | None, **more: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", [None, "alice"])
-def test_a_new_job_may_have_the_requester_s_name(name: str | None) -> None:
+def test_name_of_the_requester_in_a_new_job_is_accepted(name: str | None) -> None:
     assert violations("created-by", by(name)) == []
 
 
@@ -44,13 +44,13 @@ def test_another_name_in_a_new_job_is_rejected(name: str) -> None:
         (None, "alice", '"alice" was added to a job that exists', "Remove it."),
     ],
 )
-def test_an_update_that_changes_it_is_rejected(old: str | None, new: str | None, message: str, fix: str) -> None:
+def test_update_that_changes_the_name_is_rejected(old: str | None, new: str | None, message: str, fix: str) -> None:
     [violation] = violations("created-by", by(new), old=by(old))
     assert (violation.path, violation.message, violation.fix) == (PATH, message, fix)
 
 
 @pytest.mark.parametrize("name", [None, "alice", "bob"])
-def test_an_update_of_any_user_that_keeps_it_is_admitted(name: str | None) -> None:
+def test_update_by_another_user_that_keeps_the_name_is_accepted(name: str | None) -> None:
     assert violations("created-by", by(name, other="x"), old=by(name)) == []
 
 
@@ -60,7 +60,7 @@ def validate(job: Any, username: str, policy: str = "", **about: Any) -> Decisio
     return pipelines.validate(sent, policy=load_policy(HEADER + policy), view=view, today=date(2026, 11, 26))
 
 
-def names_another(decision: Decision) -> bool:
+def is_rejected(decision: Decision) -> bool:
     return any(finding.rule == "created-by" for finding in decision.denied)
 
 
@@ -69,28 +69,28 @@ COPY = {"metadata.labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}, *
 
 @pytest.mark.parametrize("kueue", [True, False])
 @pytest.mark.parametrize("requester", ["system:serviceaccount:kueue-system:multikueue-sa", "eve"])
-def test_only_a_controller_may_copy_the_job_of_another(requester: str, kueue: bool) -> None:
-    believed = kueue and requester != "eve"
+def test_only_a_controller_may_copy_the_job_of_another_user(requester: str, kueue: bool) -> None:
+    trusted = kueue and requester != "eve"
     decision = validate(changed(COPY), requester, view=Snapshot([config()] if kueue else []))
-    assert names_another(decision) is not believed
+    assert is_rejected(decision) is not trusted
 
 
-def test_a_program_that_restores_jobs_needs_an_exemption() -> None:
+def test_restoring_the_jobs_of_users_needs_an_exemption() -> None:
     velero = "system:serviceaccount:velero:velero"
-    assert names_another(validate(changed(by("alice")), velero))
+    assert is_rejected(validate(changed(by("alice")), velero))
     policy = f"exemptions: [{{rules: [created-by], users: ['{velero}'], reason: backups}}]"
-    assert not names_another(validate(changed(by("alice")), velero, policy))
-    assert names_another(validate(changed(by("alice")), "eve", policy))
+    assert not is_rejected(validate(changed(by("alice")), velero, policy))
+    assert is_rejected(validate(changed(by("alice")), "eve", policy))
 
 
-def test_the_annotation_of_an_unreadable_stored_job_excuses_nothing() -> None:
-    assert names_another(validate(changed(by("eve")), "eve", old={"metadata": {"annotations": 3}, "spec": 3}))
+def test_name_in_an_unreadable_stored_job_is_not_trusted() -> None:
+    assert is_rejected(validate(changed(by("eve")), "eve", old={"metadata": {"annotations": 3}, "spec": 3}))
 
 
-def test_another_change_next_to_it_does_not_excuse_it() -> None:
+def test_changed_name_is_rejected_with_other_changes_too() -> None:
     decision = validate(changed(by("eve", **{TIMEOUT: "1h"})), "eve", old=changed(by("alice")))
-    assert names_another(decision)
+    assert is_rejected(decision)
 
 
 def test_unknown_requester_causes_no_violation() -> None:
-    assert not names_another(validate(changed(by("alice")), ""))
+    assert not is_rejected(validate(changed(by("alice")), ""))

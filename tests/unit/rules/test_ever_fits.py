@@ -31,14 +31,14 @@ LIMITS = "Worker.template.spec.containers.0.resources.limits"
 WORKER_ANNOTATIONS = "Worker.template.metadata"
 GPU_TAINT = {"key": GPU, "effect": "NoSchedule"}
 
-# The good job: a launcher with 1 cpu and 1Gi, four workers with 16 cpu, 64Gi and 2 GPUs each.
+# More than the test job needs: a launcher with 1 cpu and 1Gi, four workers with 16 cpu, 64Gi and 2 GPUs each.
 ROOMY = {"cpu": 100, "memory": "1Ti", GPU: 100}
 
 
-def said(*objects: Json, changes: Json | None = None, labels: Json | None = None) -> list[str]:
-    """`path: message. fix` of each violation. Messages about quotas fit into a warning."""
-    known = [config(), namespace(), local_queue("train", "queue"), *objects]
-    result = violations("ever-fits", {"metadata.labels": labels or QUEUED, **(changes or {})}, view=Snapshot(known))
+def reported(*objects: Json, changes: Json | None = None, labels: Json | None = None) -> list[str]:
+    """Each violation as `path: message. fix`. Messages about quotas must fit into a warning."""
+    world = [config(), namespace(), local_queue("train", "queue"), *objects]
+    result = violations("ever-fits", {"metadata.labels": labels or QUEUED, **(changes or {})}, view=Snapshot(world))
     assert all(fits_a_warning("ever-fits", each) for each in result if "NoMatchingFlavor" not in each.message)
     return [f"{violation.path}: {violation.message}. {violation.fix}" for violation in result]
 
@@ -71,7 +71,9 @@ H100 = flavor("h100", {PRODUCT: "H100"})
             {},
             id="a flavor each",
         ),
-        pytest.param([queue({"h100": ROOMY}), H100], {f"{LIMITS}.rdma/hca": 0}, id="nothing of what is not covered"),
+        pytest.param(
+            [queue({"h100": ROOMY}), H100], {f"{LIMITS}.rdma/hca": 0}, id="zero of a resource that is not covered"
+        ),
         pytest.param([queue(), H100], {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, id="MultiKueue"),
         pytest.param(
             [queue(), H100],
@@ -82,13 +84,13 @@ H100 = flavor("h100", {PRODUCT: "H100"})
         pytest.param([queue(), H100], {WORKER_ANNOTATIONS: {"annotations": {annotations.LAYERS: "[]"}}}, id="layers"),
     ],
 )
-def test_may_fit(objects: list[Json], changes: Json) -> None:
-    assert said(*objects, changes=changes) == []
+def test_job_that_may_fit_is_accepted(objects: list[Json], changes: Json) -> None:
+    assert reported(*objects, changes=changes) == []
 
 
 @pytest.mark.parametrize("label", ["kueue.x-k8s.io/multikueue-origin", "kueue.x-k8s.io/prebuilt-workload-name"])
-def test_workloads_of_others(label: str) -> None:
-    assert said(queue(), labels={**QUEUED, label: "x"}) == []
+def test_copied_and_prebuilt_workloads_are_not_checked(label: str) -> None:
+    assert reported(queue(), labels={**QUEUED, label: "x"}) == []
 
 
 SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
@@ -128,7 +130,7 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
             [queue({"a100": {**ROOMY, GPU: 2}, "h100": {**ROOMY, GPU: 4}}), H100, flavor("a100")],
             {},
             [f"{WORKER}: ExceedsMaxQuota: 8 {GPU} > 4 in flavor h100. Use 2 workers."],
-            id="the flavor that has most",
+            id="the flavor with the most quota",
         ),
         pytest.param(
             [queue({"h100": (pods := {**ROOMY, "pods": 3})}), H100],
@@ -162,15 +164,15 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
         pytest.param(
             [queue({"h100": ROOMY}), H100],
             {f"{LIMITS}.rdma/hca": 1},
-            [f"{WORKER}: resource rdma/hca unavailable in ClusterQueue queue. Use one with it."],
+            [f"{WORKER}: resource rdma/hca unavailable in ClusterQueue queue. Use another queue."],
             id="not covered",
         ),
         pytest.param(
             [queue({"h100": {"cpu": 100, "memory": "1Ti"}}), H100],
             {"Launcher.template.spec.containers.0.resources.limits.rdma/hca": 1},
             [
-                f"{LAUNCHER}: resource rdma/hca unavailable in ClusterQueue queue. Use one with it.",
-                f"{WORKER}: resource {GPU} unavailable in ClusterQueue queue. Use one with it.",
+                f"{LAUNCHER}: resource rdma/hca unavailable in ClusterQueue queue. Use another queue.",
+                f"{WORKER}: resource {GPU} unavailable in ClusterQueue queue. Use another queue.",
             ],
             id="both roles",
         ),
@@ -205,12 +207,12 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
             [queue({"h100": ROOMY}), H100],
             {"Worker.replicas": None, f"{LIMITS}.{GPU.replace('.', chr(92) + '.')}": 101},
             [f"{WORKER}: ExceedsMaxQuota: 101 {GPU} > 100 in flavor h100. Request less."],
-            id="no replicas is one to Kueue",
+            id="Kueue counts unset replicas as one",
         ),
     ],
 )
-def test_never_fits(objects: list[Json], changes: Json, expected: list[str]) -> None:
-    assert said(*objects, changes=changes) == expected
+def test_job_that_never_fits_is_reported(objects: list[Json], changes: Json, expected: list[str]) -> None:
+    assert reported(*objects, changes=changes) == expected
 
 
 TAS = [flavor("racks", {"tas": "yes"}, topologyName="dc"), topology("dc", "zone", "rack"), H100]
@@ -218,8 +220,8 @@ MIXED = queue({"h100": ROOMY, "racks": ROOMY})
 ONLY = queue({"racks": ROOMY})
 
 
-def asks(**given: str) -> Json:
-    named = {getattr(annotations, key.upper()): value for key, value in given.items()}
+def topology_request(**levels: str) -> Json:
+    named = {getattr(annotations, key.upper()): value for key, value in levels.items()}
     return {WORKER_ANNOTATIONS: {"annotations": named}}
 
 
@@ -227,11 +229,19 @@ def asks(**given: str) -> Json:
     ("behind", "changes", "expected"),
     [
         (MIXED, {}, []),
-        (MIXED, asks(required="rack"), []),
+        (MIXED, topology_request(required="rack"), []),
         (ONLY, {}, []),
-        (ONLY, asks(preferred="zone"), []),
-        (queue({"h100": ROOMY}), asks(required="rack"), ["flavor h100 does not support TopologyAwareScheduling"]),
-        (queue({"racks": ROOMY}), asks(required="row"), ["flavor racks does not contain the requested level"]),
+        (ONLY, topology_request(preferred="zone"), []),
+        (
+            queue({"h100": ROOMY}),
+            topology_request(required="rack"),
+            ["flavor h100 does not support TopologyAwareScheduling"],
+        ),
+        (
+            queue({"racks": ROOMY}),
+            topology_request(required="row"),
+            ["flavor racks does not contain the requested level"],
+        ),
         (
             queue({"racks": {"cpu": 100, "memory": "1Ti"}}, {"rows": {GPU: 8}}),
             {},
@@ -239,9 +249,9 @@ def asks(**given: str) -> Json:
         ),
     ],
 )
-def test_topologies(behind: Json, changes: Json, expected: list[str]) -> None:
+def test_topology_request_that_no_flavor_serves_is_reported(behind: Json, changes: Json, expected: list[str]) -> None:
     rows = flavor("rows", {"tas": "yes"}, topologyName="dc")
-    lines = said(behind, rows, *TAS, changes=changes)
+    lines = reported(behind, rows, *TAS, changes=changes)
     assert [line.partition("NoMatchingFlavor: ")[2].partition(". ")[0] for line in lines] == expected
 
 
@@ -284,44 +294,46 @@ UNCOUNTED = config("resources: {excludeResourcePrefixes: [cpu, memory]}\n")
             [],
             id="which flavors of a mixed group is unknown",
         ),
-        pytest.param(queue({"racks": {**ROOMY, "pods": 100}}), NONE, [], id="pods count"),
-        pytest.param(queue({"racks": ROOMY, "gone": ROOMY}), NONE, [], id="a flavor that is not known"),
+        pytest.param(queue({"racks": {**ROOMY, "pods": 100}}), NONE, [], id="the queue covers pods"),
+        pytest.param(queue({"racks": ROOMY, "gone": ROOMY}), NONE, [], id="an unknown flavor"),
         pytest.param(ONLY, {"Launcher.template.spec.containers.0.resources": {"limits": {GPU: "0"}}}, [], id="zero"),
     ],
 )
-def test_a_launcher_that_asks_for_nothing_in_a_topology(behind: Json, changes: Json, expected: list[str]) -> None:
-    assert said(NO_RANGES, behind, *TAS, changes=changes) == expected
+def test_launcher_without_requests_in_a_topology_aware_queue_is_reported(
+    behind: Json, changes: Json, expected: list[str]
+) -> None:
+    assert reported(NO_RANGES, behind, *TAS, changes=changes) == expected
 
 
-def test_a_topology_of_gpus_alone() -> None:
+def test_fix_requests_zero_gpus_if_the_queue_covers_only_gpus() -> None:
     counted = {"Worker.template.spec.containers.0.resources": {"limits": {GPU: "2"}}}
-    known = [namespace(), local_queue("train", "queue"), GPUS, *TAS]
+    objects = [namespace(), local_queue("train", "queue"), GPUS, *TAS]
     changes = {"metadata.labels": QUEUED, **NONE, **counted}
-    (violation,) = violations("ever-fits", changes, view=Snapshot([NO_RANGES, config(), *known]))
+    (violation,) = violations("ever-fits", changes, view=Snapshot([NO_RANGES, config(), *objects]))
     assert violation.fix == f'Request {GPU}: "0".'
     assert fits_a_warning("ever-fits", violation)
-    # A resource that Kueue does not count is ignored.
-    (violation,) = violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([NO_RANGES, UNCOUNTED, *known]))
+    # Kueue ignores the excluded cpu and memory of the launcher.
+    (violation,) = violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([NO_RANGES, UNCOUNTED, *objects]))
     assert violation.path == LAUNCHER
-    # Where LimitRanges may add something, nothing is certain.
-    assert violations("ever-fits", changes, view=Snapshot([config(), *known])) == []
+    # Unknown LimitRanges may add a request.
+    assert violations("ever-fits", changes, view=Snapshot([config(), *objects])) == []
 
 
-def test_without_topology_aware_scheduling_topologies_do_not_count() -> None:
+def test_topologies_are_ignored_without_topology_aware_scheduling() -> None:
     off = config("featureGates: {TopologyAwareScheduling: false}\n")
-    known = [off, namespace(), local_queue("train", "queue"), queue({"h100": ROOMY}), *TAS]
-    changes = {"metadata.labels": QUEUED, **asks(required="rack")}
-    assert violations("ever-fits", changes, view=Snapshot(known)) == []
+    objects = [off, namespace(), local_queue("train", "queue"), queue({"h100": ROOMY}), *TAS]
+    changes = {"metadata.labels": QUEUED, **topology_request(required="rack")}
+    assert violations("ever-fits", changes, view=Snapshot(objects)) == []
 
 
 def test_pod_sets_of_one_group_get_one_flavor() -> None:
-    """Launcher and workers together: no flavor holds 65 cpu, though one each would do."""
+    """No single flavor holds the 65 cpu of launcher and workers, but two flavors would."""
     group = {annotations.REQUIRED: "rack", annotations.POD_SET_GROUP: "all"}
     changes = {f"{role}.template.metadata": {"annotations": group} for role in ("Launcher", "Worker")}
     rows = flavor("rows", {"tas": "no"}, topologyName="dc")
     behind = queue({"racks": {**ROOMY, "cpu": 64}, "rows": {**ROOMY, "cpu": 1}})
-    assert said(behind, rows, *TAS, changes={}) == []
-    lines = said(behind, rows, *TAS, changes=changes)
+    assert reported(behind, rows, *TAS, changes={}) == []
+    lines = reported(behind, rows, *TAS, changes=changes)
     assert lines == [f"{WORKER}: ExceedsMaxQuota: 65 cpu > 64 in flavor racks. Use 3 workers."]
 
 
@@ -334,43 +346,43 @@ def test_pod_sets_of_one_group_get_one_flavor() -> None:
         "{deviceClassMappings: [{name: hcas, deviceClassNames: [hca.example.com]}]}",
     ],
 )
-def test_resources_that_kueue_does_not_count(resources: str) -> None:
-    known = [namespace(), local_queue("train", "queue"), queue({"h100": ROOMY}), H100]
+def test_resource_that_kueue_does_not_charge_is_ignored(resources: str) -> None:
+    objects = [namespace(), local_queue("train", "queue"), queue({"h100": ROOMY}), H100]
     changes = {"metadata.labels": QUEUED, f"{LIMITS}.rdma/hca": 1}
-    assert violations("ever-fits", changes, view=Snapshot([config(), *known]))
-    assert not violations("ever-fits", changes, view=Snapshot([config(f"resources: {resources}\n"), *known]))
+    assert violations("ever-fits", changes, view=Snapshot([config(), *objects]))
+    assert not violations("ever-fits", changes, view=Snapshot([config(f"resources: {resources}\n"), *objects]))
 
 
-def test_without_kueues_configuration_nothing_is_certain() -> None:
-    known = [namespace(), local_queue("train", "queue"), queue()]
-    assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot(known)) == []
+def test_no_violation_if_kueue_may_not_manage_the_namespace() -> None:
+    objects = [namespace(), local_queue("train", "queue"), queue()]
+    assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot(objects)) == []
     unmanaged = config("managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n")
-    assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([unmanaged, *known])) == []
+    assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([unmanaged, *objects])) == []
 
 
-def test_limit_ranges_and_overhead_count() -> None:
+def test_defaults_of_limit_ranges_are_included() -> None:
     ranges = {
         "apiVersion": "v1",
         "kind": "LimitRange",
         "metadata": {"name": "defaults", "namespace": "team-a"},
         "spec": {"limits": [{"type": "Container", "default": {"ephemeral-storage": "1Gi"}}]},
     }
-    lines = said(queue({"h100": ROOMY}), H100, ranges, changes={})
+    lines = reported(queue({"h100": ROOMY}), H100, ranges, changes={})
     assert [line.partition(":")[2] for line in lines] == [
         " resource ephemeral-storage unavailable in ClusterQueue queue. Leave it out."
     ] * 2
 
 
-def test_it_only_warns() -> None:
+def test_default_action_is_warn() -> None:
     assert REGISTRY["ever-fits"].settings().action is Action.WARN
 
 
 @PROPERTY
 @given(any_job())
-def test_whatever_the_job(job: Json) -> None:
+def test_any_job_is_checked_without_error(job: Json) -> None:
     metadata = job["metadata"] if isinstance(job.get("metadata"), dict) else {}
     queued = {**job, "metadata": {**metadata, "labels": QUEUED}}
-    known = [config(), local_queue("train", "queue"), MIXED, *TAS]
-    context = Context(namespace="team-a", document=json.dumps(queued).encode(), view=Snapshot(known))
+    objects = [config(), local_queue("train", "queue"), MIXED, *TAS]
+    context = Context(namespace="team-a", document=json.dumps(queued).encode(), view=Snapshot(objects))
     rule = REGISTRY["ever-fits"]
     list(rule.check(defaulted(queued), rule.settings(), context))

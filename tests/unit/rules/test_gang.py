@@ -62,12 +62,12 @@ def policy(**fields: Any) -> Json:
         (WAIT | SUSPENDED | {"Worker": REMOVE}, {}),
     ],
 )
-def test_accepted(changes: Json, settings: Json) -> None:
+def test_consistent_gang_settings_are_accepted(changes: Json, settings: Json) -> None:
     assert violations("gang", changes, settings=settings) == []
 
 
 def without(*resources: str) -> Snapshot:
-    """A cluster without these kinds."""
+    """A cluster in which these kinds of objects are not installed."""
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot"}
     return Snapshot([{**head, "unknown": dict.fromkeys(resources, "not installed")}])
 
@@ -106,10 +106,12 @@ OF_VOLCANO = Violation(
         (policy(queue="team"), COSCHEDULING, without("queues"), [OF_VOLCANO]),
     ],
 )
-def test_a_policy_that_nothing_reads(changes: Json, settings: Json, view: Snapshot, expected: list[Violation]) -> None:
-    found = violations("gang", changes, settings=settings, view=view)
-    assert found == expected
-    assert all(fits_a_warning("gang", each) for each in found)
+def test_scheduling_policy_that_no_scheduler_reads_is_a_warning(
+    changes: Json, settings: Json, view: Snapshot, expected: list[Violation]
+) -> None:
+    result = violations("gang", changes, settings=settings, view=view)
+    assert result == expected
+    assert all(fits_a_warning("gang", each) for each in result)
 
 
 @pytest.mark.parametrize("settings", [{}, VOLCANO, COSCHEDULING])
@@ -127,8 +129,8 @@ def test_a_policy_that_nothing_reads(changes: Json, settings: Json, view: Snapsh
         (policy(minAvailable=2) | {"Worker": REMOVE}, "2 pods, but the job has 1", "Set it to 1 or fewer."),
     ],
 )
-def test_min_available(changes: Json, settings: Json, message: str, fix: str) -> None:
-    # Without gang scheduling the operator ignores it.
+def test_min_available_out_of_range_is_reported(changes: Json, settings: Json, message: str, fix: str) -> None:
+    # Without gang scheduling the operator ignores minAvailable, so it is a warning.
     assert violations("gang", changes, settings=settings) == [Violation(MIN, message, fix=fix, advisory=not settings)]
 
 
@@ -141,26 +143,28 @@ def test_min_available(changes: Json, settings: Json, message: str, fix: str) ->
         (WAIT | policy(), VOLCANO, False),
     ],
 )
-def test_deadlock_by_default(changes: Json, settings: Json, advisory: bool) -> None:
-    found = violations("gang", changes | {"Worker.replicas": 100}, settings=settings)
+def test_unset_min_available_that_blocks_the_launcher_is_reported(
+    changes: Json, settings: Json, advisory: bool
+) -> None:
+    result = violations("gang", changes | {"Worker.replicas": 100}, settings=settings)
     message = "unset means 101, but the launcher waits for workers"
-    assert found == [Violation(MIN, message, fix="Set it to 100.", reason=CauseReason.REQUIRED, advisory=advisory)]
-    assert fits_a_warning("gang", found[0])
+    assert result == [Violation(MIN, message, fix="Set it to 100.", reason=CauseReason.REQUIRED, advisory=advisory)]
+    assert fits_a_warning("gang", result[0])
 
 
 @pytest.mark.parametrize("state", [SUSPENDED, KUEUE, SUSPENDED | KUEUE])
 @pytest.mark.parametrize("changes", [{}, policy(minAvailable=5)])
-def test_no_deadlock_in_a_queue(state: Json, changes: Json) -> None:
+def test_wait_for_workers_in_a_queue_has_no_effect(state: Json, changes: Json) -> None:
     assert violations("gang", WAIT | state | changes, settings=VOLCANO) == [VOID]
     assert fits_a_warning("gang", VOID)
 
 
-def test_a_launcher_that_waits_itself_needs_no_advice() -> None:
+def test_launcher_with_a_wait_container_causes_no_warning() -> None:
     waits = {"Launcher.template.spec.initContainers": [{"name": "wait-for-workers", "image": "x"}]}
     assert violations("gang", WAIT | KUEUE | waits) == []
 
 
-def test_no_deadlock_on_resuming() -> None:
+def test_wait_for_workers_of_a_resumed_job_has_no_effect() -> None:
     assert violations("gang", WAIT, settings=VOLCANO, old=WAIT | SUSPENDED) == [VOID]
     assert violations("gang", WAIT, settings=VOLCANO, old=WAIT) != [VOID]
 
@@ -178,7 +182,7 @@ def test_no_deadlock_on_resuming() -> None:
         ),
     ],
 )
-def test_timeout(changes: Json, settings: Json, message: str, fix: str) -> None:
+def test_invalid_schedule_timeout_is_rejected(changes: Json, settings: Json, message: str, fix: str) -> None:
     assert violations("gang", changes, settings=settings) == [Violation(TIMEOUT, message, fix=fix)]
 
 
@@ -219,29 +223,29 @@ def test_timeout(changes: Json, settings: Json, message: str, fix: str) -> None:
         ),
     ],
 )
-def test_warned(changes: Json, settings: Json, path: str, message: str, fix: str) -> None:
-    found = violations("gang", changes, settings=settings)
-    assert found == [Violation(path, message, fix=fix, advisory=True)]
-    assert fits_a_warning("gang", found[0])
+def test_setting_without_effect_is_a_warning(changes: Json, settings: Json, path: str, message: str, fix: str) -> None:
+    result = violations("gang", changes, settings=settings)
+    assert result == [Violation(path, message, fix=fix, advisory=True)]
+    assert fits_a_warning("gang", result[0])
 
 
 @pytest.mark.parametrize(
-    ("role", "named", "told"),
+    ("role", "scheduler", "other_role"),
     [("Worker", "volcano", "Launcher"), ("Launcher", "volcano", "Worker")],
 )
-def test_two_schedulers(role: str, named: str, told: str) -> None:
+def test_scheduler_named_for_only_one_role_is_a_warning(role: str, scheduler: str, other_role: str) -> None:
     """Unless the operator replaces both names, one of them has no effect."""
-    changes = {f"{role}.template.spec.schedulerName": named}
-    found = violations("gang", changes)
-    path = f"spec.mpiReplicaSpecs[{told}].template.spec.schedulerName"
+    changes = {f"{role}.template.spec.schedulerName": scheduler}
+    result = violations("gang", changes)
+    path = f"spec.mpiReplicaSpecs[{other_role}].template.spec.schedulerName"
     message = f"is not the {role.lower()}'s"
-    assert found == [Violation(path, message, fix="Set it to volcano.", advisory=True)]
-    assert fits_a_warning("gang", found[0])
-    mended = changes | {f"{told}.template.spec.schedulerName": named}
-    assert violations("gang", mended) == []
+    assert result == [Violation(path, message, fix="Set it to volcano.", advisory=True)]
+    assert fits_a_warning("gang", result[0])
+    fixed = changes | {f"{other_role}.template.spec.schedulerName": scheduler}
+    assert violations("gang", fixed) == []
 
 
-def test_two_names_of_schedulers() -> None:
+def test_different_schedulers_of_the_roles_are_a_warning() -> None:
     changes = {"Worker.template.spec.schedulerName": "a", "Launcher.template.spec.schedulerName": "b"}
     assert [each.fix for each in violations("gang", changes)] == ["Set it to a."]
 
@@ -255,7 +259,9 @@ def test_two_names_of_schedulers() -> None:
         (policy(queue="q"), {}, "Volcano queues the job too", "Remove one of the two."),
     ],
 )
-def test_a_gang_of_the_users_next_to_another(changes: Json, settings: Json, message: str, fix: str) -> None:
+def test_pod_group_label_next_to_another_gang_is_a_warning(
+    changes: Json, settings: Json, message: str, fix: str
+) -> None:
     path = f"spec.mpiReplicaSpecs[Worker].template.metadata.labels[{GROUP_LABEL}]"
     assert violations("gang", POD_GROUP | changes, settings=settings) == [
         Violation(path, message, fix=fix, advisory=True)
@@ -263,6 +269,6 @@ def test_a_gang_of_the_users_next_to_another(changes: Json, settings: Json, mess
 
 
 @pytest.mark.parametrize("settings", [{"scheduler": "Volcano!"}, {"maxScheduleTimeoutSeconds": 0}])
-def test_broken_settings(settings: Json) -> None:
+def test_invalid_settings_are_rejected(settings: Json) -> None:
     with pytest.raises(ValidationError):
         Settings.model_validate(settings)

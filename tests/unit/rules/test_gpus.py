@@ -19,7 +19,7 @@ WORKER = "spec.mpiReplicaSpecs[Worker].template.spec.containers"
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template.spec.containers"
 LIMIT = f"{WORKER}[0].resources.limits[{GPU}]"
 REQUEST = f"{WORKER}[0].resources.requests[{GPU}]"
-# All kinds of objects are known, and there are none.
+# The cluster has no ResourceClaimTemplates and no DeviceClasses.
 NONE = {
     "apiVersion": "policy.training.openshift.io/v1",
     "kind": "ClusterSnapshot",
@@ -44,29 +44,29 @@ def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str
     ("name", "meant"),
     [("nvidia.com/gpus", GPU), ("nvidia.com/GPU", GPU), ("amd.com/GPUs", "amd.com/gpu"), ("nvidia/gpu", GPU)],
 )
-def test_an_accelerator_in_another_spelling_is_rejected_where_no_node_is_known(name: str, meant: str) -> None:
-    [found] = violations("gpus", gpus(2, name=name))
-    assert (found.message, found.fix) == (f"no node has the resource {name}", f"Rename it to {meant}.")
+def test_misspelt_accelerator_is_rejected_if_nodes_are_unknown(name: str, meant: str) -> None:
+    [violation] = violations("gpus", gpus(2, name=name))
+    assert (violation.message, violation.fix) == (f"no node has the resource {name}", f"Rename it to {meant}.")
     assert violations("gpus", gpus(2, name=name), view=Snapshot([node("a")])) == []
 
 
 @pytest.mark.parametrize("name", ["nvdia.com/gpu", "nvidia.co/gpu", "gpu.nvidia.com/gpu"])
-def test_an_accelerator_of_a_misspelt_vendor_is_a_warning(name: str) -> None:
-    [found] = violations("gpus", gpus(2, name=name))
-    assert (found.message, found.fix) == (f"no node has the resource {name}", f"Rename it to {GPU}.")
-    assert found.advisory, "another vendor may have it"
+def test_misspelt_vendor_is_a_warning(name: str) -> None:
+    [violation] = violations("gpus", gpus(2, name=name))
+    assert (violation.message, violation.fix) == (f"no node has the resource {name}", f"Rename it to {GPU}.")
+    assert violation.advisory, "another vendor may have it"
 
 
 @pytest.mark.parametrize(
     "name", ["nvidia.com/gpumem", "nvidia.com/vgpu", "metax-tech.com/gpu", "run.ai/gpu", "a.com/x"]
 )
-def test_a_resource_of_another_vendor_is_no_misspelt_accelerator(name: str) -> None:
+def test_resource_of_another_vendor_is_accepted(name: str) -> None:
     assert violations("gpus", gpus(2, name=name)) == []
 
 
-def test_a_misspelt_accelerator_in_requests_alone_needs_a_limit_too() -> None:
-    found = violations("gpus", gpus(request=2, name="nvidia.com/gpus"))
-    assert [(each.path[-22:], each.fix) for each in found] == [
+def test_misspelt_accelerator_without_a_limit_is_reported_twice() -> None:
+    result = violations("gpus", gpus(request=2, name="nvidia.com/gpus"))
+    assert [(each.path[-22:], each.fix) for each in result] == [
         ("equests[nvidia.com/gpus]"[-22:], f"Rename it to {GPU}."), (".limits[nvidia.com/gpu]"[-22:], "Set it to 2."),
     ]  # fmt: skip
 
@@ -84,7 +84,7 @@ def test_a_misspelt_accelerator_in_requests_alone_needs_a_limit_too() -> None:
         (gpus(16), {}),
         (gpus("16", 16), {}),
         (gpus("4", "4000m"), {}),
-        (gpus("two"), {}),  # upstream-contract says so
+        (gpus("two"), {}),  # upstream-contract reports it
         (gpus(2, "two"), {}),
         (gpus(-1, -1), {}),
         (gpus("-2"), {}),
@@ -102,7 +102,7 @@ def test_a_misspelt_accelerator_in_requests_alone_needs_a_limit_too() -> None:
         ({"Launcher.template.spec.containers": [{}, {"resources": {"limits": {GPU: 2}}}]}, {"max": 2, "min": 1}),
     ],
 )
-def test_accepted(changes: Json, settings: Json) -> None:
+def test_valid_request_is_accepted(changes: Json, settings: Json) -> None:
     assert violations("gpus", changes, settings=settings) == []
 
 
@@ -188,15 +188,15 @@ def test_accepted(changes: Json, settings: Json) -> None:
         ),
     ],
 )
-def test_refused(changes: Json, settings: Json, expected: Violation) -> None:
+def test_invalid_request_is_rejected(changes: Json, settings: Json, expected: Violation) -> None:
     assert violations("gpus", changes, settings=settings) == [expected]
 
 
-def test_a_pod_without_containers_is_for_upstream_contract() -> None:
+def test_pod_without_containers_is_left_to_upstream_contract() -> None:
     assert violations("gpus", {"Worker.template.spec.containers": []}, settings={"min": 1}) == []
 
 
-def test_half_a_gpu_is_asked_for_in_limits_too() -> None:
+def test_fraction_of_a_gpu_without_a_limit_is_reported_twice() -> None:
     half = {"Worker.template.spec.containers.0.resources": {"requests": {GPU: "500m"}}}
     assert [(found.path.rpartition("resources.")[2], found.fix) for found in violations("gpus", half)] == [
         (f"requests[{GPU}]", "Set it to 1."),
@@ -212,33 +212,33 @@ def test_invalid_limit_is_not_suggested_as_request(limit: object) -> None:
     assert of_request.fix == "Remove it: the limit applies."
 
 
-def test_another_kind_on_a_launcher_that_is_no_worker() -> None:
-    idle, beside = violations("gpus", gpus(2) | gpus(1, role="Launcher", name="amd.com/gpu"))
-    assert beside.fix == "Remove amd.com/gpu: the launcher is not a worker."
+def test_accelerator_of_another_kind_on_the_launcher_is_reported() -> None:
+    idle, other_kind = violations("gpus", gpus(2) | gpus(1, role="Launcher", name="amd.com/gpu"))
+    assert other_kind.fix == "Remove amd.com/gpu: the launcher is not a worker."
     assert idle.fix == "Request none, or set runLauncherAsWorker: true."
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_idle_on_the_launcher_is_a_warning(count: int) -> None:
-    found = violations("gpus", gpus(count, role="Launcher"))
+def test_idle_gpus_of_the_launcher_are_a_warning(count: int) -> None:
+    result = violations("gpus", gpus(count, role="Launcher"))
     stay = "1 GPU stays" if count == 1 else "2 GPUs stay"
     fix = "Request none, or set runLauncherAsWorker: true."
-    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", f"its {stay} idle", fix=fix, advisory=True)]
-    assert all(fits_a_warning("gpus", violation) for violation in found)
+    assert result == [Violation("spec.mpiReplicaSpecs[Launcher]", f"its {stay} idle", fix=fix, advisory=True)]
+    assert all(fits_a_warning("gpus", violation) for violation in result)
 
 
-def test_every_container_counts() -> None:
+def test_accelerators_of_all_containers_are_added_up() -> None:
     limits = {"resources": {"limits": {GPU: 6}}}
     pod = {"containers": [limits, limits], "initContainers": [limits | {"restartPolicy": "Always"}, limits]}
-    found = violations("gpus", {"Worker.template.spec": pod})
-    assert [violation.message for violation in found] == ["a worker requests 18 GPUs, at most 16 allowed"]
+    result = violations("gpus", {"Worker.template.spec": pod})
+    assert [violation.message for violation in result] == ["a worker requests 18 GPUs, at most 16 allowed"]
 
 
 def test_every_container_is_checked_at_its_own_path() -> None:
     half = {"resources": {"limits": {GPU: "0.5"}}}
     pod = {"containers": [{}, half], "initContainers": [half]}
-    found = violations("gpus", {"Worker.template.spec": pod, "Launcher.template.spec": pod})
-    assert [violation.path for violation in found] == [
+    result = violations("gpus", {"Worker.template.spec": pod, "Launcher.template.spec": pod})
+    assert [violation.path for violation in result] == [
         f"{pods}.resources.limits[{GPU}]"
         for role in ("Launcher", "Worker")
         for pods in (
@@ -248,16 +248,16 @@ def test_every_container_is_checked_at_its_own_path() -> None:
     ]
 
 
-def test_a_sidecar_of_the_launcher_may_use_a_gpu() -> None:
+def test_gpu_of_a_launcher_sidecar_is_accepted() -> None:
     pod = {"containers": [{}, {"resources": {"limits": {GPU: 1}}}]}
     assert violations("gpus", {"Launcher.template.spec": pod}) == []
 
 
-def test_each_further_kind_is_named_once() -> None:
+def test_each_further_kind_is_reported_once() -> None:
     limits = {"nvidia.com/gpu": 1, "nvidia.com/mig-1g.5gb": 1, "habana.ai/gaudi": 1, "amd.com/gpu": 0}
     container = {"resources": {"limits": limits, "requests": limits}}
-    found = violations("gpus", {"Worker.template.spec": {"containers": [container, container]}})
-    assert [violation.path for violation in found] == [
+    result = violations("gpus", {"Worker.template.spec": {"containers": [container, container]}})
+    assert [violation.path for violation in result] == [
         f"{WORKER}[0].resources.limits[{name}]" for name in ("nvidia.com/mig-1g.5gb", "habana.ai/gaudi")
     ]
 
@@ -271,12 +271,12 @@ def test_each_further_kind_is_named_once() -> None:
         ({"resources": ["nvidia.com/gpu?"]}, "is not a resource name"),
     ],
 )
-def test_broken_settings(settings: Json, message: str) -> None:
+def test_invalid_settings_are_rejected(settings: Json, message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         Settings.model_validate(settings)
 
 
-def test_a_limit_that_a_limit_range_may_fill_in_is_left_to_that_rule() -> None:
+def test_missing_limit_with_a_limit_range_is_left_to_the_rule_limit_range() -> None:
     alone = gpus(request=2)
     filling = Snapshot([limit_range("a", {"type": "Container", "default": {GPU: 2}})])
     launcher = {"Launcher.template.spec.containers.0.resources": {"limits": {GPU: "0"}}}
@@ -286,7 +286,7 @@ def test_a_limit_that_a_limit_range_may_fill_in_is_left_to_that_rule() -> None:
         assert [each.path for each in violations("gpus", alone, view=view)] == [LIMIT]
 
 
-def test_a_gpu_that_a_limit_range_adds_to_the_launcher() -> None:
+def test_gpu_that_a_limit_range_adds_to_the_launcher_is_a_warning() -> None:
     view = Snapshot([limit_range("a", {"type": "Container", "max": {GPU: 2}, "default": {"cpu": 1}})])
     (advice,) = violations("gpus", {}, view=view)
     assert advice == Violation(
@@ -306,13 +306,13 @@ NO_GPUS: Json = {"resources": {"limits": {"cpu": "1"}}}
 
 
 def visible(value: str | None = "all", **container: Any) -> Json:
-    """A container without a GPU request that sets this variable. Without a value, it comes from a ConfigMap."""
+    """A container without a GPU request that sets NVIDIA_VISIBLE_DEVICES; None reads the value from a ConfigMap."""
     source = {"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}} if value is None else {"value": value}
     return {**NO_GPUS, **container, "env": [{"name": "A", "value": "all"}, {"name": VISIBLE, **source}]}
 
 
 class TestVisibleDevices:
-    """The variable with which NVIDIA's toolkit exposes GPUs without a request."""
+    """NVIDIA's container toolkit gives the GPUs in this variable to a container without a request."""
 
     @pytest.mark.parametrize(
         ("changes", "path"),
@@ -326,7 +326,7 @@ class TestVisibleDevices:
             ({"Launcher.template.spec.containers": [visible()], **AS_WORKER}, f"{LAUNCHER}[0]"),
         ],
     )
-    def test_they_are_a_warning_unless_the_policy_rejects_them(self, changes: Json, path: str) -> None:
+    def test_variable_is_a_warning_unless_the_policy_rejects_it(self, changes: Json, path: str) -> None:
         for settings, advisory in (({}, True), ({"max": 0}, False), ({"refuseVisibleDevices": True}, False)):
             changes = {"Worker.template.spec.containers.0.resources": NO_GPUS["resources"], **changes}
             (violation,) = violations("gpus", changes, settings=settings)
@@ -339,10 +339,10 @@ class TestVisibleDevices:
         "changes",
         [
             *({"Worker.template.spec.containers": [visible(value)]} for value in ("none", "void", "")),
-            {"Launcher.template.spec.containers": [visible()]},  # the operator empties it
+            {"Launcher.template.spec.containers": [visible()]},  # the operator sets an empty value
         ],
     )
-    def test_a_value_that_gives_no_gpu_is_accepted(self, changes: Json) -> None:
+    def test_value_that_gives_no_gpu_is_accepted(self, changes: Json) -> None:
         assert violations("gpus", changes, settings={"refuseVisibleDevices": True}) == []
 
     @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ class TestVisibleDevices:
         [({"limits": {GPU: 1}}, "nic"), ({"claims": [{"name": "c0"}]}, "gpu.nvidia.com")],
         ids=["limit", "claim"],
     )
-    def test_containers_with_gpus_are_rejected_by_the_setting_alone(self, resources: Json, device: str) -> None:
+    def test_container_with_gpus_is_rejected_only_by_the_setting(self, resources: Json, device: str) -> None:
         changes = {**claims("t"), "Worker.template.spec.containers": [visible("all", resources=resources)]}
         view = Snapshot([claim_template("t", exactly(device)), device_class(device)])
         assert violations("gpus", changes, view=view) == []
@@ -358,12 +358,12 @@ class TestVisibleDevices:
         assert (violation.path, violation.advisory) == (f"{WORKER}[0].env[{VISIBLE}]", False)
 
     @pytest.mark.parametrize("template", ["adapters", "absent"])
-    def test_a_claim_of_another_device_is_no_request_for_gpus(self, template: str) -> None:
+    def test_claim_of_another_device_is_not_a_gpu_request(self, template: str) -> None:
         resources = {"claims": [{"name": "c0"}]}
         changes = {**claims(template), "Worker.template.spec.containers": [visible("all", resources=resources)]}
         view = Snapshot([claim_template("adapters", exactly("nic.example.com")), device_class("nic.example.com")])
-        found = violations("gpus", changes, settings={"max": 0}, view=view)
-        assert [each.advisory for each in found if VISIBLE in each.path] == [False]
+        result = violations("gpus", changes, settings={"max": 0}, view=view)
+        assert [each.advisory for each in result if VISIBLE in each.path] == [False]
         advice = [each.advisory for each in violations("gpus", changes, view=view) if VISIBLE in each.path]
         assert advice == ([True] if template == "adapters" else [])
 
@@ -373,20 +373,20 @@ class TestClaims:
 
     PATH = "spec.mpiReplicaSpecs[Worker].template.spec.resourceClaims"
 
-    def found(self, request: Json, settings: Json | None = None) -> list[Violation]:
+    def check(self, request: Json, settings: Json | None = None) -> list[Violation]:
         view = Snapshot([claim_template("t", request)])
         return violations("gpus", claims("t"), settings=settings, view=view)
 
     def test_claims_use_their_maximum_for_upper_limits(self) -> None:
-        assert self.found(exactly(count=16)) == []
+        assert self.check(exactly(count=16)) == []
         fix = "Request 16 or fewer in all, by another ResourceClaimTemplate, and use more workers."
-        assert self.found(exactly(count=17)) == [
+        assert self.check(exactly(count=17)) == [
             Violation(self.PATH, "a worker requests 17 GPUs, at most 16 allowed", fix=fix)
         ]
         fault = "a worker requests 1 GPU or more, at most 0 allowed"
-        assert [each.message for each in self.found(exactly(allocationMode="All"), {"max": 0})] == [fault]
+        assert [each.message for each in self.check(exactly(allocationMode="All"), {"max": 0})] == [fault]
 
-    def test_of_choices_the_largest_counts_for_the_most(self) -> None:
+    def test_largest_choice_of_a_claim_is_compared_with_the_maximum(self) -> None:
         small = {"deviceClassName": "other.example.com"}
         choices = {"name": "r", "firstAvailable": [{"deviceClassName": "gpu.nvidia.com", "count": 17}, small]}
         other = device_class("other.example.com")
@@ -401,14 +401,14 @@ class TestClaims:
         )
 
     def test_claims_use_their_minimum_for_lower_limits(self) -> None:
-        assert self.found(exactly(count=1), {"min": 1}) == []
-        [short] = self.found(exactly(count=1), {"min": 2})
+        assert self.check(exactly(count=1), {"min": 1}) == []
+        [short] = self.check(exactly(count=1), {"min": 2})
         assert (short.path, short.message) == (self.PATH, "a worker requests 1 GPU, at least 2 required")
         assert short.fix == "Request 2 or more in all, by another ResourceClaimTemplate."
         view = Snapshot([claim_template("t", exactly("nic")), device_class("nic")])
         assert [each.path for each in violations("gpus", claims("t"), settings={"min": 1}, view=view)] == [WORKER]
 
-    UNKNOWN = 'claim "c0" counts against no GPU bound: '
+    UNKNOWN = 'the GPUs of claim "c0" are not counted: '
     NIC = claim_template("t", exactly("nic"))
     ABSENT = "Check the name: the pods wait until it exists."
 
@@ -422,11 +422,11 @@ class TestClaims:
             (claims("t"), [NIC, NONE], 'its DeviceClass ("nic") does not exist', ABSENT),
         ],
     )  # fmt: skip
-    def test_what_is_unknown_rejects_nothing_and_is_reported(
+    def test_unknown_claim_is_a_warning(
         self, changes: Json, objects: list[Json], why: str, fix: str, settings: Json
     ) -> None:
-        (warning,) = violations("gpus", changes, settings=settings, view=Snapshot(objects))
-        assert warning == Violation(f"{self.PATH}[0]", self.UNKNOWN + why, fix=fix, advisory=True)
+        (violation,) = violations("gpus", changes, settings=settings, view=Snapshot(objects))
+        assert violation == Violation(f"{self.PATH}[0]", self.UNKNOWN + why, fix=fix, advisory=True)
 
     @pytest.mark.parametrize("objects", [[], [NIC]])
     def test_claims_that_cannot_be_read_are_reported_only_if_the_policy_rejects_uncounted_ones(
@@ -451,49 +451,49 @@ class TestClaims:
             (claims("t"), [claim_template("t", exactly(count=2)), *CLASSES], False),
         ],
     )
-    def test_what_is_not_counted_is_rejected_by_setting(
-        self, changes: Json, objects: list[Json], rejected: bool
-    ) -> None:
-        found = violations(
+    def test_uncounted_claim_is_rejected_by_setting(self, changes: Json, objects: list[Json], rejected: bool) -> None:
+        result = violations(
             "gpus", changes, settings={"refuseUncountedClaims": True, "otherClasses": ["nic"]}, view=Snapshot(objects)
         )
-        assert [each.advisory for each in found] == [False] * rejected
-        assert not any(" counts against no GPU bound: " not in each.message for each in found)
+        assert [each.advisory for each in result] == [False] * rejected
+        assert not any(" not counted: " not in each.message for each in result)
 
     @pytest.mark.parametrize(("changes", "objects"), [(claims("t"), []), (claims("t"), [NIC])])
-    def test_what_cannot_be_read_is_not_rejected(self, changes: Json, objects: list[Json]) -> None:
-        (told,) = violations("gpus", changes, settings={"refuseUncountedClaims": True}, view=Snapshot(objects))
-        assert told.advisory
+    def test_claim_that_cannot_be_read_is_not_rejected(self, changes: Json, objects: list[Json]) -> None:
+        (violation,) = violations("gpus", changes, settings={"refuseUncountedClaims": True}, view=Snapshot(objects))
+        assert violation.advisory
 
-    def test_the_warning_keeps_what_matters(self) -> None:
-        (told,) = violations("gpus", shared_claim("gpus"))
-        assert Finding("gpus", told).warning == (
+    def test_warning_contains_the_whole_message(self) -> None:
+        (violation,) = violations("gpus", shared_claim("gpus"))
+        assert Finding("gpus", violation).warning == (
             "spec.mpiReplicaSpecs[Worker]...spec.resourceClaims[0]: "
-            'claim "c0" counts against no GPU bound: pods share it [gpus]'
+            'the GPUs of claim "c0" are not counted: pods share it [gpus]'
         )
 
-    def test_all_that_a_node_has_is_unknown(self) -> None:
-        (told,) = self.found(exactly(allocationMode="All"))
-        message = self.UNKNOWN + 'its template ("t") requests all devices of a node'
-        assert (told.message, told.advisory) == (message, True)
-        assert told.fix == "Use one with allocationMode: ExactCount and a count."
-        assert len(self.found(exactly(allocationMode="All"), {"max": 0})) == 1
+    def test_claim_of_all_devices_of_a_node_is_a_warning(self) -> None:
+        (violation,) = self.check(exactly(allocationMode="All"))
+        assert (violation.message, violation.advisory) == (
+            self.UNKNOWN + 'its template ("t") requests all devices of a node',
+            True,
+        )
+        assert violation.fix == "Use one with allocationMode: ExactCount and a count."
+        assert len(self.check(exactly(allocationMode="All"), {"max": 0})) == 1
 
-    def test_one_reason_is_reported_once(self) -> None:
+    def test_claims_with_the_same_reason_are_one_warning(self) -> None:
         view = Snapshot([claim_template("u", exactly()), NONE])
-        (told,) = violations("gpus", claims("t", "u", "t", "t", "t", "t"), view=view)
-        assert told.path == self.PATH
-        assert told.message.startswith('claim "c0" and 4 more count against no GPU bound: ')
-        assert told.message.replace(' ("t")', "") in Finding("gpus", told).warning
+        (violation,) = violations("gpus", claims("t", "u", "t", "t", "t", "t"), view=view)
+        assert violation.path == self.PATH
+        assert violation.message.startswith('the GPUs of claim "c0" and 4 more are not counted: ')
+        assert violation.message.replace(' ("t")', "") in Finding("gpus", violation).warning
 
-    def test_claim_of_a_launcher_that_is_a_worker(self) -> None:
+    def test_unknown_claim_of_a_launcher_that_is_a_worker_is_a_warning(self) -> None:
         changes = claims("t", role="Launcher")
         view = Snapshot([NONE])
         assert violations("gpus", changes, view=view) == []
-        (told,) = violations("gpus", {**changes, **AS_WORKER}, view=view)
-        assert told.path == self.PATH.replace("Worker", "Launcher") + "[0]"
+        (violation,) = violations("gpus", {**changes, **AS_WORKER}, view=view)
+        assert violation.path == self.PATH.replace("Worker", "Launcher") + "[0]"
 
-    def test_known_gpus_next_to_an_unknown_claim_count(self) -> None:
+    def test_known_gpus_next_to_an_unknown_claim_are_compared_with_the_maximum(self) -> None:
         changes = claims("t") | gpus(20)
         assert [each.message for each in violations("gpus", changes)] == [
             "a worker requests 20 GPUs or more, at most 16 allowed"
@@ -511,5 +511,5 @@ class TestClaims:
         (gpus(32, name="aws.amazon.com/neuron"), {}, "a worker requests 32 GPUs, at most 16 allowed"),
     ],
 )
-def test_cores_have_a_bound_of_their_own(changes: Json, settings: Json, message: str) -> None:
+def test_cores_are_compared_with_max_cores(changes: Json, settings: Json, message: str) -> None:
     assert message in [each.message for each in violations("gpus", changes, settings=settings)]

@@ -8,8 +8,8 @@ from tests.support.rule_checks import found, violations
 HOST = {"Worker.template.spec.hostNetwork": True}
 COMMAND = "Worker.template.spec.containers.0.command"
 MOUNTS = "Worker.template.spec.containers.0.volumeMounts"
-TOLD = [
-    "spec.mpiReplicaSpecs[Worker].template.spec.hostNetwork: sshd meets the node's own on port 22",
+EXPECTED = [
+    "spec.mpiReplicaSpecs[Worker].template.spec.hostNetwork: the node's sshd uses port 22 already",
 ]
 
 
@@ -23,9 +23,9 @@ TOLD = [
         {COMMAND: ["/start.sh"], "Worker.template.spec.containers.0.ports": [{"containerPort": 22}]},
     ],
 )
-def test_port_22_of_the_node_is_taken(changes: dict[str, Any]) -> None:
+def test_sshd_on_port_22_of_the_node_is_reported(changes: dict[str, Any]) -> None:
     (violation,) = result = violations("host-network", HOST | changes)
-    assert found(result) == TOLD
+    assert found(result) == EXPECTED
     assert violation.fix == "Set another Port in its sshd_config and ssh_config."
 
 
@@ -44,5 +44,5 @@ def test_port_22_of_the_node_is_taken(changes: dict[str, Any]) -> None:
         {"Launcher.template.spec.containers.0.command": ["mpirun", "-mca", "plm_rsh_args", "-p 2222", "x"]},
     ],
 )
-def test_another_port_or_network_is_fine(changes: dict[str, Any]) -> None:
+def test_another_port_or_the_pod_network_is_accepted(changes: dict[str, Any]) -> None:
     assert violations("host-network", HOST | changes) == []

@@ -31,12 +31,12 @@ def launcher(command: Any, **more: Any) -> dict[str, Any]:
         (script("horovodrun -np $NP python t.py"), "horovodrun runs on the launcher alone", f"Add {USE}."),
         (
             "horovodrun -np 4 -H $(OMPI_MCA_orte_default_hostfile) python t.py",
-            "-H takes hosts, and no file",
+            "-H takes hosts, not a file",
             f"Write {USE}.",
         ),
         (
             script("horovodrun -np 4 -H $(OMPI_MCA_orte_default_hostfile) python t.py"),
-            "-H takes hosts, and no file",
+            "-H takes hosts, not a file",
             f"Write {USE}.",
         ),
         ("deepspeed train.py --deepspeed", "deepspeed runs on the launcher alone", f"Add {USE}."),
@@ -84,7 +84,7 @@ def launcher(command: Any, **more: Any) -> dict[str, Any]:
         ("mpirun -H localhost:4 -np 4 t", "-H localhost:4 runs all ranks on the launcher", "Remove it."),
     ],
 )
-def test_a_launcher_that_starts_nothing_on_workers(command: Any, message: str, fix: str | None) -> None:
+def test_launcher_that_starts_no_ranks_on_workers_is_reported(command: Any, message: str, fix: str | None) -> None:
     (violation,) = result = violations(ID, launcher(command))
     assert found(result) == [f"spec.mpiReplicaSpecs[Launcher]: {message}"]
     assert fits_a_warning(ID, violation)
@@ -134,11 +134,11 @@ def test_a_launcher_that_starts_nothing_on_workers(command: Any, message: str, f
         launcher("torchrun --nnodes 2 t.py") | {f"{WORKER}.command": ["torchrun", "t.py"]},
     ],
 )
-def test_a_launcher_that_may_reach_them(changes: dict[str, Any]) -> None:
+def test_launcher_that_may_start_ranks_on_workers_is_accepted(changes: dict[str, Any]) -> None:
     assert violations(ID, changes) == []
 
 
-def test_variables_that_only_mpirun_reads_do_not_reach_workers() -> None:
+def test_variable_that_only_mpirun_reads_does_not_help_python() -> None:
     env = [{"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}]
     assert len(violations(ID, launcher("python t.py", env=env))) == 1
 
@@ -158,7 +158,7 @@ def test_variables_that_only_mpirun_reads_do_not_reach_workers() -> None:
         ([""], '""'),
     ],
 )
-def test_workers_without_sshd(worker: list[str], program: str) -> None:
+def test_worker_without_sshd_is_reported(worker: list[str], program: str) -> None:
     (violation,) = result = violations(ID, {f"{WORKER}.command": worker})
     assert found(result) == [
         f"spec.mpiReplicaSpecs[Worker].template.spec.containers[0].command: runs {program}, no sshd"
@@ -167,7 +167,7 @@ def test_workers_without_sshd(worker: list[str], program: str) -> None:
     assert violation.fix in Finding(ID, violation).warning
 
 
-def test_a_worker_whose_args_are_its_program() -> None:
+def test_worker_with_its_program_in_args_is_reported() -> None:
     (violation,) = violations(ID, {f"{WORKER}.args": ["python", "train.py"]})
     assert violation.path == "spec.mpiReplicaSpecs[Worker].template.spec.containers[0].args"
     assert violation.message == "runs python, no sshd"
@@ -176,7 +176,7 @@ def test_a_worker_whose_args_are_its_program() -> None:
 @pytest.mark.parametrize(
     "command", [["service", "ssh", "start"], ["sh", "-c", "service ssh start"], ["sh", "-c", "service ssh start\n"]]
 )
-def test_a_worker_that_ends_once_it_has_started_sshd(command: list[str]) -> None:
+def test_worker_that_ends_after_it_has_started_sshd_is_reported(command: list[str]) -> None:
     (violation,) = violations(ID, {f"{WORKER}.command": command})
     assert violation.message == "ends once it has started sshd"
     assert violation.fix == "Write [/usr/sbin/sshd, -De]."
@@ -202,5 +202,5 @@ def test_a_worker_that_ends_once_it_has_started_sshd(command: list[str]) -> None
         {f"{WORKER}.command": ["sleep", "infinity"]} | launcher("sleep infinity"),
     ],
 )
-def test_workers_that_may_have_sshd(changes: dict[str, Any]) -> None:
+def test_worker_that_may_run_sshd_is_accepted(changes: dict[str, Any]) -> None:
     assert violations(ID, changes) == []

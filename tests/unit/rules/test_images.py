@@ -33,7 +33,7 @@ OURS = {"allowedRegistries": ["registry.example.com/ml"]}
         ("registry.example.com/ml/app:1", {"refuseLatest": True}),
     ],
 )
-def test_accepted(image: str, settings: Json) -> None:
+def test_valid_image_is_accepted(image: str, settings: Json) -> None:
     assert violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings) == []
 
 
@@ -48,23 +48,23 @@ def test_accepted(image: str, settings: Json) -> None:
         (f"registry.example.com/ml/app@{DIGEST}", None),
     ],
 )
-def test_an_image_that_may_change_is_a_warning(image: str, fault: str | None) -> None:
-    found = violations("images", {IMAGE: image})
+def test_image_that_may_change_is_a_warning(image: str, fault: str | None) -> None:
+    result = violations("images", {IMAGE: image})
     expected = [Violation(PATH, fault, fix="Name a version.", advisory=True)] if fault else []
-    assert found == expected
-    assert all(fits_as_it_is(violation) for violation in found)
+    assert result == expected
+    assert all(has_fix_in_the_warning(violation) for violation in result)
 
 
-def fits_as_it_is(violation: Violation) -> bool:
+def has_fix_in_the_warning(violation: Violation) -> bool:
     return violation.fix in Finding("images", violation).warning
 
 
 def test_the_same_image_in_several_containers_is_one_warning() -> None:
     both = {IMAGE: "app", "Launcher.template.spec.containers.0.image": "app"}
-    [found] = violations("images", both)
-    assert found.path == "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].image"
-    assert found.message == "has no tag, so it may change (in 2 places)"
-    assert fits_as_it_is(found)
+    [violation] = violations("images", both)
+    assert violation.path == "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].image"
+    assert violation.message == "has no tag, so it may change (in 2 places)"
+    assert has_fix_in_the_warning(violation)
     assert len(violations("images", {**both, IMAGE: "other"})) == 2
 
 
@@ -72,7 +72,9 @@ def test_the_same_image_in_several_containers_is_one_warning() -> None:
     ("settings", "ceilings"),
     [({"refuseLatest": True}, ["deny"]), ({"requireDigest": True}, ["deny"]), ({"refuseLatest": False}, [])],
 )
-def test_policy_setting_replaces_the_warning_about_such_images(settings: Json, ceilings: list[str]) -> None:
+def test_policy_setting_replaces_the_warning_about_an_image_that_may_change(
+    settings: Json, ceilings: list[str]
+) -> None:
     good = f"registry.example.com/ml/app:1@{DIGEST}"
     changes = {IMAGE: "app", "Launcher.template.spec.containers.0.image": good}
     assert [each.ceiling for each in violations("images", changes, settings=settings)] == ceilings
@@ -88,7 +90,7 @@ def test_policy_setting_replaces_the_warning_about_such_images(settings: Json, c
         ("UPPER", {}, "upper case"),
     ],
 )
-def test_an_image_that_is_mounted_as_a_volume(image: str, settings: Json, message: str | None) -> None:
+def test_image_volume_is_checked(image: str, settings: Json, message: str | None) -> None:
     volumes = [{"name": "scratch", "emptyDir": {}}, {"name": "data", "image": {"reference": image}}]
     good = f"registry.example.com/ml/app:1@{DIGEST}"
     changes = {
@@ -96,15 +98,15 @@ def test_an_image_that_is_mounted_as_a_volume(image: str, settings: Json, messag
         IMAGE: good,
         "Launcher.template.spec.containers.0.image": good,
     }
-    found = violations("images", changes, settings=settings)
-    assert [violation.path for violation in found] == (
+    result = violations("images", changes, settings=settings)
+    assert [violation.path for violation in result] == (
         ["spec.mpiReplicaSpecs[Worker].template.spec.volumes[1].image.reference"] if message else []
     )
-    assert all(message in violation.message for violation in found if message)
+    assert all(message in violation.message for violation in result if message)
 
 
 @pytest.mark.parametrize("image", [REMOVE, None, ""])
-def test_missing(image: object) -> None:
+def test_missing_image_is_rejected(image: object) -> None:
     fix = "Write its name, as <registry>/<name>:<tag>."
     assert violations("images", {IMAGE: image}) == [Violation(PATH, "is missing", fix=fix, reason=CauseReason.REQUIRED)]
 
@@ -163,7 +165,7 @@ def test_missing(image: object) -> None:
         ),
     ],
 )
-def test_unreadable(image: str, message: str, fix: str) -> None:
+def test_invalid_image_is_rejected(image: str, message: str, fix: str) -> None:
     assert violations("images", {IMAGE: image}) == [Violation(PATH, message, fix=fix)]
 
 
@@ -185,10 +187,10 @@ def test_unreadable(image: str, message: str, fix: str) -> None:
         ),
     ],
 )
-def test_registries(image: str, settings: Json, message: str, fix: str | None) -> None:
-    found = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
+def test_image_from_another_registry_is_rejected(image: str, settings: Json, message: str, fix: str | None) -> None:
+    result = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
     fix = f"Use an image from {fix or 'registry.example.com/ml'}."
-    assert found == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
+    assert result == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
 
 
 @pytest.mark.parametrize(
@@ -220,20 +222,20 @@ def test_registries(image: str, settings: Json, message: str, fix: str | None) -
         ),
     ],
 )
-def test_immutable_images(image: str, settings: Json, message: str, fix: str) -> None:
-    found = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
-    assert found == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
+def test_image_that_may_change_is_rejected_by_setting(image: str, settings: Json, message: str, fix: str) -> None:
+    result = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
+    assert result == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
 
 
-def test_long_names_are_cut() -> None:
-    found = violations("images", {IMAGE: "quay.io/" + "a" * 200}, settings={"requireDigest": True})
-    assert found[-1].message == f'"quay.io/{"a" * 89}..." has no digest, so it may change'
+def test_long_image_is_shortened() -> None:
+    result = violations("images", {IMAGE: "quay.io/" + "a" * 200}, settings={"requireDigest": True})
+    assert result[-1].message == f'"quay.io/{"a" * 89}..." has no digest, so it may change'
 
 
-def test_every_container_at_its_own_path() -> None:
+def test_every_container_is_checked_at_its_own_path() -> None:
     pod = {"containers": [{"image": "ok:1"}, {"image": "A B"}], "initContainers": [{}]}
-    found = violations("images", {"Worker.template.spec": pod, "Launcher.template.spec": pod})
-    assert [violation.path for violation in found] == [
+    result = violations("images", {"Worker.template.spec": pod, "Launcher.template.spec": pod})
+    assert [violation.path for violation in result] == [
         f"spec.mpiReplicaSpecs[{role}].template.spec.{container}.image"
         for role in ("Launcher", "Worker")
         for container in ("containers[1]", "initContainers[0]")
@@ -252,7 +254,7 @@ def test_every_container_at_its_own_path() -> None:
         ({"Worker.template.spec": REMOVE}, False),
     ],
 )
-def test_pull_secrets(changes: Json, warned: bool) -> None:
+def test_missing_pull_secret_is_a_warning(changes: Json, warned: bool) -> None:
     settings = {"pullSecretsFor": ["private.example.com/team"]}
     expected = Violation(
         SECRETS, "none for private.example.com/team", fix="Add one.", reason=CauseReason.REQUIRED, advisory=True
@@ -262,13 +264,13 @@ def test_pull_secrets(changes: Json, warned: bool) -> None:
 
 
 @pytest.mark.parametrize("setting", ["allowedRegistries", "pullSecretsFor"])
-def test_broken_settings(setting: str) -> None:
+def test_registry_without_a_host_in_the_settings_is_rejected(setting: str) -> None:
     with pytest.raises(ValidationError, match='"team" does not start with a registry'):
         Settings.model_validate({setting: ["team"]})
 
 
 Sources = Sequence[tuple[str, str]]
-"""Each with its mirrorSourcePolicy."""
+"""(source, mirrorSourcePolicy)"""
 
 
 def mirrors(kind: str, *sources: tuple[str, str]) -> Json:
@@ -278,13 +280,13 @@ def mirrors(kind: str, *sources: tuple[str, str]) -> Json:
     return {"apiVersion": "config.openshift.io/v1", "kind": kind, "metadata": metadata, "spec": {field: listed}}
 
 
-def test_an_update_is_charged_with_the_image_that_lost_its_digest() -> None:
+def test_image_that_lost_its_digest_has_the_higher_degree() -> None:
     image = "registry.example.com/a:1"
     launcher, worker = (f"{role}.template.spec.containers.0.image" for role in ("Launcher", "Worker"))
     stored = {worker: image, launcher: f"registry.example.com/a@sha256:{'0' * 64}"}
     settings = {"requireDigest": True}
-    found = violations("images", {worker: image, launcher: image}, settings=settings, old=stored)
-    assert {each.path.split(".")[1]: each.degree and each.degree.amount for each in found} == {
+    result = violations("images", {worker: image, launcher: image}, settings=settings, old=stored)
+    assert {each.path.split(".")[1]: each.degree and each.degree.amount for each in result} == {
         "mpiReplicaSpecs[Launcher]": 2,
         "mpiReplicaSpecs[Worker]": 1,
     }
@@ -296,14 +298,14 @@ def mirrored(image: str, digests: Sources, tags: Sources) -> list[Violation]:
     return violations("images", changes, settings={"refuseLatest": False}, view=Snapshot(sets))
 
 
-ASKED, NEVER = "AllowContactingSource", "NeverContactSource"
+ALLOWED, NEVER = "AllowContactingSource", "NeverContactSource"
 
 
 @pytest.mark.parametrize(
     ("image", "digests", "tags", "message"),
     [
         ("quay.io/team/app:1", [("quay.io", "")], [], "is mirrored by digest only"),
-        ("quay.io/team/app", [("quay.io/team", ASKED)], [], "is mirrored by digest only"),
+        ("quay.io/team/app", [("quay.io/team", ALLOWED)], [], "is mirrored by digest only"),
         ("quay.io/team/app:1", [("quay.io/team/app", NEVER)], [], "no node can pull this tag"),
         ("app:1", [("docker.io/library", NEVER)], [], "no node can pull this tag"),
         ("a.b.example.com/app:1", [("*.example.com", "")], [], "is mirrored by digest only"),
@@ -317,30 +319,30 @@ ASKED, NEVER = "AllowContactingSource", "NeverContactSource"
         ("quay.io/team/app:1", [], [("quay.io", "")], None),
     ],
 )
-def test_a_tag_of_what_is_mirrored_by_digest_only(
+def test_tag_of_an_image_that_is_mirrored_by_digest_is_a_warning(
     image: str, digests: Sources, tags: Sources, message: str | None
 ) -> None:
-    found = mirrored(image, digests, tags)
-    assert [violation.path for violation in found] == ([PATH] if message else [])
-    for violation in found:
+    result = mirrored(image, digests, tags)
+    assert [violation.path for violation in result] == ([PATH] if message else [])
+    for violation in result:
         assert violation.message == message
         assert violation.advisory
-        assert fits_as_it_is(violation)
+        assert has_fix_in_the_warning(violation)
 
 
-def test_a_source_without_mirrors_is_not_mirrored() -> None:
+def test_source_without_mirrors_causes_no_warning() -> None:
     digests = mirrors("ImageDigestMirrorSet", ("quay.io", ""))
     del digests["spec"]["imageDigestMirrors"][0]["mirrors"]
     view = Snapshot([digests, mirrors("ImageTagMirrorSet")])
     assert violations("images", {IMAGE: "quay.io/team/app:1"}, view=view) == []
 
 
-def test_mirrors_that_are_not_known_are_no_mirrors() -> None:
+def test_unknown_mirrors_cause_no_warning() -> None:
     for sets in ([], [mirrors("ImageTagMirrorSet")], [mirrors("ImageDigestMirrorSet", ("quay.io", NEVER))]):
         assert violations("images", {IMAGE: "quay.io/team/app:1"}, view=Snapshot(sets)) == []
 
 
-def test_the_copy_in_the_launchers_wait_is_not_judged_again() -> None:
+def test_image_of_the_wait_container_is_reported_once() -> None:
     image, copies = "registry.example.com/ml/app", "Launcher.template.spec.initContainers"
     once = {"Launcher.template.spec.containers.0.image": image}
     wait = {"name": "wait-for-workers", "image": image}

@@ -1,4 +1,4 @@
-"""The maximum size of a job in bytes."""
+"""job-size: the maximum number of bytes of a job."""
 
 import pytest
 from pydantic import ValidationError
@@ -11,11 +11,11 @@ from webhook.rules.job_size import RULE, Settings
 ARGS = "Worker.template.spec.containers.0.args"
 
 
-def test_a_job_within_the_limit_has_no_violation() -> None:
+def test_job_within_the_limit_is_accepted() -> None:
     assert not violations(RULE, {ARGS: ["x" * 1_000_000]})
 
 
-def test_a_job_beyond_the_limit_says_its_size() -> None:
+def test_job_above_the_limit_is_rejected_with_its_size() -> None:
     (violation,) = violations(RULE, {ARGS: ["x" * 1024 * 1024]})
     size = violation.message.split()[2]
     assert violation == Violation(
@@ -30,7 +30,7 @@ def test_a_policy_may_lower_the_limit() -> None:
     assert violations(RULE, settings={"maxBytes": 100})
 
 
-def test_no_policy_admits_more_than_can_be_stored() -> None:
+def test_policy_cannot_raise_the_limit_above_the_fixed_maximum() -> None:
     assert Settings.model_validate({"maxBytes": MAX_OBJECT_BYTES})
     with pytest.raises(ValidationError):
         Settings.model_validate({"maxBytes": MAX_OBJECT_BYTES + 1})

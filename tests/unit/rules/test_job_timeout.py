@@ -1,4 +1,4 @@
-"""job-timeout: the limit is valid, unambiguous and not too long."""
+"""job-timeout: a time limit is valid, the same in both places and not above the maximum."""
 
 from datetime import date
 
@@ -40,7 +40,7 @@ def job(seconds: int | None = None, **annotations: str) -> Json:
         job(DAY, action="terminate"),
     ],
 )
-def test_good(changes: Json) -> None:
+def test_valid_limit_is_accepted(changes: Json) -> None:
     assert violations("job-timeout", changes) == []
 
 
@@ -59,7 +59,7 @@ def test_good(changes: Json) -> None:
             "691200 s are longer than 7d (604800 s)",
             "Set it to 7d or less, or ask for an exemption.",
         ),
-        (  # as the injection leaves it, or the user wrote both
+        (  # the injection or the user wrote the field
             job(8 * DAY, timeout="8d"),
             f"metadata.annotations[{TIMEOUT}]",
             "691200 s are longer than 7d (604800 s)",
@@ -86,7 +86,7 @@ def test_good(changes: Json) -> None:
         ),
     ],
 )
-def test_refused(changes: Json, path: str, message: str, fix: str) -> None:
+def test_invalid_or_too_long_limit_is_rejected(changes: Json, path: str, message: str, fix: str) -> None:
     [violation] = violations("job-timeout", changes)
     assert (violation.path, violation.message, violation.fix) == (path, message, fix)
     assert not violation.advisory
@@ -100,7 +100,7 @@ def test_too_long_and_ambiguous_limit_has_both_violations() -> None:
     assert [each.fix for each in violations("job-timeout", job(DAY, timeout="9d"))] == ["Remove it."]
 
 
-def test_the_annotation_of_a_job_that_exists() -> None:
+def test_changed_annotation_of_an_existing_job_is_a_warning() -> None:
     [violation] = violations("job-timeout", job(DAY, timeout="72h"), old=job(DAY, timeout="24h"))
     assert violation.advisory
     assert violation.message == f'{TIMEOUT} "72h" has no effect on an existing job, which has 86400 s'
@@ -110,7 +110,7 @@ def test_the_annotation_of_a_job_that_exists() -> None:
 
 
 @pytest.mark.parametrize("stored", [DAY, 7 * DAY])
-def test_the_annotation_of_a_job_that_exists_asks_for_too_much(stored: int) -> None:
+def test_too_long_annotation_of_an_existing_job_is_a_warning(stored: int) -> None:
     [violation] = violations("job-timeout", job(stored, timeout="9d"), old=job(stored))
     assert violation.fix == f"Set {FIELD} to 604800 or less, or ask for an exemption."
     assert violation.advisory
@@ -126,7 +126,7 @@ NONE = "is missing; every job needs a time limit"
         (job(action="notify-only", timeout="72h"), "Set it to 604800 or less, or ask for an exemption."),
     ],
 )
-def test_a_job_that_asks_for_no_limit_is_rejected(without: Json, fix: str) -> None:
+def test_notify_only_without_a_limit_is_rejected(without: Json, fix: str) -> None:
     [violation] = violations("job-timeout", without)
     assert (violation.path, violation.message, violation.fix) == (FIELD, NONE, fix)
     assert violation.reason is CauseReason.REQUIRED
@@ -141,14 +141,14 @@ def test_a_job_that_asks_for_no_limit_is_rejected(without: Json, fix: str) -> No
         (job(timeout="9d"), "Set it to as many seconds as you annotate instead."),
     ],
 )
-def test_an_update_without_the_limit_is_rejected(without: Json, fix: str) -> None:
+def test_update_that_removes_the_limit_is_rejected(without: Json, fix: str) -> None:
     violation, *_ = violations("job-timeout", without, old=job(DAY))
     assert (violation.path, violation.message, violation.fix) == (FIELD, NONE, fix)
     assert found(violations("job-timeout", job(), old=job(DAY), settings={"max": None})) == []
     assert found(violations("job-timeout", without, old=job())) == found(violations("job-timeout", without))
 
 
-def test_a_limit_of_zero_is_rejected() -> None:
+def test_limit_of_zero_is_rejected() -> None:
     """The Job controller ends a Job whose deadline is 0 as soon as it starts."""
     for without, fix in (
         (job(0), "Remove it, or set it to the seconds it may take."),
@@ -160,16 +160,16 @@ def test_a_limit_of_zero_is_rejected() -> None:
         assert not violation.advisory
 
 
-@pytest.mark.parametrize(("seconds", "good"), [(DAY, False), (3 * DAY, True), (7 * DAY, True)])
-def test_notify_only_is_reported_before_the_end(seconds: int, good: bool) -> None:
-    assert (violations("job-timeout", job(seconds, timeout="72h", action="notify-only")) == []) is good
+@pytest.mark.parametrize(("seconds", "accepted"), [(DAY, False), (3 * DAY, True), (7 * DAY, True)])
+def test_job_with_notify_only_cannot_end_before_the_annotated_time(seconds: int, accepted: bool) -> None:
+    assert (violations("job-timeout", job(seconds, timeout="72h", action="notify-only")) == []) is accepted
 
 
-def outcome(made: Json, stored: Json | None = None, policy: str = "") -> tuple[int | None, list[str]]:
+def outcome(submitted: Json, stored: Json | None = None, policy: str = "") -> tuple[int | None, list[str]]:
     """The limit of the stored job, and the rules that reject the job."""
     document = load_policy(HEADER + policy)
-    mutated = pipelines.mutate(request(made, old=stored), policy=document, view=NothingKnown())
-    sent = mutated.document if mutated.patch else made
+    mutated = pipelines.mutate(request(submitted, old=stored), policy=document, view=NothingKnown())
+    sent = mutated.document if mutated.patch else submitted
     decision = pipelines.validate(request(sent, old=stored), policy=document, view=NothingKnown(), today=date.min)
     return sent["spec"]["runPolicy"].get("activeDeadlineSeconds"), [finding.rule for finding in decision.denied]
 
@@ -179,7 +179,7 @@ OWNED = {"apiVersion": "a/v1", "kind": "B", "name": "c", "uid": "d", "controller
 
 
 @pytest.mark.parametrize(
-    ("made", "seconds", "refused"),
+    ("submitted", "seconds", "rejected"),
     [
         (job(), DAY, False),
         (job(timeout="72h"), 3 * DAY, False),
@@ -199,21 +199,21 @@ OWNED = {"apiVersion": "a/v1", "kind": "B", "name": "c", "uid": "d", "controller
         ({FIELD: None}, DAY, False),
     ],
 )
-def test_new_job_cannot_exceed_the_maximum(made: Json, seconds: int, refused: bool) -> None:
+def test_new_job_cannot_exceed_the_maximum(submitted: Json, seconds: int, rejected: bool) -> None:
     """By default a job runs for at most seven days, unless RBAC grants its user an exemption."""
-    assert outcome(changed(made)) == (seconds, ["job-timeout"] * refused)
+    assert outcome(changed(submitted)) == (seconds, ["job-timeout"] * rejected)
 
 
 def test_update_cannot_exceed_the_maximum() -> None:
     stored = changed(job(DAY) | {"spec.runPolicy.suspend": True})
-    assert outcome(changed(job()), stored) == (DAY, []), "it comes back"
+    assert outcome(changed(job()), stored) == (DAY, []), "the injection restores it"
     assert outcome(changed(job(8 * DAY)), stored) == (8 * DAY, ["job-timeout"])
     assert outcome(changed(job(DAY)), stored) == (DAY, []), "resumed"
     never = changed({"metadata.annotations": {ACTION: "notify-only"}})
     assert outcome(changed({"metadata.annotations": {ACTION: "notify-only", "a": "b"}}), never) == (None, [])
 
 
-def test_without_a_longest_and_where_the_policy_injects_none_there_may_be_no_limit() -> None:
+def test_job_may_have_no_limit_without_a_maximum_or_an_injection() -> None:
     unbounded = "rules: {job-timeout: {max: null}}\n"
     assert outcome(changed(job(action="notify-only")), policy=unbounded) == (None, [])
     skipping = changed({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}})
@@ -221,7 +221,7 @@ def test_without_a_longest_and_where_the_policy_injects_none_there_may_be_no_lim
     assert outcome(changed(job()), policy="injectOnly: []\n") == (None, [])
 
 
-def test_the_limit_is_a_setting() -> None:
+def test_maximum_is_a_setting() -> None:
     assert violations("job-timeout", job(30 * DAY), settings={"max": None}) == []
     assert violations("job-timeout", job(DAY), settings={"max": "12h"})
     with pytest.raises(ValidationError):
@@ -231,17 +231,17 @@ def test_the_limit_is_a_setting() -> None:
 def test_exempted_user_may_exceed_the_maximum() -> None:
     exempt = {"training.openshift.io/exempt": "job-timeout", "training.openshift.io/exempt-reason": "OPS-1"}
 
-    def denied(made: Json, granted: dict[str, bool]) -> list[str]:
+    def denied(submitted: Json, granted: dict[str, bool]) -> list[str]:
         decision = pipelines.validate(
-            request(made), policy=load_policy(None), view=NothingKnown(), granted=granted, today=date.min
+            request(submitted), policy=load_policy(None), view=NothingKnown(), granted=granted, today=date.min
         )
         return [finding.rule for finding in decision.denied]
 
-    for asked in (job(8 * DAY), job(timeout="8d"), job(action="notify-only")):
-        made = changed(asked)
-        made["metadata"]["annotations"] = made["metadata"].get("annotations", {}) | exempt
-        assert denied(made, {"job-timeout": False}) == ["job-timeout"]
-        assert denied(made, {"job-timeout": True}) == []
+    for changes in (job(8 * DAY), job(timeout="8d"), job(action="notify-only")):
+        submitted = changed(changes)
+        submitted["metadata"]["annotations"] = submitted["metadata"].get("annotations", {}) | exempt
+        assert denied(submitted, {"job-timeout": False}) == ["job-timeout"]
+        assert denied(submitted, {"job-timeout": True}) == []
 
 
 POD = "Worker.template.spec"
@@ -265,30 +265,30 @@ class TestGracePeriods:
             ),
         ],
     )
-    def test_longer_than_the_maximum_is_rejected(self, changes: Json, path: str) -> None:
+    def test_grace_period_above_the_maximum_is_rejected(self, changes: Json, path: str) -> None:
         for role in ("Worker", "Launcher"):
-            made = {key.replace("Worker", role): value for key, value in changes.items()}
-            (violation,) = violations("job-timeout", made)
+            submitted = {key.replace("Worker", role): value for key, value in changes.items()}
+            (violation,) = violations("job-timeout", submitted)
             assert violation.path == f"spec.mpiReplicaSpecs[{role}].template.spec{path}.{GRACE}"
             assert violation.message.endswith(" s are longer than 1h (3600 s)")
             assert violation.fix == "Set it to 3600 or less, or ask for an exemption."
             assert not violation.advisory
-            assert violations("job-timeout", made, settings={"maxGracePeriod": None}) == []
-            assert violations("job-timeout", made, settings={"max": None}), "it is a maximum of its own"
+            assert violations("job-timeout", submitted, settings={"maxGracePeriod": None}) == []
+            assert violations("job-timeout", submitted, settings={"max": None}), "maxGracePeriod does not depend on max"
 
     @pytest.mark.parametrize(
         "changes",
         [
-            {f"{POD}.{GRACE}": 3600},  # a checkpoint is written
+            {f"{POD}.{GRACE}": 3600},  # time to write a checkpoint
             {f"{POD}.{GRACE}": 0},
             {f"{POD}.{GRACE}": None, f"{POD}.containers.0.livenessProbe": {GRACE: 600}},
             {f"{POD}.containers.0.startupProbe": {"periodSeconds": YEAR}},
         ],
     )
-    def test_up_to_the_maximum_is_accepted(self, changes: Json) -> None:
+    def test_grace_period_up_to_the_maximum_is_accepted(self, changes: Json) -> None:
         assert violations("job-timeout", changes) == []
 
-    def test_an_update_may_shorten_one_that_is_too_long(self) -> None:
+    def test_update_may_shorten_a_grace_period_that_is_too_long(self) -> None:
         assert outcome(changed({f"{POD}.{GRACE}": 2 * DAY}), changed({f"{POD}.{GRACE}": YEAR})) == (None, [])
         assert outcome(changed({f"{POD}.{GRACE}": YEAR}), changed({f"{POD}.{GRACE}": DAY})) == (None, ["job-timeout"])
 
@@ -301,7 +301,7 @@ LIMITED: Json = {FIELD: DAY}
 class TestLimitOfWorkers:
     """The limit of the job ends only the launcher's Job. Workers have their own limit."""
 
-    def test_a_limit_of_theirs_beyond_the_maximum_is_rejected(self) -> None:
+    def test_worker_limit_above_the_maximum_is_rejected(self) -> None:
         (violation,) = violations("job-timeout", {**LIMITED, OWN: WEEK + 1})
         assert (violation.path, violation.message) == (OWN_PATH, "604801 s are longer than 7d (604800 s)")
         assert violation.fix == "Set it to 604800 or less, or ask for an exemption."
@@ -316,11 +316,11 @@ class TestLimitOfWorkers:
             ({OWN: YEAR}, {}),  # the job has no limit either
         ],
     )
-    def test_others_are_accepted(self, changes: Json, settings: Json) -> None:
+    def test_worker_limit_up_to_the_maximum_is_accepted(self, changes: Json, settings: Json) -> None:
         assert violations("job-timeout", changes, settings=settings) == []
 
     @pytest.mark.parametrize("clean", ["None", "Running"])
-    def test_an_update_may_neither_raise_nor_remove_it(self, clean: str) -> None:
+    def test_update_cannot_raise_or_remove_the_worker_limit(self, clean: str) -> None:
         stored = {**LIMITED, OWN: 60, "spec.runPolicy.cleanPodPolicy": clean}
         assert outcome(changed({**stored, OWN: YEAR}), changed(stored))[1] == ["job-timeout"]
         (violation,) = violations("job-timeout", {**stored, OWN: REMOVE}, old=stored)
@@ -330,7 +330,7 @@ class TestLimitOfWorkers:
         assert outcome(changed({**stored, OWN: REMOVE}), changed(stored))[1] == [], "the injection restores it"
 
     @pytest.mark.parametrize(
-        ("made", "limit"),
+        ("submitted", "limit"),
         [
             ({}, WEEK),
             ({"metadata.annotations": {"training.openshift.io/debug-mode": "true"}}, WEEK),
@@ -338,19 +338,19 @@ class TestLimitOfWorkers:
             ({"spec.runPolicy": {"cleanPodPolicy": "All"}}, WEEK),
             ({"spec.launcherCreationPolicy": "WaitForWorkersReady"}, WEEK),
             ({**LIMITED, OWN: 60}, 60),
-            ({FIELD: 2 * WEEK}, 2 * WEEK),  # for those whom RBAC allows
+            ({FIELD: 2 * WEEK}, 2 * WEEK),  # only with an exemption
             ({"Worker.replicas": 0}, WEEK),  # an update may add workers
             ({"Worker.template.spec.containers": []}, None),
         ],
     )
-    def test_a_new_job_with_a_limit_gets_it(self, made: Json, limit: int | None) -> None:
-        mutated = pipelines.mutate(request(changed(made)), policy=load_policy(None), view=Snapshot([]))
+    def test_new_job_with_a_limit_gets_a_worker_limit(self, submitted: Json, limit: int | None) -> None:
+        mutated = pipelines.mutate(request(changed(submitted)), policy=load_policy(None), view=Snapshot([]))
         worker = mutated.document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
         assert worker.get("activeDeadlineSeconds") == limit
 
     @pytest.mark.parametrize(
         "policy", ["injections: {job-timeout: {default: null}}", "rules: {job-timeout: {max: null}}"]
     )
-    def test_without_a_limit_of_the_job_or_a_maximum_they_get_none(self, policy: str) -> None:
+    def test_workers_get_no_limit_without_a_job_limit_or_a_maximum(self, policy: str) -> None:
         mutated = pipelines.mutate(request(changed()), policy=load_policy(f"{HEADER}{policy}\n"), view=NothingKnown())
         assert "activeDeadlineSeconds" not in mutated.document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]

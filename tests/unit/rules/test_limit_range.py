@@ -1,4 +1,4 @@
-"""Messages about LimitRanges. tests/conformance/test_limit_ranger.py checks them against the API server."""
+"""limit-range: messages. `tests/conformance/test_limit_ranger.py` checks the rule against the API server."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ RESOURCES = f"{CONTAINERS}.0.resources"
 IN_A = "; the pods are rejected (LimitRange a)"
 
 
-def found(changes: Json, *limits: Json) -> list[tuple[str, str, str]]:
-    """(path, message, fix) of each violation of the worker. The launcher must have the same violations."""
+def worker_violations(changes: Json, *limits: Json) -> list[tuple[str, str, str]]:
+    """(path, message, fix) of each violation of the worker."""
     result = violations("limit-range", changes, view=Snapshot([limit_range("a", *limits)]))
     return [(each.path, each.message, each.fix) for each in result if each.path.startswith("spec.mpiReplicaSpecs[W")]
 
 
-def asks(requests: Json | None = None, limits: Json | None = None) -> Json:
+def with_resources(requests: Json | None = None, limits: Json | None = None) -> Json:
     return {RESOURCES: {"requests": requests or {}, "limits": limits or {}}}
 
 
@@ -41,12 +41,12 @@ def of_pod(**limit: Any) -> Json:
     ("changes", "limit", "expected"),
     [
         (
-            asks(limits={"cpu": 4}),
+            with_resources(limits={"cpu": 4}),
             of_container(max={"cpu": 2}),
             (f"{FIRST}.limits[cpu]", f"limit 4, at most 2 for a container{IN_A}", "Set limits[cpu] to 2."),
         ),
         (
-            asks({"cpu": 3}, {"cpu": 4}),
+            with_resources({"cpu": 3}, {"cpu": 4}),
             of_container(max={"cpu": 2}),
             (
                 f"{FIRST}.limits[cpu]",
@@ -55,7 +55,7 @@ def of_pod(**limit: Any) -> Json:
             ),
         ),
         (
-            asks({"cpu": "100m"}, {"cpu": 4}),
+            with_resources({"cpu": "100m"}, {"cpu": 4}),
             of_container(min={"cpu": "250m"}),
             (
                 f"{FIRST}.requests[cpu]",
@@ -64,12 +64,12 @@ def of_pod(**limit: Any) -> Json:
             ),
         ),
         (
-            asks(limits={"cpu": "100m"}),
+            with_resources(limits={"cpu": "100m"}),
             of_container(min={"cpu": "250m"}),
             (f"{FIRST}.limits[cpu]", f"request 100m, at least 250m for a container{IN_A}", "Set limits[cpu] to 250m."),
         ),
         (
-            asks({"cpu": 1}, {"cpu": 4}),
+            with_resources({"cpu": 1}, {"cpu": 4}),
             of_container(maxLimitRequestRatio={"cpu": 2}),
             (
                 f"{FIRST}.requests[cpu]",
@@ -78,7 +78,7 @@ def of_pod(**limit: Any) -> Json:
             ),
         ),
         (
-            asks({"cpu": 1}),
+            with_resources({"cpu": 1}),
             of_container(maxLimitRequestRatio={"cpu": 2}),
             (
                 f"{FIRST}.requests[cpu]",
@@ -87,7 +87,7 @@ def of_pod(**limit: Any) -> Json:
             ),
         ),
         (
-            asks(),
+            with_resources(),
             of_container(maxLimitRequestRatio={"cpu": 2}),
             (
                 f"{FIRST}.limits[cpu]",
@@ -95,23 +95,23 @@ def of_pod(**limit: Any) -> Json:
                 "Set limits[cpu] to the needed amount.",
             ),
         ),
-        # The pod of one container is that container.
+        # A pod with one container: the message is about the container.
         (
-            asks(limits={"cpu": 4}),
+            with_resources(limits={"cpu": 4}),
             of_pod(max={"cpu": 2}),
             (f"{FIRST}.limits[cpu]", f"limit 4, at most 2 for a pod{IN_A}", "Set limits[cpu] to 2."),
         ),
         (
-            asks(),
+            with_resources(),
             of_pod(max={"cpu": 2}),
             (f"{FIRST}.limits[cpu]", f"no cpu limit, at most 2 for a pod{IN_A}", "Set limits[cpu] to 2 or less."),
         ),
         (
-            asks(),
+            with_resources(),
             of_pod(min={"cpu": 2}),
             (f"{FIRST}.limits[cpu]", f"no cpu request, at least 2 for a pod{IN_A}", "Set limits[cpu] to 2."),
         ),
-        # Several together.
+        # A pod with two containers, which exceed the limit together.
         (
             {f"{CONTAINERS}": [{"name": name, "resources": {"limits": {"cpu": 20}}} for name in ("a", "b")]},
             of_pod(max={"cpu": 32}),
@@ -121,15 +121,15 @@ def of_pod(**limit: Any) -> Json:
                 "Set limits[cpu] to 32 and requests[cpu] to 32 in all.",
             ),
         ),
-        # What is said of the pod as a whole.
+        # Resources of the pod itself.
         (
             {"Worker.template.spec.resources": {"limits": {"cpu": 40}}},
             of_pod(max={"cpu": 32}),
             (f"{SPEC}.resources.limits[cpu]", f"limit 40, at most 32 for a pod{IN_A}", "Set limits[cpu] to 32."),
         ),
-        # What the defaults spoil.
+        # Pods that a default makes invalid.
         (
-            asks({"cpu": 4}),
+            with_resources({"cpu": 4}),
             of_container(default={"cpu": 1}, max={"cpu": 8}),
             (
                 f"{FIRST}.limits[cpu]",
@@ -138,7 +138,7 @@ def of_pod(**limit: Any) -> Json:
             ),
         ),
         (
-            asks({"x/y": 2}),
+            with_resources({"x/y": 2}),
             of_container(default={"x/y": 4}),
             (
                 f"{FIRST}.limits[x/y]",
@@ -147,7 +147,7 @@ def of_pod(**limit: Any) -> Json:
             ),
         ),
         (
-            asks(),
+            with_resources(),
             of_container(min={"nvidia.com/gpu": 1}),
             (
                 f"{FIRST}.limits[nvidia.com/gpu]",
@@ -156,12 +156,12 @@ def of_pod(**limit: Any) -> Json:
             ),
         ),
         (
-            asks({"x/y": 2}),
+            with_resources({"x/y": 2}),
             of_container(default={"cpu": 4}),
             (f"{FIRST}.limits[x/y]", "no limit for the request 2; the pods are rejected", "Set limits[x/y] to 2."),
         ),
         (
-            asks({"x/y": 2}),
+            with_resources({"x/y": 2}),
             of_pod(max={"x/y": 1}),
             (
                 f"{FIRST}.limits[x/y]",
@@ -170,7 +170,7 @@ def of_pod(**limit: Any) -> Json:
             ),
         ),
         (
-            asks(),
+            with_resources(),
             of_container(default={"hugepages-2Mi": "2Mi"}),
             (
                 FIRST,
@@ -179,7 +179,7 @@ def of_pod(**limit: Any) -> Json:
             ),
         ),
         (
-            {**asks(), "Worker.template.spec.resources": {"requests": {"cpu": 1}}},
+            {**with_resources(), "Worker.template.spec.resources": {"requests": {"cpu": 1}}},
             of_container(defaultRequest={"cpu": 2}),
             (
                 f"{SPEC}.resources.requests[cpu]",
@@ -188,17 +188,17 @@ def of_pod(**limit: Any) -> Json:
             ),
         ),
         (
-            {**asks({"cpu": 1}), "Worker.template.spec.resources": {"limits": {"cpu": 1}}},
+            {**with_resources({"cpu": 1}), "Worker.template.spec.resources": {"limits": {"cpu": 1}}},
             of_container(default={"cpu": 2}),
             (f"{FIRST}.limits[cpu]", "2, the pod has 1; the pods are rejected", "Set it to 1 or less."),
         ),
     ],
 )
-def test_texts(changes: Json, limit: Json, expected: tuple[str, str, str]) -> None:
-    assert found(changes, limit) == [expected]
+def test_message_and_fix(changes: Json, limit: Json, expected: tuple[str, str, str]) -> None:
+    assert worker_violations(changes, limit) == [expected]
 
 
-def test_every_container_resource_and_bound() -> None:
+def test_every_container_and_resource_is_reported() -> None:
     changes = {
         CONTAINERS: [{"name": "a", "resources": {"limits": {"cpu": 4, "memory": "1Gi"}}}],
         "Worker.template.spec.initContainers": [
@@ -206,7 +206,7 @@ def test_every_container_resource_and_bound() -> None:
         ],
     }
     limit = of_container(max={"cpu": 2, "memory": "512Mi"}, min={"cpu": 1}, maxLimitRequestRatio={"cpu": 2})
-    assert [(path, message.removesuffix(IN_A)) for path, message, _ in found(changes, limit)] == [
+    assert [(path, message.removesuffix(IN_A)) for path, message, _ in worker_violations(changes, limit)] == [
         (f"{FIRST}.limits[cpu]", "limit 4, at most 2 for a container"),
         (f"{FIRST}.limits[memory]", "limit 1Gi, at most 512Mi for a container"),
         (
@@ -217,10 +217,10 @@ def test_every_container_resource_and_bound() -> None:
     ]
 
 
-def test_one_pair_out_of_several_bounds_is_one_violation() -> None:
-    """One fix is enough for all LimitRanges, for containers and for pods."""
+def test_resource_that_breaks_several_limits_is_one_violation() -> None:
+    """The fix satisfies all LimitRanges, for containers and for pods."""
     ranges = [of_container(max={"cpu": 8}, maxLimitRequestRatio={"cpu": 2}), of_pod(max={"cpu": 4})]
-    changes = asks(limits={"cpu": 16}, requests={"cpu": 1})
+    changes = with_resources(limits={"cpu": 16}, requests={"cpu": 1})
     view = Snapshot([limit_range(name, each) for name, each in zip("ab", ranges, strict=True)])
     [violation] = violations("limit-range", changes, view=view)
     assert violation.message == (
@@ -228,8 +228,8 @@ def test_one_pair_out_of_several_bounds_is_one_violation() -> None:
         " limit 16 and request 1, limits are at most 2 times requests; the pods are rejected (LimitRange a, b)"
     )
     assert violation.fix == "Set limits[cpu] to 4 and requests[cpu] to 2."
-    mended = asks(limits={"cpu": 4}, requests={"cpu": 2})
-    assert violations("limit-range", mended, view=view) == []
+    fixed = with_resources(limits={"cpu": 4}, requests={"cpu": 2})
+    assert violations("limit-range", fixed, view=view) == []
 
 
 def claims(storage: str | None) -> Json:
@@ -239,23 +239,23 @@ def claims(storage: str | None) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("storage", "said", "fix"),
+    ("storage", "fault", "fix"),
     [
         ("1Gi", "1Gi, at least 2Gi for a claim", "Set requests[storage] to 2Gi."),
         ("9Gi", "9Gi, at most 8Gi for a claim", "Set requests[storage] to 8Gi."),
     ],
 )
-def test_claims(storage: str, said: str, fix: str) -> None:
+def test_claim_out_of_range_is_reported(storage: str, fault: str, fix: str) -> None:
     limit = {"type": "PersistentVolumeClaim", "min": {"storage": "2Gi"}, "max": {"storage": "8Gi"}}
     path = f"{SPEC}.volumes[1].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]"
-    expected = (path, f"request {said}; its pods wait for ever (LimitRange a)", fix)
-    assert found(claims(storage), limit) == [expected]
-    assert found(claims("4Gi"), limit) == []
+    expected = (path, f"request {fault}; its pods wait for ever (LimitRange a)", fix)
+    assert worker_violations(claims(storage), limit) == [expected]
+    assert worker_violations(claims("4Gi"), limit) == []
 
 
-def test_the_whole_violation() -> None:
+def test_violation_has_path_message_fix_and_reason() -> None:
     view = Snapshot([limit_range("a", of_container(max={"cpu": 2}))])
-    result = violations("limit-range", asks(limits={"cpu": 4}), view=view)
+    result = violations("limit-range", with_resources(limits={"cpu": 4}), view=view)
     assert result == [
         Violation(f"{FIRST}.limits[cpu]", f"limit 4, at most 2 for a container{IN_A}", fix="Set limits[cpu] to 2.")
     ]
@@ -264,26 +264,26 @@ def test_the_whole_violation() -> None:
     assert (launcher.reason, worker.reason) == (CauseReason.REQUIRED, CauseReason.REQUIRED)
 
 
-def test_the_tightest_of_several_and_who_says_so() -> None:
+def test_message_has_the_strictest_limit_and_names_the_limit_ranges() -> None:
     several = [
         limit_range(name, of_container(max={"cpu": cpu})) for name, cpu in zip("abcd", (3, 2, 4, 5), strict=True)
     ]
     agreed = [{**each, "spec": {"limits": [{**each["spec"]["limits"][0], "default": {"cpu": 1}}]}} for each in several]
-    (result,) = violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot(agreed))
+    (result,) = violations("limit-range", with_resources(limits={"cpu": 4}), view=Snapshot(agreed))
     assert result.message == "limit 4, at most 2 for a container; the pods are rejected (LimitRange a, b, c, ...)"
 
 
-def test_a_pod_without_containers_is_for_upstream_contract() -> None:
-    assert found({CONTAINERS: []}, of_pod(max={"cpu": "1"})) == []
+def test_pod_without_containers_is_left_to_upstream_contract() -> None:
+    assert worker_violations({CONTAINERS: []}, of_pod(max={"cpu": "1"})) == []
 
 
-def test_nothing_fits() -> None:
+def test_fix_for_contradicting_limits_is_an_administrator() -> None:
     ranges = [limit_range("a", of_pod(max={"cpu": 2})), limit_range("b", of_pod(min={"cpu": 3}))]
-    *_, result = violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot(ranges))
+    *_, result = violations("limit-range", with_resources(limits={"cpu": 4}), view=Snapshot(ranges))
     assert result.fix == "No amount fits: ask an administrator to change the LimitRanges."
 
 
-def test_disputed_defaults_cause_no_violation_for_the_resource() -> None:
+def test_resource_with_two_different_defaults_causes_no_violation() -> None:
     ranges = [limit_range(name, of_container(default={"cpu": cpu})) for name, cpu in (("a", 3), ("b", 8))]
     ranges.append(limit_range("c", of_pod(max={"cpu": 2, "memory": "1Mi"})))
     result = violations(
@@ -295,6 +295,6 @@ def test_disputed_defaults_cause_no_violation_for_the_resource() -> None:
 
 
 def test_unknown_limit_ranges_cause_no_violation() -> None:
-    assert violations("limit-range", asks(limits={"cpu": 4})) == []
+    assert violations("limit-range", with_resources(limits={"cpu": 4})) == []
     elsewhere = {**limit_range("a", of_container(max={"cpu": 2})), "metadata": {"name": "a", "namespace": "b"}}
-    assert violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot([elsewhere])) == []
+    assert violations("limit-range", with_resources(limits={"cpu": 4}), view=Snapshot([elsewhere])) == []

@@ -12,7 +12,7 @@ QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "train"}}
 SELECTOR = "managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n"
 
 
-def said(*objects: Json, labels: Json | None = None) -> list[tuple[str, str]]:
+def reported(*objects: Json, labels: Json | None = None) -> list[tuple[str, str]]:
     """(message, fix) of each violation of a job for the queue `train`."""
     result = violations(
         "local-queue", QUEUED if labels is None else {"metadata.labels": labels}, view=Snapshot(objects)
@@ -24,48 +24,48 @@ def said(*objects: Json, labels: Json | None = None) -> list[tuple[str, str]]:
 
 QUEUE = local_queue("train", "gpus")
 OTHER = local_queue("other", "cpus")
-BEHIND = [cluster_queue("cpus"), cluster_queue("gpus")]
+CLUSTER_QUEUES = [cluster_queue("cpus"), cluster_queue("gpus")]
 ASK = "Ask for a queue."
 
 
 def test_job_without_a_queue_label_is_not_checked() -> None:
-    assert said(config(), namespace(), OTHER, labels={}) == []
-    assert said(config(), namespace(), OTHER, labels={"kueue.x-k8s.io/queue-name": ""}) == []
+    assert reported(config(), namespace(), OTHER, labels={}) == []
+    assert reported(config(), namespace(), OTHER, labels={"kueue.x-k8s.io/queue-name": ""}) == []
 
 
 @pytest.mark.parametrize(
     "objects",
     [
-        pytest.param([config(), namespace(), QUEUE, *BEHIND], id="all is well"),
-        pytest.param([QUEUE, *BEHIND], id="no more is known"),
+        pytest.param([config(), namespace(), QUEUE, *CLUSTER_QUEUES], id="usable queue"),
+        pytest.param([QUEUE, *CLUSTER_QUEUES], id="Kueue's configuration unknown"),
         pytest.param([QUEUE], id="ClusterQueues unknown"),
         pytest.param([config(), namespace()], id="LocalQueues unknown"),
         pytest.param([], id="nothing known"),
         pytest.param(
             [QUEUE, cluster_queue("gpus", namespaceSelector={"matchLabels": {"a": "b"}})], id="namespace unknown"
         ),
-        pytest.param([local_queue("train", "gpus", stopPolicy="None"), *BEHIND], id="not stopped"),
-        # Kueue has not looked again since the ClusterQueue was there.
-        pytest.param([local_queue("train", "gpus", inactive="ClusterQueueIsInactive"), *BEHIND], id="stale"),
+        pytest.param([local_queue("train", "gpus", stopPolicy="None"), *CLUSTER_QUEUES], id="not stopped"),
+        # The status of the LocalQueue is older than the ClusterQueue.
+        pytest.param([local_queue("train", "gpus", inactive="ClusterQueueIsInactive"), *CLUSTER_QUEUES], id="stale"),
     ],
 )
-def test_accepted(objects: list[Json]) -> None:
-    assert said(*objects) == []
+def test_usable_or_unknown_queue_is_accepted(objects: list[Json]) -> None:
+    assert reported(*objects) == []
 
 
 @pytest.mark.parametrize(
     ("objects", "message", "fix"),
     [
-        ([OTHER, *BEHIND], "LocalQueue train doesn't exist", "Use other."),
+        ([OTHER, *CLUSTER_QUEUES], "LocalQueue train doesn't exist", "Use other."),
         ([OTHER], "LocalQueue train doesn't exist", "Use other."),
         ([local_queue("other", "cpus", stopPolicy="Hold")], "LocalQueue train doesn't exist", ASK),
-        ([local_queue("train", "gpus", namespace="b"), *BEHIND], "LocalQueue train doesn't exist", ASK),
+        ([local_queue("train", "gpus", namespace="b"), *CLUSTER_QUEUES], "LocalQueue train doesn't exist", ASK),
         (
-            [local_queue("train", "gpus", stopPolicy="Hold"), OTHER, *BEHIND],
+            [local_queue("train", "gpus", stopPolicy="Hold"), OTHER, *CLUSTER_QUEUES],
             "LocalQueue train is stopped (Hold)",
             "Use other.",
         ),
-        ([local_queue("train", "gone"), *BEHIND], "ClusterQueue gone doesn't exist", ASK),
+        ([local_queue("train", "gone"), *CLUSTER_QUEUES], "ClusterQueue gone doesn't exist", ASK),
         ([local_queue("train", "gone", inactive="X")], "ClusterQueue gone is inactive (X)", ASK),
         (
             [QUEUE, cluster_queue("gpus", stopPolicy="HoldAndDrain")],
@@ -88,12 +88,12 @@ def test_accepted(objects: list[Json]) -> None:
             ASK,
         ),
         (
-            [*(local_queue(name, "gpus") for name in "abcd"), *BEHIND],
+            [*(local_queue(name, "gpus") for name in "abcd"), *CLUSTER_QUEUES],
             "LocalQueue train doesn't exist",
             "Use a or b or c.",
         ),
         (
-            [config(SELECTOR), namespace(), QUEUE, *BEHIND],
+            [config(SELECTOR), namespace(), QUEUE, *CLUSTER_QUEUES],
             "Kueue does not manage this namespace (the job would wait for ever)",
             "Remove it.",
         ),
@@ -104,16 +104,18 @@ def test_accepted(objects: list[Json]) -> None:
         ),
     ],
 )
-def test_refused(objects: list[Json], message: str, fix: str) -> None:
-    assert said(*objects) == [(message, fix)]
+def test_unusable_queue_is_reported(objects: list[Json], message: str, fix: str) -> None:
+    assert reported(*objects) == [(message, fix)]
 
 
-def test_v1beta1() -> None:
-    older = [{**each, "apiVersion": "kueue.x-k8s.io/v1beta1"} for each in (local_queue("train", "gone"), *BEHIND)]
-    assert said(*older) == [("ClusterQueue gone doesn't exist", ASK)]
+def test_queues_of_v1beta1_are_read() -> None:
+    older = [
+        {**each, "apiVersion": "kueue.x-k8s.io/v1beta1"} for each in (local_queue("train", "gone"), *CLUSTER_QUEUES)
+    ]
+    assert reported(*older) == [("ClusterQueue gone doesn't exist", ASK)]
 
 
-def test_it_only_warns() -> None:
+def test_default_action_is_warn() -> None:
     assert REGISTRY["local-queue"].settings().action is Action.WARN
     assert found(violations("local-queue", QUEUED, view=Snapshot([OTHER]))) == [
         f"{PATH}: LocalQueue train doesn't exist"
@@ -145,17 +147,19 @@ CHECKS = {"admissionChecksStrategy": {"admissionChecks": [{"name": "multikueue"}
         ({**MULTIKUEUE, **QUEUED}, [], None),
         (MULTIKUEUE, [local_queue("default", "gpus"), cluster_queue("gpus", **CHECKS)], None),
         (MULTIKUEUE, [config("manageJobsWithoutQueueName: true"), namespace()], None),
-        (QUEUED, [QUEUE, *BEHIND], None),
-        ({**MULTIKUEUE, **QUEUED}, [QUEUE, *BEHIND], "the queue (ClusterQueue gpus) has no MultiKueue check"),
+        (QUEUED, [QUEUE, *CLUSTER_QUEUES], None),
+        ({**MULTIKUEUE, **QUEUED}, [QUEUE, *CLUSTER_QUEUES], "the queue (ClusterQueue gpus) has no MultiKueue check"),
         (
             MULTIKUEUE,
-            [local_queue("default", "gpus"), *BEHIND],
+            [local_queue("default", "gpus"), *CLUSTER_QUEUES],
             "the queue (ClusterQueue gpus) has no MultiKueue check",
         ),
-        (MULTIKUEUE, [QUEUE, *BEHIND], "MultiKueue needs a queue (a label)"),
+        (MULTIKUEUE, [QUEUE, *CLUSTER_QUEUES], "MultiKueue needs a queue (a label)"),
         (MULTIKUEUE, [], None),
     ],
 )
-def test_jobs_for_another_cluster(changes: Json, objects: list[Json], message: str | None) -> None:
+def test_multikueue_job_without_a_multikueue_queue_is_reported(
+    changes: Json, objects: list[Json], message: str | None
+) -> None:
     result = violations("local-queue", changes, view=Snapshot(objects))
     assert found(result) == ([f"spec.runPolicy.managedBy: {message}"] if message else [])

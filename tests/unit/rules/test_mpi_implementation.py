@@ -8,7 +8,7 @@ from tests.support.rule_checks import found, violations
 from webhook.rules import REGISTRY
 
 ID = "mpi-implementation"
-REFUSED = 'spec.mpiImplementation: "{}" is not allowed here (a job that does not say gets "OpenMPI")'
+REFUSED = 'spec.mpiImplementation: "{}" is not allowed here (the default is "OpenMPI")'
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,12 @@ REFUSED = 'spec.mpiImplementation: "{}" is not allowed here (a job that does not
         ("MPICH", ["OpenMPI", "Intel"], [REFUSED.format("MPICH")]),
         (REMOVE, ["Intel"], [REFUSED.format("OpenMPI")]),
         (REMOVE, ["OpenMPI"], []),
-        ("nonsense", ["OpenMPI"], []),  # upstream-contract says so
+        ("nonsense", ["OpenMPI"], []),  # upstream-contract reports it
     ],
 )
-def test_only_what_is_allowed(value: Any, allowed: list[str] | None, expected: list[str]) -> None:
+def test_implementation_that_is_not_allowed_is_rejected(
+    value: Any, allowed: list[str] | None, expected: list[str]
+) -> None:
     settings = {"allowed": allowed} if allowed else {}
     result = violations(ID, {"spec.mpiImplementation": value}, settings=settings)
     assert found(result) == expected
@@ -29,6 +31,6 @@ def test_only_what_is_allowed(value: Any, allowed: list[str] | None, expected: l
 
 
 @pytest.mark.parametrize("allowed", [[], ["Sometimes"]])
-def test_the_allowed_values_must_be_real_ones(allowed: list[str]) -> None:
+def test_unknown_value_in_the_setting_is_rejected(allowed: list[str]) -> None:
     with pytest.raises(ValidationError):
         REGISTRY[ID].settings.model_validate({"allowed": allowed})

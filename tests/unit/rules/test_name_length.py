@@ -11,7 +11,7 @@ from tests.support.rule_checks import found, violations
         ({"metadata.name": "x" * 53}, {}, None),
         ({"metadata.name": "x" * 54}, {}, "metadata.name: 54 characters leave no room for 100 workers"),
         ({"metadata.name": "x" * 54}, {"scaleTo": 10}, None),
-        ({"metadata.name": "x" * 55}, {}, None),  # does not even fit today: upstream-contract says so
+        ({"metadata.name": "x" * 55}, {}, None),  # too long for the current workers: upstream-contract reports it
         (
             {"metadata.name": "", "metadata.generateName": "x" * 49},
             {},
@@ -30,7 +30,9 @@ from tests.support.rule_checks import found, violations
         ),
     ],
 )
-def test_room_for_the_names_of_workers(changes: dict[str, Any], settings: dict[str, Any], expected: str | None) -> None:
+def test_name_without_room_for_more_workers_is_reported(
+    changes: dict[str, Any], settings: dict[str, Any], expected: str | None
+) -> None:
     assert found(violations("name-length", changes, settings=settings)) == ([expected] if expected else [])
 
 
@@ -40,7 +42,7 @@ FQDN = "Worker.template.spec.setHostnameAsFQDN"
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        # worker-3 in train.team-a.svc.cluster.local
+        # train-worker-3.train.team-a.svc.cluster.local
         ({FQDN: True}, None),
         ({FQDN: True, "metadata.name": "x" * 14}, None),
         ({"metadata.name": "x" * 30}, None),
@@ -51,7 +53,7 @@ FQDN = "Worker.template.spec.setHostnameAsFQDN"
         ({FQDN.replace("Worker", "Launcher"): True, "metadata.name": "x" * 30}, "{path}: the full host name has 95"),
     ],
 )
-def test_a_full_name_that_no_host_can_have(changes: dict[str, Any], expected: str | None) -> None:
+def test_full_host_name_above_64_characters_is_reported(changes: dict[str, Any], expected: str | None) -> None:
     result = found(violations("name-length", changes))
     role = "Launcher" if any(key.startswith("Launcher") for key in changes) else "Worker"
     path = f"spec.mpiReplicaSpecs[{role}].template.spec.setHostnameAsFQDN"
@@ -59,7 +61,7 @@ def test_a_full_name_that_no_host_can_have(changes: dict[str, Any], expected: st
     assert all(text.startswith((expected or "").format(path=path)) for text in result)
 
 
-def test_the_fix_says_how_long_a_name_may_be() -> None:
+def test_fix_has_the_maximum_length_of_the_name() -> None:
     assert violations("name-length", {"metadata.name": "x" * 54})[0].fix == "Use a name of at most 53 characters."
     generated = violations("name-length", {"metadata.name": "", "metadata.generateName": "x" * 49})
     assert generated[0].fix == "Use a generateName of at most 48 characters."

@@ -14,7 +14,7 @@ from webhook.rules import REGISTRY
 from webhook.rules.network_policy import Posture, Settings, posture
 
 ID = "network-policy"
-ASKS = "metadata.annotations"
+ANNOTATIONS = "metadata.annotations"
 WORKER = "Worker.template.spec"
 PATHS = {role: f"spec.mpiReplicaSpecs[{role}].template" for role in ("Launcher", "Worker")}
 RESTRICTED = {"posture": "restricted"}
@@ -45,44 +45,44 @@ NETWORKS = {"Worker.template.metadata": {"annotations": {"k8s.v1.cni.cncf.io/net
         (
             RESTRICTED,
             RDMA,
-            ["(advice) spec.mpiReplicaSpecs[Worker]: RDMA passes by its NetworkPolicy"],
+            ["(advice) spec.mpiReplicaSpecs[Worker]: its NetworkPolicy does not filter RDMA"],
         ),
         ({**RESTRICTED, "rdmaDevices": ["acme.com/nic"]}, RDMA, []),
         (
             RESTRICTED,
             NETWORKS,
             [
-                "(advice) spec.mpiReplicaSpecs[Worker]: further networks pass by its NetworkPolicy"
+                "(advice) spec.mpiReplicaSpecs[Worker]: its NetworkPolicy does not filter further networks"
             ],
         ),
         (
             RESTRICTED,
             DEFAULT_NETWORK,
             [
-                "(advice) spec.mpiReplicaSpecs[Worker]: further networks pass by its NetworkPolicy"
+                "(advice) spec.mpiReplicaSpecs[Worker]: its NetworkPolicy does not filter further networks"
             ],
         ),
         (RESTRICTED, {"Worker.template.metadata": {"annotations": {"v1.multus-cni.io/default-network": ""}}}, []),
         ({}, {**RDMA, **NETWORKS}, []),
-        ({"choices": ["isolated"]}, {**RDMA, ASKS: {NETWORK_POLICY: "isolated"}}, [
-            "(advice) spec.mpiReplicaSpecs[Worker]: RDMA passes by its NetworkPolicy"
+        ({"choices": ["isolated"]}, {**RDMA, ANNOTATIONS: {NETWORK_POLICY: "isolated"}}, [
+            "(advice) spec.mpiReplicaSpecs[Worker]: its NetworkPolicy does not filter RDMA"
         ]),
         (
             {**RESTRICTED, "choices": ["none"]},
-            {f"{WORKER}.hostNetwork": True, ASKS: {NETWORK_POLICY: "none"}},
+            {f"{WORKER}.hostNetwork": True, ANNOTATIONS: {NETWORK_POLICY: "none"}},
             [],
         ),
         (RESTRICTED, {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue", f"{WORKER}.hostNetwork": True}, []),
     ],
 )  # fmt: skip
-def test_traffic_that_is_not_filtered(settings: dict[str, Any], changes: dict[str, Any], expected: list[str]) -> None:
+def test_unfiltered_traffic_is_reported(settings: dict[str, Any], changes: dict[str, Any], expected: list[str]) -> None:
     result = violations(ID, changes, settings=settings)
     assert found(result) == expected
     assert all(fits_a_warning(ID, each) for each in result)
 
 
 @pytest.mark.parametrize(
-    ("settings", "asked", "message", "fix"),
+    ("settings", "requested", "message", "fix"),
     [
         ({}, "isolated", '"isolated" may not be chosen: it is none', "Remove it."),
         (RESTRICTED, "none", '"none" may not be chosen: it is restricted', "Remove it."),
@@ -96,8 +96,10 @@ def test_traffic_that_is_not_filtered(settings: dict[str, Any], changes: dict[st
         ({}, "", '"" is not known: it is none', "Remove it."),
     ],
 )  # fmt: skip
-def test_a_posture_that_cannot_be_chosen(settings: dict[str, Any], asked: str, message: str, fix: str) -> None:
-    (result,) = violations(ID, {ASKS: {NETWORK_POLICY: asked}}, settings=settings)
+def test_posture_that_cannot_be_chosen_is_reported(
+    settings: dict[str, Any], requested: str, message: str, fix: str
+) -> None:
+    (result,) = violations(ID, {ANNOTATIONS: {NETWORK_POLICY: requested}}, settings=settings)
     assert (result.path, result.message, result.fix) == (
         f"metadata.annotations[{NETWORK_POLICY}]",
         f"{NETWORK_POLICY} {message}",
@@ -106,11 +108,11 @@ def test_a_posture_that_cannot_be_chosen(settings: dict[str, Any], asked: str, m
 
 
 @pytest.mark.parametrize(
-    ("settings", "asked"),
+    ("settings", "requested"),
     [({}, "none"), (RESTRICTED, "restricted"), ({**RESTRICTED, "choices": ["isolated"]}, "isolated")],
 )
-def test_default_posture_may_be_requested(settings: dict[str, Any], asked: str) -> None:
-    assert violations(ID, {ASKS: {NETWORK_POLICY: asked}}, settings=settings) == []
+def test_default_posture_may_be_requested(settings: dict[str, Any], requested: str) -> None:
+    assert violations(ID, {ANNOTATIONS: {NETWORK_POLICY: requested}}, settings=settings) == []
 
 
 def policy(name: str = "closed", selector: Json | None = None, **spec: Any) -> Json:
@@ -119,14 +121,14 @@ def policy(name: str = "closed", selector: Json | None = None, **spec: Any) -> J
     return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": fields}
 
 
-def peers(*found: Json) -> list[Json]:
-    return [{"from": list(found), "ports": [{"port": 2222}]}]
+def peers(*sources: Json) -> list[Json]:
+    return [{"from": list(sources), "ports": [{"port": 2222}]}]
 
 
-OTHERS = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
-OWN = {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "In", "values": ["a"]}]}}
+OTHER_NAMESPACE = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+OWN_NAMESPACE = {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "In", "values": ["a"]}]}}
 OF_WORKERS = {"matchLabels": {"training.kubeflow.org/job-role": "worker"}}
-SPACE = namespace("team-a", team="a")
+NAMESPACE = namespace("team-a", team="a")
 
 
 @pytest.mark.parametrize(
@@ -135,17 +137,17 @@ SPACE = namespace("team-a", team="a")
         [policy()],
         [policy(policyTypes=["Ingress", "Egress"])],
         [policy(ingress=[])],
-        [policy(ingress=peers(OTHERS))],
+        [policy(ingress=peers(OTHER_NAMESPACE))],
         [policy(selector=OF_WORKERS)],
         [policy(selector={"matchLabels": {"app": "x"}})],
-        [policy("closed"), policy("monitored", ingress=peers(OTHERS))],
+        [policy("closed"), policy("monitored", ingress=peers(OTHER_NAMESPACE))],
     ],
 )
-def test_a_policy_of_the_namespace_that_lets_nothing_of_it_in(objects: list[Json]) -> None:
+def test_namespace_policy_that_blocks_the_launcher_is_a_warning(objects: list[Json]) -> None:
     changes = {"Worker.template.metadata": {"labels": {"app": "x"}}}
-    (result,) = violations(ID, changes, view=Snapshot([SPACE, *objects]))
+    (result,) = violations(ID, changes, view=Snapshot([NAMESPACE, *objects]))
     path = "(advice) spec.mpiReplicaSpecs[Worker]"
-    assert found([result]) == [f"{path}: NetworkPolicy closed shuts the launcher out"]
+    assert found([result]) == [f"{path}: NetworkPolicy closed blocks the launcher"]
     assert fits_a_warning(ID, result)
 
 
@@ -155,7 +157,7 @@ def test_a_policy_of_the_namespace_that_lets_nothing_of_it_in(objects: list[Json
         ([policy(ingress=[{}])], {}, {}),
         ([policy(ingress=[{"ports": [{"port": 22}]}])], {}, {}),
         ([policy(ingress=peers({"podSelector": {}}))], {}, {}),
-        ([policy(ingress=peers(OTHERS, OWN))], {}, {}),
+        ([policy(ingress=peers(OTHER_NAMESPACE, OWN_NAMESPACE))], {}, {}),
         ([policy(ingress=peers({"ipBlock": {"cidr": "10.0.0.0/8"}}))], {}, {}),
         ([policy(ingress=peers({"namespaceSelector": {}}))], {}, {}),
         ([policy(), policy("open", ingress=peers({"podSelector": OF_WORKERS}))], {}, {}),
@@ -165,25 +167,25 @@ def test_a_policy_of_the_namespace_that_lets_nothing_of_it_in(objects: list[Json
         ([{**policy(), "metadata": {"name": "closed", "namespace": "team-b"}}], {}, {}),
         ([policy()], {f"{WORKER}.hostNetwork": True}, {}),
         ([policy()], {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, {}),
-        ([policy()], {}, {"posture": "default"}),  # the job gets one of its own
+        ([policy()], {}, {"posture": "default"}),  # the job gets its own NetworkPolicy
         ([], {}, {}),
     ],
 )
-def test_policies_of_the_namespace_that_let_the_launcher_in(objects: Any, changes: Json, settings: Json) -> None:
-    assert violations(ID, changes, settings=settings, view=Snapshot([SPACE, *objects])) == []
+def test_namespace_policies_that_admit_the_launcher_are_accepted(objects: Any, changes: Json, settings: Json) -> None:
+    assert violations(ID, changes, settings=settings, view=Snapshot([NAMESPACE, *objects])) == []
 
 
 def test_unknown_network_policies_cause_no_violation() -> None:
     assert violations(ID, view=Snapshot([policy()])) == []
-    assert violations(ID, view=Snapshot([SPACE])) == []
+    assert violations(ID, view=Snapshot([NAMESPACE])) == []
 
 
 @pytest.mark.parametrize("default", list(Posture))
-@pytest.mark.parametrize("asked", [None, "", "nonsense", *Posture])
-def test_the_posture_is_the_policys_unless_it_lets_users_choose(default: Posture, asked: str | None) -> None:
-    assert posture(asked, Settings(posture=default)) is default
-    chosen = posture(asked, Settings(posture=default, choices=tuple(Posture)))
-    assert chosen == (asked if asked in list(Posture) else default)
+@pytest.mark.parametrize("requested", [None, "", "nonsense", *Posture])
+def test_user_can_choose_only_a_posture_that_the_policy_allows(default: Posture, requested: str | None) -> None:
+    assert posture(requested, Settings(posture=default)) is default
+    chosen = posture(requested, Settings(posture=default, choices=tuple(Posture)))
+    assert chosen == (requested if requested in list(Posture) else default)
 
 
 @pytest.mark.parametrize(
@@ -206,10 +208,10 @@ def test_the_posture_is_the_policys_unless_it_lets_users_choose(default: Posture
         {"ingress": [{"cidrs": []}]},
     ],
 )
-def test_settings_that_no_api_server_would_take_are_refused(settings: dict[str, Any]) -> None:
+def test_invalid_settings_are_rejected(settings: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         REGISTRY[ID].settings.model_validate(settings)
 
 
-def test_where_dns_is_may_be_said_without_its_ports() -> None:
+def test_dns_namespaces_keep_the_default_ports() -> None:
     assert Settings.model_validate({"dns": {"namespaces": ["openshift-dns"]}}).dns.ports == (53, 5353, 8053)

@@ -33,7 +33,7 @@ HOST_PATH = {"Worker.template.spec.volumes": [{"name": "ib", "hostPath": {"path"
 
 
 def check(changes: Json | None = None, /, settings: Json | None = None, **modes: str) -> list[Violation]:
-    """The findings for a job that restricted admits except for `changes`, in a namespace with these labels."""
+    """The violations in a namespace with these labels. Without `changes` the job satisfies the level restricted."""
     return violations("pod-security", {**SECURE, **(changes or {})}, settings=settings, view=labelled(**modes))
 
 
@@ -66,18 +66,18 @@ def test_violations_of_a_job_without_security_contexts() -> None:
 ROOT = {"Worker.template.spec.containers.0.securityContext": {"runAsUser": 0}}
 
 
-def test_a_container_for_root_is_one_cause() -> None:
+def test_container_for_root_is_one_violation() -> None:
     """The other missing fields are not reported, because fixing them would not let the container start."""
-    [found] = check(ROOT, enforce="restricted")
-    assert found.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
+    [violation] = check(ROOT, enforce="restricted")
+    assert violation.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
     start = "Set runAsUser to a user above 0 that the image has. This namespace starts no root containers. To allow it"
-    assert found.fix.startswith(start)
+    assert violation.fix.startswith(start)
     context = {"runAsUser": 0, "allowPrivilegeEscalation": True, "capabilities": {"add": ["SYS_ADMIN"]}}
-    written = check({"Worker.template.spec.containers.0.securityContext": context}, enforce="restricted")
-    assert len(written) == 3, "what the user wrote besides is a cause of its own"
+    with_more_fields = check({"Worker.template.spec.containers.0.securityContext": context}, enforce="restricted")
+    assert len(with_more_fields) == 3, "other fields that the user wrote are reported too"
 
 
-def test_a_pod_for_root_is_one_cause() -> None:
+def test_pod_for_root_is_one_violation() -> None:
     bare = {f"{role}.template.spec.containers.0.securityContext": {} for role in ("Launcher", "Worker")}
     of_pods = {f"{role}.template.spec.securityContext": {"runAsUser": 0} for role in ("Launcher", "Worker")}
     found = check({**bare, **of_pods}, enforce="restricted")
@@ -92,15 +92,13 @@ def test_a_pod_for_root_is_one_cause() -> None:
         ({"containerPort": 2222, "hostPort": 2222}, [f"{WORKER}.spec.containers[0].ports[0].hostPort: hostPort"]),
     ],
 )
-def test_ports_that_hostnetwork_opens_are_no_fault_of_their_own(
-    port: Json, more: list[str], mode: str, word: str
-) -> None:
+def test_ports_that_host_network_opens_are_not_reported(port: Json, more: list[str], mode: str, word: str) -> None:
     changes = {"Worker.template.spec.hostNetwork": True, "Worker.template.spec.containers.0.ports": [port]}
     result = check(changes, **{mode: "baseline"})
     assert kinds(result) == [f"{word} {fault}" for fault in (f"{WORKER}.spec.hostNetwork: host namespaces", *more)]
 
 
-def test_a_violation_in_full() -> None:
+def test_violation_has_path_message_fix_and_reason() -> None:
     (violation,) = check(HOST_PATH, enforce="baseline", enforce_version="v1.30")
     assert violation == Violation(
         f"{WORKER}.spec.volumes[0].hostPath",
@@ -115,7 +113,7 @@ def test_a_violation_in_full() -> None:
 @pytest.mark.parametrize(
     "view", [NothingKnown(), labelled("other", enforce="restricted"), labelled(), labelled(enforce="privileged")]
 )
-def test_nothing_is_decoded_without_a_level(view: Snapshot) -> None:
+def test_document_is_not_decoded_without_a_level(view: Snapshot) -> None:
     rule = REGISTRY["pod-security"]
     context = Context(namespace="team-a", document=b"not even JSON", view=view)
     assert list(rule.check(defaulted(changed()), rule.settings(), context)) == []
@@ -128,20 +126,23 @@ def test_nothing_is_decoded_without_a_level(view: Snapshot) -> None:
         ({"audit": "baseline"}, ["audit"]),
         ({"warn": "baseline"}, ["warn"]),
         ({"warn": "baseline", "audit": "baseline"}, ["warn", "audit"]),
-        ({"enforce": "baseline", "warn": "baseline", "audit": "baseline"}, ["deny"]),  # told once
+        ({"enforce": "baseline", "warn": "baseline", "audit": "baseline"}, ["deny"]),  # reported once
         ({"enforce": "restricted", "warn": "baseline", "audit": "baseline"}, ["deny"]),
-        ({"enforce": "baseline", "warn": "restricted", "audit": "restricted"}, ["deny"]),  # also by another check
+        (
+            {"enforce": "baseline", "warn": "restricted", "audit": "restricted"},
+            ["deny"],
+        ),  # restricted checks hostPath in a different way
         ({"enforce": "privileged", "warn": "restricted"}, ["warn"]),
     ],
 )
-def test_modes(modes: dict[str, str], expected: list[str]) -> None:
+def test_mode_of_the_label_decides_the_action(modes: dict[str, str], expected: list[str]) -> None:
     result = check(HOST_PATH, **modes)
     assert [str(violation.ceiling) for violation in result] == expected
     words = {"deny": "violates", "warn": "would violate", "audit": "would violate"}
     assert all(v.message.startswith(f"{words[v.ceiling]} PodSecurity ") for v in result)
 
 
-def test_what_a_stricter_level_finds_besides_is_reported_too() -> None:
+def test_further_violations_of_a_stricter_level_are_reported() -> None:
     changes = {**HOST_PATH, "Worker.template.spec.containers.0.securityContext": {"runAsNonRoot": True}}
     context = f"{WORKER}.spec.containers[0].securityContext"
     assert kinds(check(changes, enforce="baseline", audit="restricted")) == [
@@ -152,15 +153,15 @@ def test_what_a_stricter_level_finds_besides_is_reported_too() -> None:
     ]
 
 
-def test_warned_violation_needs_no_exemption() -> None:
+def test_fix_of_a_warning_names_no_exemption() -> None:
     (violation,) = check(HOST_PATH, warn="baseline")
     assert violation.fix.endswith("brings the devices.")
 
 
 @pytest.mark.parametrize(
-    ("modes", "settings", "found"),
+    ("modes", "settings", "count"),
     [
-        ({"enforce": "restricted", "enforce_version": "v1.7"}, {}, 0),  # before allowPrivilegeEscalation
+        ({"enforce": "restricted", "enforce_version": "v1.7"}, {}, 0),  # v1.7 does not check allowPrivilegeEscalation
         ({"enforce": "restricted", "enforce_version": "v1.8"}, {}, 1),
         ({"enforce": "restricted"}, {"clusterVersion": "v1.7"}, 0),
         ({"enforce": "restricted", "enforce_version": "v1.99"}, {"clusterVersion": "v1.7"}, 0),
@@ -171,13 +172,19 @@ def test_warned_violation_needs_no_exemption() -> None:
         ({}, {"floor": "restricted", "floorVersion": "v1.7"}, 0),
         ({}, {"floor": "restricted"}, 1),
         ({"enforce": "baseline"}, {"floor": "restricted"}, 1),
-        ({"enforce": "restricted", "enforce_version": "v1.7"}, {"floor": "restricted"}, 0),  # enforces as much
+        (
+            {"enforce": "restricted", "enforce_version": "v1.7"},
+            {"floor": "restricted"},
+            0,
+        ),  # the label enforces the level of the floor
     ],
 )
-def test_versions_and_the_floor(modes: dict[str, str], settings: Json, found: int) -> None:
+def test_version_of_the_label_the_floor_or_the_cluster_applies(
+    modes: dict[str, str], settings: Json, count: int
+) -> None:
     context = {**COMPLIANT, "allowPrivilegeEscalation": True}
     result = check({"Worker.template.spec.containers.0.securityContext": context}, settings, **modes)
-    assert len(result) == found
+    assert len(result) == count
 
 
 @pytest.mark.parametrize(("version", "excused"), [("v1.32", False), ("v1.34", False), ("v1.35", True)])
@@ -192,7 +199,7 @@ def test_root_in_a_user_namespace_is_excused_by_the_version_of_the_cluster(versi
 
 
 @pytest.mark.parametrize("view", [NothingKnown(), labelled("other")])
-def test_the_floor_holds_also_where_nothing_is_known(view: Snapshot) -> None:
+def test_floor_applies_if_the_namespace_is_unknown(view: Snapshot) -> None:
     (violation,) = violations("pod-security", {**SECURE, **HOST_PATH}, settings={"floor": "baseline"}, view=view)
     assert violation.message.startswith('violates PodSecurity "baseline:latest": hostPath volumes')
     assert violation.fix.endswith("an administrator would have to exempt the job from the rule pod-security.")
@@ -211,7 +218,7 @@ def test_the_floor_holds_also_where_nothing_is_known(view: Snapshot) -> None:
         ({"volumes": [{"nfs": {}}]}, "baseline", "restricted", "exempt"),
     ],
 )
-def test_message_names_who_can_allow_the_pod(spec: Json, enforce: str, floor: str, ways: str) -> None:
+def test_fix_names_the_ways_to_allow_the_pod(spec: Json, enforce: str, floor: str, ways: str) -> None:
     changes = {f"Worker.template.spec.{key}": value for key, value in spec.items()}
     (violation,) = check(changes, {"floor": floor}, enforce=enforce)
     sentence = violation.fix.partition("To allow it, an administrator would have to ")[2]
@@ -229,15 +236,17 @@ def test_message_names_who_can_allow_the_pod(spec: Json, enforce: str, floor: st
         ({"enforce": "x" * 500}, f'enforce is "{"x" * 97}...", so restricted applies'),
     ],
 )
-def test_labels_that_cannot_be_read(modes: dict[str, str], fault: str) -> None:
-    first, *others = check(HOST_PATH, **modes)
+def test_invalid_label_is_a_warning(modes: dict[str, str], fault: str) -> None:
+    first, *violations_of_levels = check(HOST_PATH, **modes)
     assert first.advisory
     assert (first.path, first.message) == ("metadata.namespace", f"its label pod-security.kubernetes.io/{fault}")
     assert first.fix.startswith("Have an administrator correct it: it must be ")
-    assert [violation.ceiling for violation in others] == ["deny"] * modes.get("enforce", "").startswith(("oops", "x"))
+    assert [violation.ceiling for violation in violations_of_levels] == ["deny"] * modes.get("enforce", "").startswith(
+        ("oops", "x")
+    )
 
 
-def test_runtime_classes_that_are_exempt() -> None:
+def test_exempt_runtime_class_is_accepted() -> None:
     changes = {**HOST_PATH, "Worker.template.spec.runtimeClassName": "kata"}
     assert check(changes, {"exemptRuntimeClasses": ["gvisor", "kata"]}, enforce="baseline") == []
     assert len(check(changes, {"exemptRuntimeClasses": ["gvisor"]}, enforce="baseline")) == 1
@@ -248,7 +257,7 @@ def test_a_volume_without_source_is_an_empty_dir() -> None:
     assert check({"Worker.template.spec.volumes": [{"name": "scratch"}]}, enforce="restricted") == []
 
 
-def test_init_containers_and_annotations() -> None:
+def test_init_containers_and_annotations_are_checked() -> None:
     result = check(
         {
             "Launcher.template.spec.initContainers": [{"name": "a", "securityContext": {"privileged": True}}],
@@ -264,13 +273,13 @@ def test_init_containers_and_annotations() -> None:
     ]
 
 
-def test_a_wrong_shape_has_its_path() -> None:
+def test_value_of_a_wrong_type_is_reported_at_its_path() -> None:
     (violation,) = check({"Worker.template.spec.hostPID": "yes"}, enforce="baseline")
     assert violation.path == f"{WORKER}.spec.hostPID"
     assert violation.message == "must be true or false, not a string"
 
 
-def test_text_of_any_length_stays_readable() -> None:
+def test_long_message_is_shortened() -> None:
     volumes = [{"name": f"volume-{index}", "hostPath": {}} for index in range(500)]
     (violation,) = check({"Worker.template.spec.volumes": volumes}, enforce="baseline")
     assert len(violation.message) == 1000
@@ -281,17 +290,17 @@ def test_text_of_any_length_stays_readable() -> None:
     "settings",
     [{"floor": "strict"}, {"floorVersion": "1.30"}, {"clusterVersion": "v1.030"}, {"exemptRuntimeClasses": "kata"}],
 )
-def test_broken_settings(settings: Json) -> None:
+def test_invalid_settings_are_rejected(settings: Json) -> None:
     with pytest.raises(ValidationError):
         REGISTRY["pod-security"].settings.model_validate(settings)
 
 
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])
 @pytest.mark.parametrize("seed", range(100))
-def test_nothing_that_the_operator_adds_makes_a_difference(role: str, seed: int) -> None:
-    made = pod(Random(seed))
-    before = evaluate(Level.RESTRICTED, LATEST, convert(made))
-    spec = made["spec"]
+def test_additions_of_the_operator_do_not_change_the_result(role: str, seed: int) -> None:
+    template = pod(Random(seed))
+    before = evaluate(Level.RESTRICTED, LATEST, convert(template))
+    spec = template["spec"]
     spec.setdefault("volumes", []).append({"name": "ssh-auth", "secret": {"secretName": "train-ssh"}})
     if role == "Launcher":
         spec["volumes"].append({"name": "mpi-job-config", "configMap": {"name": "train-config"}})
@@ -300,13 +309,13 @@ def test_nothing_that_the_operator_adds_makes_a_difference(role: str, seed: int)
     container.setdefault("env", []).append({"name": "K_MPI_JOB_ROLE", "value": role.lower()})
     container.setdefault("command", ["/usr/sbin/sshd", "-De"])
     spec |= {"hostname": "train-worker-0", "subdomain": "train", "restartPolicy": "Never", "dnsConfig": {}}
-    made["metadata"]["labels"] = {"training.kubeflow.org/job-name": "train"}
-    assert evaluate(Level.RESTRICTED, LATEST, convert(made)) == before
+    template["metadata"]["labels"] = {"training.kubeflow.org/job-name": "train"}
+    assert evaluate(Level.RESTRICTED, LATEST, convert(template)) == before
 
 
 @PROPERTY
 @given(any_job(), values(PodTemplate), st.sampled_from(["restricted", "baseline", "oops"]))
-def test_never_raises(job: Json, template: Any, level: str) -> None:
+def test_any_job_is_checked_without_error(job: Json, template: Any, level: str) -> None:
     rule = REGISTRY["pod-security"]
     for document in (job, changed({"Worker.template": template})):
         context = Context(

@@ -1,4 +1,4 @@
-"""pod-template: the rule's own logic. The tables of its checks are in tests/unit/predict/pod_template."""
+"""pod-template: the rule itself. The tests of its checks are in tests/unit/predict/pod_template."""
 
 import json
 from random import Random
@@ -29,12 +29,12 @@ HUGE = {f"{BOX}.resources": {"limits": {"hugepages-2Mi": "4Mi"}}}
 NO_LIMIT = {f"{BOX}.resources": {"requests": {"rdma/hca": 1}}}
 
 
-def test_a_good_job_and_one_with_every_field() -> None:
+def test_valid_templates_are_accepted() -> None:
     assert told({}) == []
     assert told({"Worker.template": RICH, "Launcher.template": RICH}) == []
 
 
-def test_the_whole_violation() -> None:
+def test_violation_has_path_message_fix_and_reason() -> None:
     assert violations("pod-template", {f"{BOX}.imagePullPolicy": "always"}) == [
         Violation(
             "spec.mpiReplicaSpecs[Worker].template.spec.containers[0].imagePullPolicy",
@@ -61,8 +61,8 @@ def test_all_faults_of_both_roles_are_reported_at_once() -> None:
     ]
 
 
-def test_a_fault_that_both_roles_have_is_reported_for_both() -> None:
-    """Parts that the worker shares with a valid launcher are not checked again; parts with a fault are."""
+def test_same_fault_in_both_roles_is_reported_for_both() -> None:
+    """Only parts without faults are skipped when the other role has the same part."""
     bad = [{"key": "a b", "operator": "Exists"}]
     changes = {f"{role}.template.spec.tolerations": bad for role in ("Launcher", "Worker")}
     assert [each.path for each in violations("pod-template", changes)] == [
@@ -70,7 +70,7 @@ def test_a_fault_that_both_roles_have_is_reported_for_both() -> None:
     ]
 
 
-def test_the_same_volumes_in_both_roles_have_their_names_compared() -> None:
+def test_duplicate_volume_is_reported_if_the_launcher_has_the_same_volumes() -> None:
     volumes = [{"name": "a"}, {"name": "b", "emptyDir": {}}]
     changes = {"Launcher.template.spec.volumes": volumes, f"{SPEC}.volumes": [*volumes, volumes[0]]}
     assert told(changes) == ['spec.volumes[2].name: there is another volume "a". Write a-2.']
@@ -78,7 +78,7 @@ def test_the_same_volumes_in_both_roles_have_their_names_compared() -> None:
 
 @pytest.mark.parametrize("volume", ["ssh-auth", "mpi-job-config"])
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])
-def test_the_operators_volumes_may_be_mounted(role: str, volume: str) -> None:
+def test_volumes_of_the_operator_may_be_mounted(role: str, volume: str) -> None:
     init = {"name": "wait", "image": "busybox:1.37", "volumeMounts": [{"name": volume, "mountPath": "/own"}]}
     result = found(violations("pod-template", {f"{role}.template.spec.initContainers": [init]}))
     path = f"spec.mpiReplicaSpecs[{role}].template.spec.initContainers[0].volumeMounts[0].name"
@@ -88,13 +88,13 @@ def test_the_operators_volumes_may_be_mounted(role: str, volume: str) -> None:
 
 @pytest.mark.parametrize("changes", [HUGE, NO_LIMIT])
 def test_value_that_a_limit_range_may_set(changes: Json) -> None:
-    """Certain where there is none, likely where that is unknown, and the rule `limit-range`'s where there is one."""
+    """Rejected without a LimitRange, a warning if that is unknown, and left to the rule `limit-range` if one exists."""
     assert [text.startswith("(advice)") for text in told(changes, NO_RANGES)] == [False]
     assert [text.startswith("(advice)") for text in told(changes, NothingKnown())] == [True]
     assert told(changes, RANGES) == []
 
 
-def test_an_advice_hides_no_fault_of_the_same_field() -> None:
+def test_warning_does_not_hide_a_fault_of_the_same_field() -> None:
     changes = {f"{BOX}.resources": {"limits": {"memory": 32}, "requests": {"memory": 64}}}
     assert [text for text in told(changes) if not text.startswith("(advice)")] == [
         "spec.containers[0].resources.requests[memory]: 64 is above the limit of 32. "
@@ -102,7 +102,7 @@ def test_an_advice_hides_no_fault_of_the_same_field() -> None:
     ]
 
 
-def test_the_restart_policy_of_the_role_counts() -> None:
+def test_restart_policy_of_the_role_applies() -> None:
     policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
     assert told({"Launcher.template.spec.containers.0.resizePolicy": policy}) == []
     assert told({f"{BOX}.resizePolicy": policy, "Worker.restartPolicy": "OnFailure"}) == []
@@ -114,15 +114,15 @@ def test_number_of_faults_is_limited() -> None:
     assert len(told({f"{BOX}.volumeMounts": mounts})) == MAX_FAULTS_PER_JOB
 
 
-def test_of_near_names_only_some_are_looked_for() -> None:
+def test_number_of_suggested_names_is_limited() -> None:
     mounts = [{"name": f"scrtch-{index}", "mountPath": f"/{index}"} for index in range(9)]
     changes = {f"{SPEC}.volumes": [{"name": "scratch"}], f"{BOX}.volumeMounts": mounts}
     assert sum("Write" in text for text in told(changes)) == 5
 
 
 @pytest.mark.parametrize("count", [10, 30_000])
-def test_faults_of_a_huge_template_are_limited_to_existing_values(count: int) -> None:
-    """A fault after many values is still found, and so is a volume after them."""
+def test_fault_after_many_values_is_reported(count: int) -> None:
+    """The volume that follows the many values is found too."""
     shared = {f"{SPEC}.volumes": [{"name": "a"}], f"{BOX}.volumeMounts": [{"name": "a", "mountPath": "/a"}]}
     place = f"{SPEC}.securityContext"
     bad = told({place: {"supplementalGroups": [*range(count), -1]}, **shared})
@@ -130,8 +130,8 @@ def test_faults_of_a_huge_template_are_limited_to_existing_values(count: int) ->
     assert told({place: {"supplementalGroups": [*range(count)]}, **shared}) == []
 
 
-def test_both_readings_agree() -> None:
-    """The fast decoder and the slow reader that explains faults."""
+def test_fast_and_slow_decoder_agree() -> None:
+    """Only the slow decoder explains faults."""
     noted = Faults()
     decoded = reading.decode(json.dumps(RICH).encode(), "T", noted)
     other = {**RICH, "spec": {**RICH["spec"], "dnsPolicy": "none"}}
@@ -143,8 +143,8 @@ def test_both_readings_agree() -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, HUGE, NO_LIMIT, {f"{BOX}.resources": {"limits": {"memory": 64}}}])
-def test_cached_results_do_not_change_the_verdict(changes: Json) -> None:
-    """A second check gives the same result, also for the other role and with or without known LimitRanges."""
+def test_second_check_gives_the_same_result(changes: Json) -> None:
+    """With, without and with unknown LimitRanges, and with the fault in the other role."""
     for view in (NO_RANGES, RANGES, NothingKnown()):
         assert told(changes, view) == told(changes, view)
     swapped = {key.replace("Worker", "Launcher"): value for key, value in changes.items()}
@@ -153,28 +153,28 @@ def test_cached_results_do_not_change_the_verdict(changes: Json) -> None:
 
 @given(any_job())
 @PROPERTY
-def test_any_job_is_judged_and_each_place_once(job: Json) -> None:
-    places = [(each.path, each.advisory) for each in run("pod-template", job)]
-    assert len(places) == len(set(places))
+def test_each_field_of_any_job_is_reported_once(job: Json) -> None:
+    reported = [(each.path, each.advisory) for each in run("pod-template", job)]
+    assert len(reported) == len(set(reported))
 
 
-def _wrecked(rng: Random, value: Any) -> Any:
-    """Copies of the value, each with one nested value replaced."""
+def _corrupted(rng: Random, value: Any) -> Any:
+    """A copy of the value with one nested value replaced."""
     junk = (None, "", "x", -1, 2**70, 1.5, True, [], {}, [None], {"a": None}, ["a"], [{}])
     if isinstance(value, dict) and value and rng.random() < 0.9:
         key = rng.choice(list(value))
-        return {**value, key: _wrecked(rng, value[key])}
+        return {**value, key: _corrupted(rng, value[key])}
     if isinstance(value, list) and value and rng.random() < 0.9:
         index = rng.randrange(len(value))
-        return [*value[:index], _wrecked(rng, value[index]), *value[index + 1 :]]
+        return [*value[:index], _corrupted(rng, value[index]), *value[index + 1 :]]
     return rng.choice(junk)
 
 
-def test_whatever_stands_in_a_template_gives_faults_and_no_error() -> None:
+def test_corrupted_template_is_checked_without_error() -> None:
     rng = Random(3)
     role = Role("Worker", "Worker", PodTemplate(), (), never_restarts=True)
     for _ in range(500):
-        job = changed({"Worker.template": _wrecked(rng, _wrecked(rng, RICH))})
+        job = changed({"Worker.template": _corrupted(rng, _corrupted(rng, RICH))})
         for fault in faults(json.dumps(job).encode(), [role], without_ranges=True):
             assert fault.message
             assert fault.fix.endswith(".")

@@ -15,9 +15,9 @@ LABEL = "metadata.labels[kueue.x-k8s.io/priority-class]"
 QUEUED = {"kueue.x-k8s.io/queue-name": "team"}
 OURS = {"kueue.x-k8s.io/priority-class": "gone"}
 ABSENT = 'PriorityClass "gone" does not exist'
-NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and says nothing: the job waits for ever"
+NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and reports nothing: the job waits for ever"
 NO_PODS = f"{ABSENT}, so the API server rejects the pods"
-NONE_EXISTS = "Remove it: none of those that are allowed here exists."
+NONE_EXISTS = "Remove it: none of the allowed classes exists."
 FIX = "Name an existing PriorityClass (kubectl get priorityclass), or remove it."
 OBJECTS: list[Json] = [
     {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}},
@@ -48,7 +48,7 @@ def job(
         job(launcher="system-node-critical", worker="system-cluster-critical"),
     ],
 )
-def test_accepted(changes: Json) -> None:
+def test_existing_class_is_accepted(changes: Json) -> None:
     assert violations("priority", changes, view=CLUSTER) == []
 
 
@@ -58,12 +58,12 @@ def test_accepted(changes: Json) -> None:
         (job(worker="gone"), [f"{WORKER}: {NO_PODS}"]),
         (job(launcher="gone", worker="high"), [f"{LAUNCHER}: {NO_PODS}"]),
         (job(launcher="gone", worker="gone"), [f"{LAUNCHER}: {NO_PODS}", f"{WORKER}: {NO_PODS}"]),
-        # Kueue reads the first one that is named, and nothing but that.
+        # Kueue reads only the first PriorityClass that is named.
         (job(labels=QUEUED, worker="gone"), [f"{WORKER}: {NO_WORKLOAD}"]),
         (job(labels=QUEUED, launcher="gone", worker="gone"), [f"{LAUNCHER}: {NO_WORKLOAD}", f"{WORKER}: {NO_PODS}"]),
         (job(labels=QUEUED, policy="gone", worker="high"), [f"{POLICY}: {NO_WORKLOAD}"]),
         (job(labels=QUEUED, policy="high", worker="gone"), [f"{WORKER}: {NO_PODS}"]),
-        # Its own label outranks them all.
+        # Kueue prefers the class in the label.
         (
             job(labels={**QUEUED, "kueue.x-k8s.io/priority-class": "prod"}, policy="gone"),
             [f"(advice) {POLICY}: {ABSENT}"],
@@ -77,15 +77,15 @@ def test_accepted(changes: Json) -> None:
             ],
         ),
         (job(labels=OURS), [f'(advice) {LABEL}: WorkloadPriorityClass "gone" does not exist']),
-        # Without Kueue only Volcano could read this one.
+        # Without Kueue only Volcano could read schedulingPolicy.priorityClass.
         (job(policy="gone"), [f"(advice) {POLICY}: {ABSENT}"]),
     ],
 )
-def test_classes_that_do_not_exist(changes: Json, expected: list[str]) -> None:
+def test_missing_class_is_reported(changes: Json, expected: list[str]) -> None:
     assert found(violations("priority", changes, view=CLUSTER)) == expected
 
 
-def test_the_whole_violation() -> None:
+def test_violation_has_path_message_fix_and_reason() -> None:
     expected = [Violation(WORKER, NO_PODS, fix=FIX, reason=CauseReason.NOT_SUPPORTED)]
     assert violations("priority", job(worker="gone"), view=CLUSTER) == expected
     label = violations("priority", job(labels={**QUEUED, **OURS}), view=CLUSTER)
@@ -105,8 +105,8 @@ def test_unknown_class_is_accepted() -> None:
         (list("abcdef"), "Use one of a, b, c, d, e, ..., or remove it."),
     ],
 )
-def test_only_some_classes_are_allowed(allowed: list[str], fix: str) -> None:
-    """Whether the classes exist, or can be read, does not matter then."""
+def test_class_that_is_not_allowed_is_rejected(allowed: list[str], fix: str) -> None:
+    """The class is rejected even if it is unknown whether it exists."""
     changes = job(labels={"kueue.x-k8s.io/priority-class": "urgent"}, policy="urgent", worker="urgent")
     fault = '"urgent" is not allowed here'
     result = violations("priority", changes, settings={"allowed": allowed, "allowedWorkload": allowed})
@@ -117,13 +117,13 @@ def test_only_some_classes_are_allowed(allowed: list[str], fix: str) -> None:
     ]
 
 
-def test_a_built_in_class_is_not_allowed_where_others_are_named() -> None:
+def test_built_in_class_that_is_not_allowed_is_rejected() -> None:
     result = violations("priority", job(worker="system-node-critical"), settings={"allowed": ["high"]}, view=CLUSTER)
     assert [violation.reason for violation in result] == [CauseReason.FORBIDDEN]
 
 
 @pytest.mark.parametrize(("allowed", "fix"), [(["gone"], NONE_EXISTS), (["gone", "high"], "Use high.")])
-def test_an_allowed_class_that_does_not_exist(allowed: list[str], fix: str) -> None:
+def test_missing_class_that_is_allowed_is_reported(allowed: list[str], fix: str) -> None:
     (result,) = violations("priority", job(worker="gone"), settings={"allowed": allowed}, view=CLUSTER)
     assert (result.message, result.fix) == (NO_PODS, fix)
 
@@ -145,24 +145,24 @@ def test_missing_class_is_not_suggested(allowed: list[str], fix: str) -> None:
     assert [violation.fix for violation in result] == [fix, fix]
 
 
-def test_long_names_are_cut() -> None:
+def test_long_name_is_shortened() -> None:
     (result,) = violations("priority", job(worker="x" * 200), settings={"allowed": ["high"]})
     assert result.message == f'"{"x" * 97}..." is not allowed here'
 
 
 @pytest.mark.parametrize("setting", ["allowed", "allowedWorkload"])
 @pytest.mark.parametrize("name", ["", "High", "a b"])
-def test_broken_settings(setting: str, name: str) -> None:
+def test_invalid_settings_are_rejected(setting: str, name: str) -> None:
     with pytest.raises(ValidationError):
         REGISTRY["priority"].settings.model_validate({setting: [name]})
 
 
-def stating(priority: object = None, policy: object = None, name: str = "") -> Json:
+def with_priority(priority: object = None, policy: object = None, name: str = "") -> Json:
     spec = "Worker.template.spec"
     return {f"{spec}.priority": priority, f"{spec}.preemptionPolicy": policy, f"{spec}.priorityClassName": name}
 
 
-def of_class(name: str, value: int, **more: object) -> Json:
+def priority_class(name: str, value: int, **more: object) -> Json:
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -171,75 +171,79 @@ def of_class(name: str, value: int, **more: object) -> Json:
     } | more
 
 
-CLASSES = [of_class("high", 10), of_class("meek", 5, preemptionPolicy="Never")]
-DEFAULTS = [*CLASSES, of_class("usual", 7, globalDefault=True), of_class("more", 9, globalDefault=True)]
+CLASSES = [priority_class("high", 10), priority_class("gentle", 5, preemptionPolicy="Never")]
+DEFAULTS = [
+    *CLASSES,
+    priority_class("default", 7, globalDefault=True),
+    priority_class("second-default", 9, globalDefault=True),
+]
 NEITHER = "no PriorityClass: the pods are rejected"
 
 
 @pytest.mark.parametrize(
     ("changes", "objects"),
     [
-        (stating(0, "PreemptLowerPriority"), CLASSES),
-        (stating(0, "PreemptLowerPriority"), None),
-        (stating(10, "PreemptLowerPriority", "high"), CLASSES),
-        (stating(5, "Never", "meek"), CLASSES),
-        (stating(7), DEFAULTS),
-        (stating(2_000_001_000, name="system-node-critical"), None),
-        (stating(1000, "Never", "high"), None),  # it may well be so
-        (stating(None, ""), CLASSES),
-        (stating(None, "Sometimes"), CLASSES),  # pod-template says it
+        (with_priority(0, "PreemptLowerPriority"), CLASSES),
+        (with_priority(0, "PreemptLowerPriority"), None),
+        (with_priority(10, "PreemptLowerPriority", "high"), CLASSES),
+        (with_priority(5, "Never", "gentle"), CLASSES),
+        (with_priority(7), DEFAULTS),
+        (with_priority(2_000_001_000, name="system-node-critical"), None),
+        (with_priority(1000, "Never", "high"), None),  # the class is unknown
+        (with_priority(None, ""), CLASSES),
+        (with_priority(None, "Sometimes"), CLASSES),  # pod-template reports it
     ],
 )
-def test_the_priority_of_the_class_may_be_stated(changes: Json, objects: list[Json] | None) -> None:
+def test_priority_of_the_class_is_accepted(changes: Json, objects: list[Json] | None) -> None:
     assert violations("priority", changes, view=Snapshot(objects) if objects else None) == []
 
 
 @pytest.mark.parametrize(
     ("changes", "objects", "expected"),
     [
-        (stating(1000), CLASSES, f"priority: is 1000, but only 0 is taken ({NEITHER})"),
+        (with_priority(1000), CLASSES, f"priority: is 1000, but only 0 is valid ({NEITHER})"),
         (
-            stating(policy="Never"),
+            with_priority(policy="Never"),
             CLASSES,
-            f"preemptionPolicy: is Never, but only PreemptLowerPriority is taken ({NEITHER})",
+            f"preemptionPolicy: is Never, but only PreemptLowerPriority is valid ({NEITHER})",
         ),
         (
-            stating(1000, name="high"),
+            with_priority(1000, name="high"),
             CLASSES,
-            'priority: is 1000, but only 10 is taken (PriorityClass "high": the pods are rejected)',
+            'priority: is 1000, but only 10 is valid (PriorityClass "high": the pods are rejected)',
         ),
         (
-            stating(policy="PreemptLowerPriority", name="meek"),
+            with_priority(policy="PreemptLowerPriority", name="gentle"),
             CLASSES,
-            'preemptionPolicy: is PreemptLowerPriority, but only Never is taken (PriorityClass "meek": the pods are '
+            'preemptionPolicy: is PreemptLowerPriority, but only Never is valid (PriorityClass "gentle": the pods are '
             "rejected)",
         ),
         (
-            stating(0),
+            with_priority(0),
             DEFAULTS,
-            'priority: is 0, but only 7 is taken (PriorityClass "usual": the pods are rejected)',
+            'priority: is 0, but only 7 is valid (PriorityClass "default": the pods are rejected)',
         ),
     ],
 )
-def test_any_other_priority_is_refused(changes: Json, objects: list[Json], expected: str) -> None:
+def test_priority_that_differs_from_the_class_is_rejected(changes: Json, objects: list[Json], expected: str) -> None:
     (result,) = violations("priority", changes, view=Snapshot(objects))
     assert found([result]) == [f"spec.mpiReplicaSpecs[Worker].template.spec.{expected}"]
     assert result.fix == ("Remove it, or set priorityClassName." if NEITHER in expected else "Remove it.")
 
 
-def test_there_may_be_a_default_class() -> None:
-    (result,) = violations("priority", stating(1000))
+def test_priority_without_class_is_a_warning_if_the_default_class_is_unknown() -> None:
+    (result,) = violations("priority", with_priority(1000))
     assert result.advisory
     assert Finding("priority", result).warning.endswith(f"{result.fix} [priority]")
 
 
 @pytest.mark.parametrize("name", ["gone", ""])
-def test_a_class_that_is_not_there_is_reported_once(name: str) -> None:
-    assert len(violations("priority", stating(1000, name=name), view=CLUSTER)) == 1
+def test_priority_of_a_missing_class_is_reported_once(name: str) -> None:
+    assert len(violations("priority", with_priority(1000, name=name), view=CLUSTER)) == 1
 
 
 @pytest.mark.parametrize("view", [None, CLUSTER])
-def test_a_name_that_no_class_can_have(view: Snapshot | None) -> None:
+def test_invalid_class_name_is_reported(view: Snapshot | None) -> None:
     (result,) = violations("priority", job(worker="High Prio"), view=view)
     fault = '"High Prio" contains "H"; allowed are lower case letters, digits, "-" and "."'
     assert found([result]) == [f"{WORKER}: {fault}"]

@@ -1,4 +1,4 @@
-"""Objects that a job's pods refer to."""
+"""references: objects that a job's pods refer to."""
 
 from typing import Any
 
@@ -24,13 +24,13 @@ KINDS = {
 }
 
 
-def there(kind: str, name: str, *, namespace: str = "team-a", **fields: Any) -> Json:
+def stored(kind: str, name: str, *, namespace: str = "team-a", **fields: Any) -> Json:
     metadata = {"name": name} | ({} if kind == "RuntimeClass" else {"namespace": namespace})
     return {"apiVersion": KINDS[kind], "kind": kind, "metadata": metadata, **fields}
 
 
 def claim(name: str, *modes: str) -> Json:
-    return there("PersistentVolumeClaim", name, spec={"accessModes": list(modes)})
+    return stored("PersistentVolumeClaim", name, spec={"accessModes": list(modes)})
 
 
 CLUSTER = Snapshot(
@@ -40,12 +40,12 @@ CLUSTER = Snapshot(
         claim("models", "ReadOnlyMany", "ReadWriteOnce"),
         claim("single", "ReadWriteOncePod"),
         claim("unknown"),
-        there("PersistentVolumeClaim", "data", namespace="team-b"),
-        there("ConfigMap", "settings"),
-        there("ServiceAccount", "trainer"),
-        there("RuntimeClass", "nvidia"),
-        there("NetworkAttachmentDefinition", "ib"),
-        there("NetworkAttachmentDefinition", "roce", namespace="net"),
+        stored("PersistentVolumeClaim", "data", namespace="team-b"),
+        stored("ConfigMap", "settings"),
+        stored("ServiceAccount", "trainer"),
+        stored("RuntimeClass", "nvidia"),
+        stored("NetworkAttachmentDefinition", "ib"),
+        stored("NetworkAttachmentDefinition", "roce", namespace="net"),
     ]
 )
 
@@ -87,15 +87,15 @@ CASES: list[tuple[Any, str, str, str]] = [
 
 @pytest.mark.parametrize(("changes", "kind", "name", "path"), CASES, ids=lambda value: value if value in KINDS else "")
 class TestEachReference:
-    def test_to_what_exists(self, changes: Any, kind: str, name: str, path: str) -> None:
+    def test_existing_object_is_accepted(self, changes: Any, kind: str, name: str, path: str) -> None:
         assert violations("references", changes(name), view=CLUSTER) == []
 
-    def test_to_what_does_not(self, changes: Any, kind: str, name: str, path: str) -> None:
+    def test_missing_object_is_reported(self, changes: Any, kind: str, name: str, path: str) -> None:
         fault = f'{kind} "zzzzzzzz" does not exist'
         expected = Violation(f"{WORKER}.{path}", fault, fix=CREATE, reason=CauseReason.NOT_SUPPORTED)
         assert violations("references", changes("zzzzzzzz"), view=CLUSTER) == [expected]
 
-    def test_to_something_similar(self, changes: Any, kind: str, name: str, path: str) -> None:
+    def test_similar_name_is_suggested(self, changes: Any, kind: str, name: str, path: str) -> None:
         (result,) = violations("references", changes(f"{name}s"), view=CLUSTER)
         assert result.message == f'{kind} "{name}s" does not exist, but "{name}" does'
         assert result.fix == f"Use {name}, or create it before or in the same apply."
@@ -103,7 +103,7 @@ class TestEachReference:
     def test_reference_to_an_unknown_kind_is_accepted(self, changes: Any, kind: str, name: str, path: str) -> None:
         assert violations("references", changes("gone")) == []
 
-    def test_in_a_job_that_runs_elsewhere(self, changes: Any, kind: str, name: str, path: str) -> None:
+    def test_job_for_another_cluster_is_accepted(self, changes: Any, kind: str, name: str, path: str) -> None:
         managed = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
         assert violations("references", {**changes("gone"), **managed}, view=CLUSTER) == []
 
@@ -114,7 +114,7 @@ class TestEachReference:
         {},
         volume("configMap", {"name": "gone", "optional": True}),
         volume("configMap", {}),
-        volume("configMap", {"name": "train-config"}),  # the operator makes it
+        volume("configMap", {"name": "train-config"}),  # the operator creates it
         volume("persistentVolumeClaim", {}),
         volume("secret", {"secretName": "gone"}),
         first("env", [{"name": "A", "value": "x"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "gone"}}}]),
@@ -123,7 +123,7 @@ class TestEachReference:
         attached("net/roce, ib@ib0"),
     ],
 )
-def test_accepted(changes: Json) -> None:
+def test_optional_or_existing_object_is_accepted(changes: Json) -> None:
     assert violations("references", changes, view=CLUSTER) == []
 
 
@@ -135,7 +135,7 @@ def test_similar_names_come_from_the_namespace_of_the_job() -> None:
     assert [one.message for one in result] == ['NetworkAttachmentDefinition "roca" does not exist in net']
 
 
-def test_an_object_is_named_once() -> None:
+def test_missing_object_is_reported_once() -> None:
     changes = {
         f"{role}.template.spec.volumes": [{"name": name, "configMap": {"name": "gone"}} for name in "ab"]
         for role in ("Launcher", "Worker")
@@ -144,7 +144,7 @@ def test_an_object_is_named_once() -> None:
     assert [one.path for one in result] == [f"{LAUNCHER}.spec.volumes[0].configMap.name"]
 
 
-def test_networks_that_cannot_be_read() -> None:
+def test_invalid_networks_annotation_is_reported() -> None:
     (result,) = violations("references", attached("a/b/c"), view=CLUSTER)
     assert result.path == f"{WORKER}.metadata.annotations[{NETWORKS}]"
     assert result.message == "is not [namespace/]name[@interface], with commas between several"
@@ -165,12 +165,12 @@ PATH = f"{WORKER}.spec.volumes[0].persistentVolumeClaim.claimName"
         ("single", 2, [f"{PATH}: 2 pods mount it, but ReadWriteOncePod allows one"]),
     ],
 )
-def test_claims_that_several_pods_mount(name: str, workers: int, expected: list[str]) -> None:
+def test_claim_mounted_by_too_many_pods_is_reported(name: str, workers: int, expected: list[str]) -> None:
     changes = volume("persistentVolumeClaim", {"claimName": name}) | {"Worker.replicas": workers}
     assert found(violations("references", changes, view=CLUSTER)) == expected
 
 
-def test_the_launcher_counts_too() -> None:
+def test_pod_of_the_launcher_is_included() -> None:
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": "single"}} for name in "ab"]
     changes = {f"{role}.template.spec.volumes": volumes for role in ("Launcher", "Worker")} | {"Worker.replicas": 1}
     assert found(violations("references", changes, view=CLUSTER)) == [
@@ -178,7 +178,7 @@ def test_the_launcher_counts_too() -> None:
     ]
 
 
-def test_it_only_warns() -> None:
+def test_default_action_is_warn() -> None:
     assert REGISTRY["references"].settings().action == "warn"
 
 
@@ -186,11 +186,11 @@ def test_warning_names_the_object_and_the_field() -> None:
     (result,) = violations("references", {f"{POD}.serviceAccountName": "x" * 200}, view=CLUSTER)
     assert result.message == f'ServiceAccount "{"x" * 57}..." does not exist'
     (result,) = violations("references", {f"{POD}.runtimeClassName": "gone"}, view=CLUSTER)
-    assert not fits_a_warning("references", result), "the fix is left out, the rest is whole"
+    assert not fits_a_warning("references", result), "the warning has the message, but no room for the fix"
 
 
 @pytest.mark.parametrize("view", [None, CLUSTER])
-def test_a_name_that_nothing_can_have(view: Snapshot | None) -> None:
+def test_invalid_claim_name_is_reported(view: Snapshot | None) -> None:
     (result,) = violations("references", volume("persistentVolumeClaim", {"claimName": "My Data"}), view=view)
     fault = 'PersistentVolumeClaim "My Data" contains "M"; allowed are lower case letters, digits, "-" and "."'
     path = f"{WORKER}.spec.volumes[0].persistentVolumeClaim.claimName"
@@ -207,13 +207,13 @@ def test_a_name_that_nothing_can_have(view: Snapshot | None) -> None:
         first("env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "My Map", "key": "a"}}}]),
     ],
 )
-def test_names_in_pods_are_pod_templates_to_judge(changes: Json) -> None:
+def test_invalid_name_is_left_to_pod_template(changes: Json) -> None:
     assert violations("references", changes, view=CLUSTER) == []
     assert len(violations("pod-template", changes)) == 1
 
 
-DATA = there("ConfigMap", "settings", data={"a.yaml": "x"}, binaryData={"b": "eA=="})
-KEYS = Snapshot([DATA, there("ConfigMap", "empty", data={}), there("ConfigMap", "unknown")])
+DATA = stored("ConfigMap", "settings", data={"a.yaml": "x"}, binaryData={"b": "eA=="})
+KEYS = Snapshot([DATA, stored("ConfigMap", "empty", data={}), stored("ConfigMap", "unknown")])
 
 
 def key_of(name: str, key: str, **more: Any) -> Json:
@@ -225,7 +225,7 @@ def items(name: str, key: str, **more: Any) -> Json:
 
 
 @pytest.mark.parametrize("reference", [key_of, items])
-def test_a_key_that_a_config_map_does_not_have(reference: Any) -> None:
+def test_missing_key_of_a_config_map_is_reported(reference: Any) -> None:
     [violation] = violations("references", reference("settings", "a.yml"), view=KEYS)
     assert violation.path.endswith(".configMapKeyRef.key" if reference is key_of else ".configMap.items[0].key")
     assert violation.message == 'ConfigMap "settings" has no key "a.yml"'
@@ -238,12 +238,12 @@ def test_a_key_that_a_config_map_does_not_have(reference: Any) -> None:
     assert violations("references", reference("settings", "a")) == []
 
 
-def test_a_config_map_that_does_not_exist_is_one_fault() -> None:
+def test_missing_config_map_is_one_violation() -> None:
     [violation] = violations("references", key_of("gone", "a"), view=KEYS)
     assert violation.message == 'ConfigMap "gone" does not exist'
 
 
-def test_keys_of_a_projected_volume() -> None:
+def test_missing_key_of_a_projected_volume_is_reported() -> None:
     source = {"configMap": {"name": "settings", "items": [{"key": "c", "path": "f"}]}}
     [violation] = violations("references", volume("projected", {"sources": [source]}), view=KEYS)
     assert violation.path.endswith("spec.volumes[0].projected.sources[0].configMap.items[0].key")

@@ -39,22 +39,22 @@ def job(workers: int, **changes: Any) -> Json:
 
 
 def running(name: str, workers: int = 4) -> list[Json]:
-    """A job all of whose pods exist."""
+    """A job and all of its pods."""
     return [changed(job(workers) | {"metadata.name": name, "metadata.uid": name}), *pods(name, workers)]
 
 
-def told(found: list[Violation]) -> str:
-    [violation] = found
+def text_of(violations: list[Violation]) -> str:
+    [violation] = violations
     return f"{violation.message}\n\n{violation.fix}"
 
 
 THREE_JOBS = [*running("a"), *running("b"), *running("c")]
 
 
-def test_the_words() -> None:
-    """The exact text from the requirements."""
-    found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
-    assert told(found) == (
+def test_text_has_the_required_wording() -> None:
+    """The requirements define the exact text."""
+    result = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
+    assert text_of(result) == (
         "Quota exceeded\n"
         "Details: Requested 40 GPUs (20 workers × 2 GPUs), but namespace quota is 32 GPUs.\n"  # noqa: RUF001
         "Current usage: 24 GPUs (3 running jobs)\n"
@@ -65,30 +65,30 @@ def test_the_words() -> None:
         "2. Wait for existing jobs to complete\n"
         "3. Request quota increase from administrator"
     )
-    assert found[0].path == REPLICAS
-    assert (found[0].reason, found[0].advisory) == (CauseReason.FORBIDDEN, False)
-    finding = Finding(RULE, found[0])
+    assert result[0].path == REPLICAS
+    assert (result[0].reason, result[0].advisory) == (CauseReason.FORBIDDEN, False)
+    finding = Finding(RULE, result[0])
     assert denial("train", [finding]) == (
-        f'MPIJob "train" was rejected: 1 problem\n1. {REPLICAS} [resource-quota]\n{told(found)}'
+        f'MPIJob "train" was rejected: 1 problem\n1. {REPLICAS} [resource-quota]\n{text_of(result)}'
     )
-    assert finding.sentence == f"{told(found)}\n[resource-quota]"
+    assert finding.sentence == f"{text_of(result)}\n[resource-quota]"
     warned = f"{REPLICAS}: Requested 40 GPUs, but namespace quota is 32 GPUs [resource-quota]"
     assert finding.warning == warned
 
 
-def test_many_quotas_are_summed_up() -> None:
+def test_message_names_only_the_first_quotas() -> None:
     short = [quota({GPUS: 32 - number % 7}, {GPUS: 24}, name=f"q{number:04}") for number in range(1000)]
     [violation] = violations(RULE, job(20), view=cluster(*short))
     assert "; and 994 more\n" in f"{violation.message}\n"
     assert len(violation.message) < 600
 
 
-def test_only_short_quotas_are_tried_with_another_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: Counter[str] = Counter()
+def test_only_exceeded_quotas_are_evaluated_for_other_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluations: Counter[str] = Counter()
     counts = ResourceQuota.counts
 
     def counting(self: ResourceQuota, *args: Any) -> bool:
-        asked[self.name] += 1
+        evaluations[self.name] += 1
         return counts(self, *args)
 
     monkeypatch.setattr(ResourceQuota, "counts", counting)
@@ -96,19 +96,19 @@ def test_only_short_quotas_are_tried_with_another_size(monkeypatch: pytest.Monke
     short = [quota({GPUS: 9}, {GPUS: 4}, name=name) for name in ("a", "z")]
     [violation] = violations(RULE, job(20), view=cluster(*good, *short))
     assert "1. Reduce worker count to 2 (4 GPUs total)" in violation.fix
-    assert max(asked[f"q{number:04}"] for number in range(50)) <= 8, "for the whole job alone"
-    assert asked["z"] < asked["a"], "where one does not fit, no other is asked"
+    assert max(evaluations[f"q{number:04}"] for number in range(50)) <= 8, "only for the job as submitted"
+    assert evaluations["z"] < evaluations["a"], "a size that exceeds the first quota is not compared with the next"
 
 
-def test_uncounted_use_is_not_called_free() -> None:
-    """A quota that has just been created."""
-    found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {}), *THREE_JOBS))
-    assert "\nCurrent usage: not yet known (3 running jobs)\n\nSuggestions:\n" in told(found)
+def test_unknown_usage_is_not_reported_as_free() -> None:
+    """The quota has just been created, so its status is empty."""
+    result = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {}), *THREE_JOBS))
+    assert "\nCurrent usage: not yet known (3 running jobs)\n\nSuggestions:\n" in text_of(result)
 
 
-def test_busy() -> None:
-    found = violations(RULE, job(8), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
-    assert told(found) == (
+def test_message_if_too_little_of_the_quota_is_free() -> None:
+    result = violations(RULE, job(8), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
+    assert text_of(result) == (
         "Quota exceeded\n"
         "Details: Requested 16 GPUs (8 workers × 2 GPUs), but only 8 of 32 GPUs are free in the namespace quota.\n"  # noqa: RUF001
         "Current usage: 24 GPUs (3 running jobs)\n"
@@ -119,15 +119,15 @@ def test_busy() -> None:
         "2. Wait for existing jobs to complete\n"
         "3. Request quota increase from administrator"
     )
-    assert not found[0].advisory
+    assert not result[0].advisory
     warned = "Requested 16 GPUs, but only 8 of 32 GPUs are free in the namespace quota"
-    assert Finding(RULE, found[0]).warning == f"spec.mpiReplicaSpecs[Worker]: {warned} [resource-quota]"
+    assert Finding(RULE, result[0]).warning == f"spec.mpiReplicaSpecs[Worker]: {warned} [resource-quota]"
 
 
 @pytest.mark.parametrize(
     ("changes", "hard", "used", "lines"),
     [
-        (  # the launcher counts, and nothing is in use
+        (  # the launcher is included, and nothing is in use
             job(4),
             {"requests.cpu": 50},
             {"requests.cpu": 0},
@@ -139,7 +139,7 @@ def test_busy() -> None:
                 "2. Request quota increase from administrator",
             ],
         ),
-        (  # one worker does not fit either
+        (  # not even one worker fits
             job(4),
             {"limits.memory": "40Gi"},
             {"limits.memory": "10Gi"},
@@ -151,7 +151,7 @@ def test_busy() -> None:
                 "1. Request quota increase from administrator",
             ],
         ),
-        (  # nothing fits now, and never as it is
+        (  # nothing fits now, and the whole job never fits
             job(20),
             {GPUS: 32},
             {GPUS: 32},
@@ -163,7 +163,7 @@ def test_busy() -> None:
                 "2. Request quota increase from administrator",
             ],
         ),
-        (  # it may be more than all
+        (  # the usage may be above the quota
             job(1),
             {"pods": 2},
             {"pods": 3},
@@ -176,7 +176,7 @@ def test_busy() -> None:
                 "2. Request quota increase from administrator",
             ],
         ),
-        (  # not a pod
+        (  # an object that is not a pod
             job(4),
             {"services": 1},
             {"services": 1},
@@ -190,22 +190,22 @@ def test_busy() -> None:
         ),
     ],
 )
-def test_other_resources(changes: Json, hard: Json, used: Json, lines: list[str]) -> None:
-    text = told(violations(RULE, changes, view=cluster(quota(hard, used))))
+def test_message_for_other_resources(changes: Json, hard: Json, used: Json, lines: list[str]) -> None:
+    text = text_of(violations(RULE, changes, view=cluster(quota(hard, used))))
     assert text.replace("\n\nSuggestions:", "").splitlines() == ["Quota exceeded", *lines]
 
 
-def test_the_quota_that_matters_most() -> None:
+def test_message_starts_with_the_quota_for_gpus() -> None:
     small = quota({"pods": 3, "requests.cpu": 20}, {"pods": 0, "requests.cpu": 0}, name="small")
-    text = told(violations(RULE, job(20), view=cluster(quota({GPUS: 32}), small)))
+    text = text_of(violations(RULE, job(20), view=cluster(quota({GPUS: 32}), small)))
     assert 'namespace quota "q" is 32 GPUs' in text
     assert 'Also exceeded: 21 pods requested, 3 of 3 available (quota "small"); 321 CPUs' in text
     assert "1. Reduce worker count to 1 (2 GPUs total)" in text
 
 
-def test_two_quotas_are_reported_in_one_round() -> None:
+def test_all_exceeded_quotas_are_reported() -> None:
     quotas = (quota({GPUS: 4}, name="a"), quota({GPUS: 6}, name="b"), quota({"pods": 2}, name="c"))
-    text = told(violations(RULE, job(8), view=cluster(*quotas)))
+    text = text_of(violations(RULE, job(8), view=cluster(*quotas)))
     assert 'namespace quota "a" is 4 GPUs' in text
     others = '9 pods requested, 2 of 2 available (quota "c"); 16 GPUs requested, 6 of 6 available (quota "b")'
     assert others in text or "; ".join(reversed(others.split("; "))) in text
@@ -214,18 +214,18 @@ def test_two_quotas_are_reported_in_one_round() -> None:
     assert violations(RULE, job(1), view=cluster(*quotas)) == []
 
 
-def test_two_quotas_are_reported_in_warnings_of_one_round() -> None:
+def test_all_exceeded_quotas_are_warned_about() -> None:
     quotas = (quota({GPUS: 32}, {GPUS: 24}, name="a"), quota({"pods": 10, "requests.cpu": 200}, {"pods": 8}, name="b"))
-    found = violations(RULE, job(8) | SUSPENDED, view=cluster(*quotas))
-    assert [each.message for each in found] == ["needs 16 GPUs, 8 of 32 free", "needs 9 pods, 2 of 10 free"]
-    assert {each.fix for each in found} == {"Resume it later; 1 worker fits now."}
-    assert all(fits_a_warning(RULE, each) for each in found)
+    result = violations(RULE, job(8) | SUSPENDED, view=cluster(*quotas))
+    assert [each.message for each in result] == ["needs 16 GPUs, 8 of 32 free", "needs 9 pods, 2 of 10 free"]
+    assert {each.fix for each in result} == {"Resume it later; 1 worker fits now."}
+    assert all(fits_a_warning(RULE, each) for each in result)
 
 
-def test_quota_exceeded_for_ever_comes_before_busy_and_gpus_first() -> None:
+def test_quota_that_the_job_always_exceeds_is_reported_first() -> None:
     view = cluster(quota({GPUS: 8, "requests.cpu": 60}, {GPUS: 8, "requests.cpu": 0}))
-    assert "Requested 65 CPUs" in told(violations(RULE, job(4), view=view))
-    assert "Requested 2 GPUs" in told(violations(RULE, job(1), view=cluster(quota({GPUS: 1, "pods": 1}))))
+    assert "Requested 65 CPUs" in text_of(violations(RULE, job(4), view=view))
+    assert "Requested 2 GPUs" in text_of(violations(RULE, job(1), view=cluster(quota({GPUS: 1, "pods": 1}))))
 
 
 KUEUE = (config(), namespace(), cluster_queue("cq"), local_queue("team", "cq"))
@@ -234,42 +234,42 @@ KUEUE = (config(), namespace(), cluster_queue("cq"), local_queue("team", "cq"))
 @pytest.mark.parametrize(
     ("state", "wait"), [(SUSPENDED, "Resume it later"), (QUEUED, "It waits"), (QUEUED | SUSPENDED, "It waits")]
 )
-def test_a_job_that_waits_anyway_is_warned(state: Json, wait: str) -> None:
+def test_waiting_job_above_the_free_quota_gets_a_warning(state: Json, wait: str) -> None:
     busy = cluster(quota({GPUS: 32}, {GPUS: 24}), *KUEUE)
-    [found] = violations(RULE, job(8) | state, view=busy)
+    [violation] = violations(RULE, job(8) | state, view=busy)
     message = "needs 16 GPUs, 8 of 32 free"
     fix = f"{wait}; 4 workers fit now."
-    assert found == Violation(REPLICAS, message, fix=fix, reason=CauseReason.FORBIDDEN, advisory=True)
-    assert fits_a_warning(RULE, found)
-    [found] = violations(RULE, job(1) | state, view=cluster(quota({GPUS: 32}, {GPUS: 32}), *KUEUE))
-    assert found.fix == f"{wait}."
-    [found] = violations(RULE, job(17) | state, view=busy)
-    assert not found.advisory, "it never fits"
+    assert violation == Violation(REPLICAS, message, fix=fix, reason=CauseReason.FORBIDDEN, advisory=True)
+    assert fits_a_warning(RULE, violation)
+    [violation] = violations(RULE, job(1) | state, view=cluster(quota({GPUS: 32}, {GPUS: 32}), *KUEUE))
+    assert violation.fix == f"{wait}."
+    [violation] = violations(RULE, job(17) | state, view=busy)
+    assert not violation.advisory, "it never fits"
 
 
 @pytest.mark.parametrize(
     "objects",
     [
         (),
-        KUEUE[1:],  # Kueue's configuration is not known
+        KUEUE[1:],  # Kueue's configuration is unknown
         (config(text=CONFIG.replace(", kubeflow.org/mpijob", "")), *KUEUE[1:]),
-        KUEUE[:3],  # no LocalQueue is known
+        KUEUE[:3],  # LocalQueues are unknown
         (*KUEUE[:3], local_queue("other", "cq")),
         (*KUEUE[:3], local_queue("team", "cq", stopPolicy="Hold")),
     ],
 )
-def test_a_label_alone_does_not_lift_the_quota(objects: tuple[Json, ...]) -> None:
-    [found] = violations(RULE, job(8) | QUEUED, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *objects))
-    assert not found.advisory
-    assert found.message.startswith("Quota exceeded")
+def test_queue_label_without_kueue_does_not_prevent_the_rejection(objects: tuple[Json, ...]) -> None:
+    [violation] = violations(RULE, job(8) | QUEUED, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *objects))
+    assert not violation.advisory
+    assert violation.message.startswith("Quota exceeded")
 
 
 @pytest.mark.parametrize(("controls", "advisory"), [(True, False), (False, True)])
-def test_kueue_does_not_hold_back_what_an_owner_of_its_controls(controls: bool, advisory: bool) -> None:
+def test_job_with_a_controlling_owner_does_not_wait_in_kueue(controls: bool, advisory: bool) -> None:
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "any", "uid": "any", "controller": controls}
     changes = job(8) | QUEUED | {"metadata.ownerReferences": [owner]}
-    (found,) = violations(RULE, changes, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *KUEUE))
-    assert found.advisory == advisory
+    (violation,) = violations(RULE, changes, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *KUEUE))
+    assert violation.advisory == advisory
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_job_within_the_quota_is_accepted(view: Snapshot | None) -> None:
     assert violations(RULE, job(20), view=view) == []
 
 
-def test_pods_that_are_made_in_another_cluster() -> None:
+def test_job_for_another_cluster_is_accepted() -> None:
     elsewhere = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
     assert violations(RULE, job(20) | elsewhere, view=cluster(quota({GPUS: 1}))) == []
 
@@ -299,7 +299,7 @@ def test_pods_that_are_made_in_another_cluster() -> None:
     ("others", "fits"),
     [
         ([], 8),
-        (running("a"), 8),  # it is in what is used
+        (running("a"), 8),  # its pods are part of the usage
         ([changed(job(3) | {"metadata.name": "a", "metadata.uid": "a"})], 5),
         ([*running("a", 3), *pods("a", 1)], 8),
         ([changed(job(3) | {"metadata.name": "a", "metadata.uid": "a"}), *pods("a", 2)], 7),
@@ -331,7 +331,7 @@ def test_pods_that_are_made_in_another_cluster() -> None:
 def test_reservations_of_other_jobs_reduce_the_quota(others: list[Json], fits: int) -> None:
     view = cluster(quota({GPUS: 16}, {GPUS: 0}), *others)
     assert violations(RULE, job(fits), view=view) == []
-    assert f"Available: {2 * fits} GPUs" in told(violations(RULE, job(fits + 1), view=view))
+    assert f"Available: {2 * fits} GPUs" in text_of(violations(RULE, job(fits + 1), view=view))
 
 
 def test_unknown_usage_of_other_jobs_is_ignored() -> None:
@@ -340,16 +340,16 @@ def test_unknown_usage_of_other_jobs_is_ignored() -> None:
     assert violations(RULE, job(8), view=Snapshot([quota({GPUS: 16}), limit_range(), other])) == []
 
 
-def test_reservations_count_where_jobs_are_unknown() -> None:
+def test_reservations_reduce_the_quota_if_jobs_are_unknown() -> None:
     view = Snapshot([quota({GPUS: 16}), limit_range(), *pods("x", 0), reserved("a", {GPUS: 2}, 3)])
     assert violations(RULE, job(5), view=view) == []
-    assert "Current usage: 6 GPUs\n" in told(violations(RULE, job(6), view=view))
+    assert "Current usage: 6 GPUs\n" in text_of(violations(RULE, job(6), view=view))
 
 
 UNSTATED = 'must specify limits.cpu for: worker; requests.memory for: worker (quota "q")'
 
 
-def test_resources_that_pods_must_state() -> None:
+def test_pod_that_does_not_state_a_limited_resource_is_rejected() -> None:
     bare = {"Worker.template.spec.containers.0.resources": {"requests": {"cpu": 1}}}
     hard = {"limits.cpu": 99, "requests.memory": "9Ti", "cpu": 999}
     path = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0].resources"
@@ -379,16 +379,16 @@ def test_resources_that_pods_must_state() -> None:
         ([exactly(allocationMode="All")], 3, "Request quota increase from administrator"),
     ],
 )
-def test_fewer_devices_of_claims(requests: list[Json], hard: int, first: str) -> None:
+def test_fix_reduces_the_devices_of_claims(requests: list[Json], hard: int, first: str) -> None:
     view = cluster(quota({"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": hard}), claim_template("t", *requests))
-    (found,) = violations("resource-quota", {**claims("t"), "Worker.replicas": 2 if hard == 3 else 4}, view=view)
-    assert found.fix.split("\n")[1].startswith(f"1. {first}")
+    (violation,) = violations("resource-quota", {**claims("t"), "Worker.replicas": 2 if hard == 3 else 4}, view=view)
+    assert violation.fix.split("\n")[1].startswith(f"1. {first}")
 
 
-def test_quota_for_devices_that_cannot_be_counted() -> None:
+def test_claim_with_unknown_devices_is_a_warning() -> None:
     limit = quota({"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": 16})
     (warning,) = violations("resource-quota", claims("t"), view=cluster(limit, claim_template("other")))
-    assert warning.message == 'claim "c0" counts against no GPU bound: its template ("t") does not exist'
+    assert warning.message == 'the GPUs of claim "c0" are not counted: its template ("t") does not exist'
     assert (warning.advisory, warning.path) == (True, "spec.mpiReplicaSpecs[Worker].template.spec.resourceClaims[0]")
     known = claim_template("t", exactly("nic", allocationMode="All"))
     assert violations("resource-quota", claims("t"), view=cluster(limit, known)) == []
@@ -396,9 +396,8 @@ def test_quota_for_devices_that_cannot_be_counted() -> None:
 
 
 def full(workers: int) -> Snapshot:
-    """A quota that this job alone fills."""
-    there = running("train", workers)
-    return cluster(quota({GPUS: 2 * workers}, {GPUS: 2 * workers}), *there)
+    """A quota that the job `train` uses completely."""
+    return cluster(quota({GPUS: 2 * workers}, {GPUS: 2 * workers}), *running("train", workers))
 
 
 @pytest.mark.parametrize(
@@ -411,15 +410,15 @@ def full(workers: int) -> Snapshot:
         (job(40) | SUSPENDED, job(40, **{"spec.runPolicy.backoffLimit": 3}) | SUSPENDED),
     ],
 )
-def test_an_update_that_takes_no_more(old: Json, new: Json) -> None:
+def test_update_without_additional_use_is_accepted(old: Json, new: Json) -> None:
     assert violations(RULE, new | OURS, old=old | OURS, view=full(4)) == []
 
 
-def test_scaling_up() -> None:
+def test_scaling_up_is_charged_for_the_additional_workers() -> None:
     hard = {GPUS: 32}
     view = cluster(quota(hard, {GPUS: 24}), *running("train", 4), *running("a"), *running("b"))
     assert violations(RULE, job(8) | OURS, old=job(4) | OURS, view=view) == []
-    text = told(violations(RULE, job(10) | OURS, old=job(4) | OURS, view=view))
+    text = text_of(violations(RULE, job(10) | OURS, old=job(4) | OURS, view=view))
     assert text == (
         "Quota exceeded\n"
         "Details: Requested 12 more GPUs (6 more workers × 2 GPUs), but only 8 of 32 GPUs are free in "  # noqa: RUF001
@@ -434,10 +433,10 @@ def test_scaling_up() -> None:
     )
 
 
-def test_scaling_up_with_unknown_pods() -> None:
+def test_scaling_up_with_unknown_pods_is_charged_for_the_additional_workers() -> None:
     view = Snapshot([quota({GPUS: 32}, {GPUS: 24}), limit_range()])
     assert violations(RULE, job(8), old=job(4), view=view) == []
-    assert "Requested 10 more GPUs" in told(violations(RULE, job(9), old=job(4), view=view))
+    assert "Requested 10 more GPUs" in text_of(violations(RULE, job(9), old=job(4), view=view))
 
 
 REFUSED_BY_OPERATOR: Json = {"Launcher.replicas": 2}
@@ -447,13 +446,13 @@ ENDED: Json = {
 
 
 @pytest.mark.parametrize("state", [REFUSED_BY_OPERATOR, ENDED])
-def test_an_update_of_a_job_that_takes_nothing(state: Json) -> None:
+def test_update_of_a_job_without_pods_is_accepted(state: Json) -> None:
     view = cluster(quota({GPUS: 8}, {GPUS: 4}))
     assert violations(RULE, job(5) | state, old=job(4) | state, view=view) == []
-    assert violations(RULE, job(4) | REFUSED_BY_OPERATOR, view=view), "a new one is told everything at once"
+    assert violations(RULE, job(4) | REFUSED_BY_OPERATOR, view=view), "for a new job all problems are reported at once"
 
 
-def test_a_job_that_the_operator_refused_takes_all_of_it_once_it_is_fixed() -> None:
+def test_fixed_job_that_the_operator_had_rejected_is_charged_in_full() -> None:
     view = cluster(quota({GPUS: 8}, {GPUS: 4}))
     stored = changed(job(4) | REFUSED_BY_OPERATOR)
 
@@ -461,14 +460,14 @@ def test_a_job_that_the_operator_refused_takes_all_of_it_once_it_is_fixed() -> N
         sent = request(changed(job(4) | changes), old=stored)
         return validate(sent, policy=load_policy(None), view=view, today=date.min)
 
-    mended, relabelled = update({}), update({**REFUSED_BY_OPERATOR, "metadata.labels": {"a": "b"}})
-    assert [each.rule for each in mended.denied] == [RULE], "the quota is no fault of the stored job"
-    assert mended.reservation is not None
+    fixed, relabelled = update({}), update({**REFUSED_BY_OPERATOR, "metadata.labels": {"a": "b"}})
+    assert [each.rule for each in fixed.denied] == [RULE], "the stored job did not exceed the quota"
+    assert fixed.reservation is not None
     assert (relabelled.denied, relabelled.reservation) == ([], None)
 
 
 @pytest.mark.parametrize("world", [cluster, lambda *objects: Snapshot(objects)])
-def test_a_job_that_another_controller_had_takes_all_of_it_once_the_operator_has_it(
+def test_job_taken_over_by_the_operator_is_charged_in_full(
     world: Callable[..., Snapshot],
 ) -> None:
     elsewhere = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
@@ -477,28 +476,28 @@ def test_a_job_that_another_controller_had_takes_all_of_it_once_the_operator_has
     assert violations(RULE, job(2), old=job(4) | elsewhere, view=view) == []
 
 
-def test_resuming() -> None:
+def test_resumed_job_is_charged_in_full() -> None:
     view = cluster(quota({GPUS: 32}, {GPUS: 24}))
     assert violations(RULE, job(4), old=job(4) | SUSPENDED, view=view) == []
-    [found] = violations(RULE, job(8), old=job(8) | SUSPENDED, view=view)
-    assert (found.path, found.advisory) == (SUSPEND, False)
+    [violation] = violations(RULE, job(8), old=job(8) | SUSPENDED, view=view)
+    assert (violation.path, violation.advisory) == (SUSPEND, False)
 
 
-def test_a_launcher_alone() -> None:
+def test_job_without_workers_is_reported_at_the_launcher() -> None:
     changes = {"Worker": REMOVE, "spec.runLauncherAsWorker": True}
-    [found] = violations(RULE, changes, view=cluster(quota({"pods": 1}, {"pods": 1})))
-    assert found.path == "spec.mpiReplicaSpecs[Launcher]"
+    [violation] = violations(RULE, changes, view=cluster(quota({"pods": 1}, {"pods": 1})))
+    assert violation.path == "spec.mpiReplicaSpecs[Launcher]"
 
 
 @pytest.mark.parametrize("settings", [{"accelerators": ["gpu"]}, {"accelerators": "x"}])
-def test_broken_settings(settings: Json) -> None:
+def test_invalid_settings_are_rejected(settings: Json) -> None:
     with pytest.raises(ValidationError):
         Settings.model_validate(settings)
 
 
-def test_which_resources_are_gpus_is_a_setting() -> None:
-    found = violations(RULE, job(20), view=cluster(quota({GPUS: 32})), settings={"accelerators": []})
-    assert "Requested 40 nvidia.com/gpu" in told(found)
+def test_names_of_gpu_resources_are_a_setting() -> None:
+    result = violations(RULE, job(20), view=cluster(quota({GPUS: 32})), settings={"accelerators": []})
+    assert "Requested 40 nvidia.com/gpu" in text_of(result)
 
 
 AMOUNTS = st.tuples(st.integers(0, 100), st.integers(0, 60))
@@ -510,11 +509,11 @@ AMOUNTS = st.tuples(st.integers(0, 100), st.integers(0, 60))
     st.dictionaries(st.sampled_from([GPUS, "requests.cpu", "limits.cpu", "pods"]), AMOUNTS, min_size=1),
     st.sampled_from([{}, SUSPENDED, QUEUED]),
 )
-def test_suggestions_fit(workers: int, limits: dict[str, tuple[int, int]], state: Json) -> None:
+def test_suggested_sizes_fit(workers: int, limits: dict[str, tuple[int, int]], state: Json) -> None:
     hard = {name: most for name, (most, _) in limits.items()}
     view = cluster(quota(hard, {name: used for name, (_, used) in limits.items()}), *running("a"))
-    found = violations(RULE, job(workers) | state, view=view)
-    text = "".join(each.message + each.fix for each in found)
+    result = violations(RULE, job(workers) | state, view=view)
+    text = "".join(each.message + each.fix for each in result)
     now = re.search(r"Reduce worker count to (\d+) \([^)]*\)$|; (\d+) workers? fits? now", text, re.MULTILINE)
     if now:
         assert violations(RULE, job(int(now[1] or now[2])) | state, view=view) == []
@@ -524,7 +523,7 @@ def test_suggestions_fit(workers: int, limits: dict[str, tuple[int, int]], state
         assert not now
 
 
-def test_cluster_resource_quota_counts_as_a_quota() -> None:
+def test_cluster_resource_quota_is_applied() -> None:
     shared = openshift.cluster_quota({GPUS: 32}, {GPUS: 24}, namespaces=["team-a", "team-b"])
     known = cluster(openshift.project(), shared, *running("a"))
     (violation,) = violations(RULE, job(20), view=known)
@@ -536,14 +535,14 @@ def test_cluster_resource_quota_counts_as_a_quota() -> None:
     assert 'but cluster quota "clusterresourcequota/q" is 32 GPUs.' in violation.message
 
 
-def test_cluster_resource_quota_of_other_namespaces_does_not_count() -> None:
+def test_cluster_resource_quota_of_other_namespaces_is_ignored() -> None:
     shared = openshift.cluster_quota({GPUS: 2}, {GPUS: 0}, namespaces=["team-b"])
     assert violations(RULE, job(20), view=cluster(openshift.project(), shared)) == []
     plain = cluster(namespace("team-a"), openshift.cluster_quota({GPUS: 2}, {GPUS: 0}))
     assert violations(RULE, job(20), view=plain) == []
 
 
-def test_promises_of_the_namespace_count_against_a_cluster_resource_quota() -> None:
+def test_admitted_jobs_of_the_namespace_reduce_a_cluster_resource_quota() -> None:
     shared = openshift.cluster_quota({GPUS: 32}, {GPUS: 0})
     admitted = changed(job(14) | {"metadata.name": "a", "metadata.uid": "a"})
     (violation,) = violations(RULE, job(4), view=cluster(openshift.project(), shared, admitted))

@@ -15,10 +15,10 @@ from webhook.rules import REGISTRY
         (29, {}, True),
         (30, {}, False),
         (60, {"minSeconds": 61}, True),
-        (-1, {}, False),  # upstream-contract says so
+        (-1, {}, False),  # upstream-contract reports it
     ],
 )
-def test_too_short(seconds: Any, settings: dict[str, Any], warned: bool) -> None:
+def test_ttl_below_the_minimum_is_reported(seconds: Any, settings: dict[str, Any], warned: bool) -> None:
     result = violations("retention", {"spec.runPolicy.ttlSecondsAfterFinished": seconds}, settings=settings)
     assert [v.fix for v in result] == [f"Set it to {settings.get('minSeconds', 30)} or more."] * warned
     assert found(result) == (
@@ -26,15 +26,15 @@ def test_too_short(seconds: Any, settings: dict[str, Any], warned: bool) -> None
     )
 
 
-def test_it_only_warns_by_default() -> None:
+def test_default_action_is_warn() -> None:
     assert REGISTRY["retention"].settings().action == "warn"
 
 
-@pytest.mark.parametrize(("policy", "told"), [(None, True), ("OnFailure", True), ("Never", False)])
-def test_the_launchers_log_where_the_policy_asks(policy: str | None, told: bool) -> None:
+@pytest.mark.parametrize(("policy", "reported"), [(None, True), ("OnFailure", True), ("Never", False)])
+def test_lost_log_of_the_launcher_is_reported_if_the_policy_enables_it(policy: str | None, reported: bool) -> None:
     changes = {"Launcher.restartPolicy": policy}
     result = violations("retention", changes, settings={"launcherLog": True})
     path = "(advice) spec.mpiReplicaSpecs[Launcher].restartPolicy"
-    assert found(result) == ([f"{path}: the log is deleted at backoffLimit"] if told else [])
+    assert found(result) == ([f"{path}: the log is deleted at backoffLimit"] if reported else [])
     assert all(fits_a_warning("retention", each) for each in result)
     assert violations("retention", changes) == []

@@ -1,4 +1,4 @@
-"""scc: a job is rejected if no SCC that its pods may use accepts them."""
+"""scc: a job is rejected if its pods may use no SCC that accepts them."""
 
 import re
 from pathlib import Path
@@ -55,13 +55,13 @@ def test_every_example_runs_where_its_user_is_allowed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("framework", ["horovod", "pytorch", "deepspeed"])
-def test_changes_of_the_page_are_enough_for_a_job_of_root(framework: str) -> None:
+def test_changes_on_the_page_are_enough_for_a_job_of_root(framework: str) -> None:
     text = first_jobs.text(framework=framework, image="a:1", program=("train",), mpiuser=False)
     (job,) = yaml.load_all(text.replace("- --allow-run-as-root\n", "\n"))
     (patch,) = [yaml.load_all(each) for each in page_blocks("sshAuthMountPath")]
-    wanted = patch[0]["spec"]
-    changes: dict[str, Any] = {"spec.sshAuthMountPath": wanted["sshAuthMountPath"]}
-    for role, replica in wanted["mpiReplicaSpecs"].items():
+    patched_spec = patch[0]["spec"]
+    changes: dict[str, Any] = {"spec.sshAuthMountPath": patched_spec["sshAuthMountPath"]}
+    for role, replica in patched_spec["mpiReplicaSpecs"].items():
         (container,) = replica["template"]["spec"]["containers"]
         changes |= {
             f"{role}.template.spec.containers.0.{key}": value for key, value in container.items() if key != "name"
@@ -72,19 +72,19 @@ def test_changes_of_the_page_are_enough_for_a_job_of_root(framework: str) -> Non
 
 
 def page_blocks(text: str) -> list[str]:
-    found = re.findall("```yaml\n(.*?)```", (DOCS / "openshift.md").read_text(), re.DOTALL)
-    return [each for each in found if text in each]
+    blocks = re.findall("```yaml\n(.*?)```", (DOCS / "openshift.md").read_text(), re.DOTALL)
+    return [block for block in blocks if text in block]
 
 
 def checked(job: Any, *may_use: str) -> list[str]:
-    """The rules with relevant findings in a project whose default account may also use these SCCs."""
+    """The ids of rules with findings, in a project whose default account may also use these SCCs."""
     job["metadata"].pop("namespace", None)
     world = JobWorld(view({"default": may_use}), schema=None, instead=load_policies(None))
     decision = job_check.check(Manifest("job.yaml", job), world, namespace="team-a").validation
     return sorted({finding.rule for _, finding in decision.findings})
 
 
-def test_anyuid_does_not_allow_what_sshd_of_root_needs() -> None:
+def test_anyuid_rejects_the_capability_that_sshd_needs_as_root() -> None:
     changes = {CONTEXT: {"capabilities": {"add": ["SYS_CHROOT"]}}}
     assert check(changes, view({"default": ["anyuid"]})) == [
         f'{WORKER}.spec.containers[0].securityContext.capabilities.add: SCC "anyuid" rejects "SYS_CHROOT": '
@@ -103,14 +103,14 @@ def test_further_rejections_are_named_after_the_first() -> None:
     assert "add-scc-to-user privileged -z default" in violation.fix
 
 
-def test_field_that_the_job_leaves_open_is_not_named_next_to_another() -> None:
+def test_unset_field_is_not_reported_next_to_another_field() -> None:
     changes = {f"{role}.{ADDED}": {"add": ["IPC_LOCK"]} for role in ("Launcher", "Worker")}
     for violation in violations("scc", changes, view=view({"default": ["restricted-v3"]})):
         assert violation.message.endswith('rejects "IPC_LOCK": capability may not be added')
         assert violation.fix.startswith("Remove IPC_LOCK from capabilities.add")
 
 
-def test_container_that_the_user_wrote_comes_before_its_copy() -> None:
+def test_container_is_reported_before_the_init_container_that_copies_it() -> None:
     init = [{"name": "wait", "image": "i", "securityContext": {"runAsUser": 1000}}]
     changes = {CONTEXT: {"runAsUser": 1000}, "Worker.template.spec.initContainers": init}
     (violation,) = violations("scc", changes, view=view())
@@ -118,7 +118,7 @@ def test_container_that_the_user_wrote_comes_before_its_copy() -> None:
     assert violation.message == f'SCC "restricted-v2" rejects 1000: {RANGE}'
 
 
-def test_constraints_of_the_pods_service_account_count() -> None:
+def test_sccs_of_the_pods_service_account_apply() -> None:
     changes = {CONTEXT: {"runAsUser": 1000}, "Worker.template.spec.serviceAccountName": "mpi"}
     assert check(changes, view({"mpi": ["nonroot-v2"]})) == []
     (violation,) = violations("scc", changes, view=view({"mpi": []}))
@@ -128,7 +128,7 @@ def test_constraints_of_the_pods_service_account_count() -> None:
 @pytest.mark.parametrize(
     ("creator", "role"), [("mpi-operator:mpi-operator", "Worker"), ("kube-system:job-controller", "Launcher")]
 )
-def test_constraints_of_who_creates_the_pods_count(creator: str, role: str) -> None:
+def test_sccs_of_the_account_that_creates_the_pods_apply(creator: str, role: str) -> None:
     changes = {
         f"{each}.template.spec.containers.0.securityContext": {"runAsUser": 1000} for each in ("Launcher", "Worker")
     }
@@ -136,7 +136,7 @@ def test_constraints_of_who_creates_the_pods_count(creator: str, role: str) -> N
     assert f"[{role}]" not in left
 
 
-def test_annotation_of_the_pods_leaves_one_constraint() -> None:
+def test_annotation_required_scc_selects_one_scc() -> None:
     required = {"Worker.template.metadata.annotations": {"openshift.io/required-scc": "nonroot-v2"}}
     assert check(required, view({"default": ["nonroot-v2"]})) == []
     (violation,) = violations("scc", required, view=view())
@@ -144,7 +144,7 @@ def test_annotation_of_the_pods_leaves_one_constraint() -> None:
     assert violation.message == 'OpenShift rejects "nonroot-v2": the pods may not use this SCC, or it does not exist'
 
 
-def test_annotation_that_leaves_no_constraint_is_one_rejection_of_the_job() -> None:
+def test_unknown_required_scc_causes_no_other_findings() -> None:
     for roles in (("Worker",), ("Launcher", "Worker")):
         job = changed(dict.fromkeys((f"{role}.template.metadata.annotations" for role in roles), NONE))
         assert set(checked(job)) <= {"scc", "ssh-paths"}
@@ -160,7 +160,7 @@ def test_pod_security_reports_nothing_that_an_scc_fills_in(granted: bool) -> Non
     assert "pod-security" not in {finding.rule for _, finding in decision.findings}
 
 
-def test_user_namespace_opens_restricted_v3() -> None:
+def test_job_in_a_user_namespace_is_accepted_under_restricted_v3() -> None:
     changes = {CONTEXT: {"runAsUser": 1000}, "Worker.template.spec.hostUsers": False}
     assert check(changes, view({"default": ["restricted-v3"]})) == []
 
@@ -174,17 +174,17 @@ def test_user_namespace_opens_restricted_v3() -> None:
         Snapshot([project(), *DEFAULT_SCCS, grants("default", "restricted-v2")]),
     ],
 )
-def test_nothing_is_rejected_where_anything_is_unknown(known: Snapshot) -> None:
+def test_nothing_is_rejected_if_sccs_or_their_users_are_unknown(known: Snapshot) -> None:
     assert check({CONTEXT: {"runAsUser": 1000}}, known) == []
 
 
-def test_namespace_without_ranges_is_not_judged() -> None:
+def test_namespace_without_ranges_is_not_checked() -> None:
     plain = project()
     del plain["metadata"]["annotations"]
     assert check({CONTEXT: {"runAsUser": 1000}}, view(None, plain)) == []
 
 
-def test_update_that_makes_it_no_worse_passes() -> None:
+def test_update_that_fixes_one_fault_has_a_lower_degree() -> None:
     both = {CONTEXT: {"runAsUser": 1000, "privileged": True}}
     one = {CONTEXT: {"runAsUser": 1000}}
     (before,), (after,) = (violations("scc", each, view=view()) for each in (both, one))

@@ -39,20 +39,20 @@ def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
         ({}, {}),
         (sized(1, 0, "mpirun -np 4 x"), {}),
         (sized(8, 8, "mpirun -np 32 x"), {}),
-        (sized(8, 16, "mpirun -np 32 x"), {}),  # no more slots allowed
+        (sized(8, 16, "mpirun -np 32 x"), {}),  # 8 slots are the maximum
         (sized(9, 0, "sleep 1"), {"max": 9}),
         (sized(0, 0, "sleep 1"), {"min": 0}),
-        ({SLOTS: -1}, {}),  # upstream-contract says so
+        ({SLOTS: -1}, {}),  # upstream-contract reports it
         ({SLOTS: REMOVE, **resources(gpu=1), COMMAND: REMOVE}, {}),
         (sized(3, 0, "mpirun x") | resources(cpu="2500m"), {}),
         (sized(3, 0, "mpirun x") | resources(cpu="0", requests={"cpu": "1"}), {}),
         (sized(3, 0, "mpirun x") | resources(cpu="-1"), {}),
         (sized(3, 0, "mpirun x") | resources(cpu="two"), {}),
         (sized(3, 0, "mpirun x") | resources(memory="1Gi"), {}),
-        (sized(2, 0, "mpirun -np 4 x"), {}),  # fewer ranks, but no GPUs
+        (sized(2, 0, "mpirun -np 4 x"), {}),  # fewer ranks are reported only with GPUs
         (sized(2, 2, "mpirun -np 4 -N 1 x"), {}),
         (sized(2, 2, "mpirun -np 4 --map-by ppr:1:node x"), {}),
-        # One rank on each node, which starts the others itself.
+        # One rank on each node, which starts the other processes.
         (sized(1, 8, "mpirun -np 4 torchrun --nproc_per_node=8 x"), {}),
         (sized(1, 8, "mpirun -np $N -N 1 torchrun x"), {}),
         (sized(1, 8, "mpirun -np $N all_gather_perf -b 8 -g 8"), {}),
@@ -78,7 +78,7 @@ def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
         (sized(1, 2, "mpirun -np 4 x"), {"resources": ["amd.com/gpu"]}),
     ],
 )
-def test_accepted(changes: Json, settings: Json) -> None:
+def test_consistent_slots_are_accepted(changes: Json, settings: Json) -> None:
     assert violations("slots", changes, settings=settings) == []
 
 
@@ -88,7 +88,7 @@ CLAIM = {"Worker.template.spec.containers.0.resources": {"claims": [{"name": "gp
 
 
 @pytest.mark.parametrize(
-    ("changes", "settings", "refused"),
+    ("changes", "settings", "expected"),
     [
         (resources(cpu=96), {}, ("at most 8 allowed", f"Set slotsPerWorker to 8 or fewer{INSTEAD}")),
         (resources(cpu=96), {"maxCpu": 95}, ("at most 95 allowed", f"Set slotsPerWorker to 95 or fewer{INSTEAD}")),
@@ -98,13 +98,15 @@ CLAIM = {"Worker.template.spec.containers.0.resources": {"claims": [{"name": "gp
         (CLAIM, {"maxCpu": 96}, ("at most 8 allowed", "Set slotsPerWorker to 8 or fewer.")),
     ],
 )
-def test_a_rank_on_each_core(changes: Json, settings: Json, refused: tuple[str, str] | None) -> None:
-    found = violations("slots", {SLOTS: 96, **changes, COMMAND: ["mpirun", "-np", "384", "xhpl"]}, settings=settings)
-    expected = [Violation(PATH, f"96 slots per worker, {refused[0]}", fix=refused[1])] if refused else []
-    assert [each for each in found if each.message.startswith("96 slots")] == expected
+def test_max_cpu_limits_the_slots_of_workers_without_gpus(
+    changes: Json, settings: Json, expected: tuple[str, str] | None
+) -> None:
+    result = violations("slots", {SLOTS: 96, **changes, COMMAND: ["mpirun", "-np", "384", "xhpl"]}, settings=settings)
+    reported = [(each.message, each.fix) for each in result if each.message.startswith("96 slots")]
+    assert reported == ([(f"96 slots per worker, {expected[0]}", expected[1])] if expected else [])
 
 
-def test_the_ranks_are_reported_in_the_same_round_as_the_slots() -> None:
+def test_ranks_are_reported_together_with_the_slots() -> None:
     too_many = {SLOTS: 96, **resources(cpu=96), COMMAND: ["mpirun", "-np", "384", "xhpl"]}
     _, ranks = violations("slots", too_many)
     assert (ranks.path, ranks.message) == (PATH, "mpirun -np 384 refuses to start: 32 slots with 8 per worker")
@@ -118,19 +120,19 @@ def test_the_ranks_are_reported_in_the_same_round_as_the_slots() -> None:
     assert [each.fix for each in violations("slots", unlike_gpus)] == ["Set it to 2.", "Set -np to 8."]
 
 
-def test_ranks_of_workers_that_are_too_many() -> None:
+def test_fix_for_ranks_assumes_the_allowed_number_of_workers() -> None:
     sent = request(changed({"Worker.replicas": 150, COMMAND: ["mpirun", "-np", "400", "x"]}))
     decision = validate(sent, policy=load_policy(None), view=NothingKnown(), today=date.min)
     (warning,) = [each for each in (*decision.denied, *decision.warned) if each.rule == "slots"]
     assert warning.violation.fix == "Set -np to 200."
 
 
-def test_more_ranks_than_slots_may_use_the_bound_for_cores() -> None:
-    (found,) = violations("slots", sized(16, 0, "mpirun -np 128 x") | resources(cpu=64), settings={"maxCpu": 64})
-    assert found.fix == "Set it to 32, or -np to 64."
+def test_suggested_slots_may_be_as_many_as_max_cpu() -> None:
+    (violation,) = violations("slots", sized(16, 0, "mpirun -np 128 x") | resources(cpu=64), settings={"maxCpu": 64})
+    assert violation.fix == "Set it to 32, or -np to 64."
 
 
-def test_the_bound_for_cores_is_in_order() -> None:
+def test_max_cpu_below_min_is_rejected() -> None:
     with pytest.raises(ValidationError, match=r"min \(4\) is above maxCpu \(2\)"):
         Settings.model_validate({"min": 4, "maxCpu": 2})
 
@@ -143,7 +145,7 @@ def test_the_bound_for_cores_is_in_order() -> None:
         (1, {"min": 2}, "1 slot per worker, at least 2 required", "Set slotsPerWorker to 2 or more."),
     ],
 )
-def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
+def test_slots_out_of_range_are_rejected(slots: int, settings: Json, message: str, fix: str) -> None:
     assert violations("slots", {SLOTS: slots}, settings=settings) == [Violation(PATH, message, fix=fix)]
 
 
@@ -169,12 +171,12 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
             "2 slots but 1 CPU in the launcher",
             "Set it to 1, or request 2 CPUs.",
         ),
-        (  # what the CPUs allow is not exceeded by the next advice
+        (  # more slots would exceed the CPUs
             sized(1, 0, "mpirun -np 8 x") | resources(cpu=1),
             "mpirun -np 8 refuses to start: 4 slots in all",
             "Set -np to 4 or add workers.",
         ),
-        (  # with other slots, other CPUs and ranks are right
+        (  # CPUs and ranks are not reported, because the fix changes the slots
             sized(1, 8, "mpirun -np 2 x") | resources(gpu=8, cpu=2),
             "1 slot but 8 GPUs per worker",
             "Set it to 8.",
@@ -244,10 +246,10 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
         ),
     ],
 )
-def test_warned(changes: Json, message: str, fix: str) -> None:
-    found = violations("slots", changes)
-    assert found == [Violation(PATH, message, fix=fix, advisory=True)]
-    assert all(fits_a_warning("slots", violation) for violation in found)
+def test_inconsistent_slots_are_a_warning(changes: Json, message: str, fix: str) -> None:
+    result = violations("slots", changes)
+    assert result == [Violation(PATH, message, fix=fix, advisory=True)]
+    assert all(fits_a_warning("slots", violation) for violation in result)
 
 
 HOSTFILE = {"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}
@@ -276,7 +278,7 @@ def with_variable(name: str, **source: Any) -> Json:
         sized(2, 0, "") | {COMMAND: ["sh", "-c", "mpirun -N $N -np 8 x"]},
     ],
 )
-def test_ranks_per_worker_that_have_slots(changes: Json) -> None:
+def test_ranks_per_worker_within_the_slots_are_accepted(changes: Json) -> None:
     assert violations("slots", changes) == []
 
 
@@ -296,10 +298,10 @@ def test_ranks_per_worker_that_have_slots(changes: Json) -> None:
         {MOUNTS: [{"name": "data", "mountPath": "/data"}, {"name": "shm", "mountPath": "/dev/shm"}]},
     ],
 )
-def test_a_launcher_that_is_certain_to_refuse_is_refused(changes: Json) -> None:
-    [found] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
-    assert not found.advisory
-    assert found.degree == Degree("ranks", 1)
+def test_mpirun_that_certainly_fails_is_rejected(changes: Json) -> None:
+    [violation] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
+    assert not violation.advisory
+    assert violation.degree == Degree("ranks", 1)
 
 
 @pytest.mark.parametrize(
@@ -307,13 +309,13 @@ def test_a_launcher_that_is_certain_to_refuse_is_refused(changes: Json) -> None:
     [
         {COMMAND: ["bash", "-c", "mpirun -np 9 x || mpirun -np 8 x"]},
         {COMMAND: ["bash", "-c", "mpirun -np 9 x"]},
-        {COMMAND: None, ARGS: ["mpirun", "-np", "9", "x"]},  # after an entry point that is not known
+        {COMMAND: None, ARGS: ["mpirun", "-np", "9", "x"]},  # the image's entry point is unknown
         {COMMAND: ["/entry"], ARGS: ["mpirun", "-np", "9", "x"]},
-        # Open MPI 5 does not read the hostfile then: all ranks run on the launcher, where it has the cores.
+        # Open MPI 5 does not read the hostfile then, and runs all ranks on the launcher if it has the cores.
         {ENV: []},
         {ENV: [{"name": HOSTFILE["name"], "value": "/other/hostfile"}]},
         {ENV: [HOSTFILE, {"name": HOSTFILE["name"], "value": "/other/hostfile"}]},
-        # What allows more, or may.
+        # Settings that allow, or may allow, more ranks than slots.
         started_by("--rankfile /data/ranks"),
         started_by("-rf /data/ranks"),
         started_by("--map-by seq"),
@@ -340,7 +342,7 @@ def test_a_launcher_that_is_certain_to_refuse_is_refused(changes: Json) -> None:
         {MOUNTS: [{"name": "hosts", "mountPath": "/etc/mpi/hostfile", "subPath": "hostfile"}]},
         {MOUNTS: [{"name": "parameters", "mountPath": "/usr/local/etc/openmpi"}]},
         {MOUNTS: [{"name": "home", "mountPath": "/root"}]},
-        # Programs that share slots, or may.
+        # Programs that put, or may put, several ranks on a slot.
         {"spec.mpiImplementation": "MPICH"},
         {"spec.mpiImplementation": "Intel"},
         started_by("", "/opt/intel/oneapi/mpi/2021.13/bin/mpirun"),
@@ -348,9 +350,9 @@ def test_a_launcher_that_is_certain_to_refuse_is_refused(changes: Json) -> None:
         started_by("--hostfile /etc/mpi/hostfile", "horovodrun"),
     ],
 )
-def test_call_that_may_start_is_a_warning(changes: Json) -> None:
-    [found] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
-    assert found.advisory
+def test_mpirun_that_may_start_is_a_warning(changes: Json) -> None:
+    [violation] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
+    assert violation.advisory
 
 
 @pytest.mark.parametrize(
@@ -370,12 +372,12 @@ def test_call_that_may_start_is_a_warning(changes: Json) -> None:
         with_variable("PRTE_MCA_rmaps_default_mapping_policy", value=":oversubscribe"),
     ],
 )
-def test_call_that_starts_causes_no_finding(changes: Json) -> None:
-    found = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
-    assert not [each for each in found if "refuses to start" in each.message]
+def test_mpirun_that_starts_is_accepted(changes: Json) -> None:
+    result = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
+    assert not [each for each in result if "refuses to start" in each.message]
 
 
-def test_injected_variables_do_not_make_the_verdict_uncertain() -> None:
+def test_mpirun_that_certainly_fails_is_rejected_with_the_injected_variables() -> None:
     """The validating hook sees the variables of `mpi-env`."""
     job = changed(sized(2, 2, "mpirun -np 9 x"))
     mutated = mutate(request(job), policy=load_policy(None), view=NothingKnown())
@@ -387,34 +389,34 @@ def test_injected_variables_do_not_make_the_verdict_uncertain() -> None:
 
 
 def test_fix_for_ranks_matches_the_fix_for_too_few_workers() -> None:
-    one = sized(1, 1, "mpirun -np 8 x") | {"Worker.replicas": 1}
+    too_few = sized(1, 1, "mpirun -np 8 x") | {"Worker.replicas": 1}
 
-    def told(changes: Json) -> list[str]:
+    def reported(changes: Json) -> list[str]:
         decision = validate(
             request(changed(changes)), policy=load_policy(None), view=NothingKnown(), today=date(2026, 1, 1)
         )
-        found = [*decision.denied, *decision.warned]
-        return [f"{each.violation.message}. {each.violation.fix}" for each in found if each.rule == "slots"]
+        result = [*decision.denied, *decision.warned]
+        return [f"{each.violation.message}. {each.violation.fix}" for each in result if each.rule == "slots"]
 
-    assert told(one) == ["mpirun -np 8 refuses to start: 2 slots with 2 workers. Set -np to 2 or add workers."]
-    assert told(one | {COMMAND: ["mpirun", "-np", "2", "x"]}) == []
-    assert told(sized(8, 8, "mpirun -np 8 x") | {"Worker.replicas": 1}) == []
+    assert reported(too_few) == ["mpirun -np 8 refuses to start: 2 slots with 2 workers. Set -np to 2 or add workers."]
+    assert reported(too_few | {COMMAND: ["mpirun", "-np", "2", "x"]}) == []
+    assert reported(sized(8, 8, "mpirun -np 8 x") | {"Worker.replicas": 1}) == []
 
 
-def test_a_launcher_that_is_a_worker_needs_the_same_gpus() -> None:
-    found = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", cpu=2))
+def test_launcher_that_is_a_worker_needs_the_gpus_of_a_worker() -> None:
+    result = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", cpu=2))
     message = "requests 0 GPUs and a worker for 2, but both run ranks"
-    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Request 2 GPUs.", advisory=True)]
-    assert fits_a_warning("slots", found[0])
+    assert result == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Request 2 GPUs.", advisory=True)]
+    assert fits_a_warning("slots", result[0])
     [found_none] = violations("slots", sized(2, 0, "x") | {AS_WORKER: True} | resources("Launcher", gpu=2))
     assert found_none.fix == "Use the same limits and claims in both."
 
 
-def test_cpus_of_a_launcher_that_is_a_worker() -> None:
-    found = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", gpu=2, cpu=1))
+def test_too_few_cpus_of_a_launcher_that_is_a_worker_are_a_warning() -> None:
+    result = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", gpu=2, cpu=1))
     message = "2 slots but 1 CPU in the launcher"
-    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Request 2 CPUs.", advisory=True)]
-    assert fits_a_warning("slots", found[0])
+    assert result == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Request 2 CPUs.", advisory=True)]
+    assert fits_a_warning("slots", result[0])
 
 
 @pytest.mark.parametrize(
@@ -424,11 +426,11 @@ def test_cpus_of_a_launcher_that_is_a_worker() -> None:
         (sized(4, 0, "x") | resources(cpu=1), "4 slots but 1 CPU per worker", "Request 4 CPUs."),
     ],
 )
-def test_advice_is_not_below_the_fewest(changes: Json, message: str, fix: str) -> None:
+def test_suggested_slots_are_not_below_the_minimum(changes: Json, message: str, fix: str) -> None:
     assert violations("slots", changes, settings={"min": 2}) == [Violation(PATH, message, fix=fix, advisory=True)]
 
 
-def test_as_many_as_the_fewest_is_enough_for_one_gpu() -> None:
+def test_minimum_slots_are_accepted_with_fewer_gpus() -> None:
     assert violations("slots", sized(2, 1, "x"), settings={"min": 2}) == []
 
 
@@ -439,14 +441,14 @@ def test_as_many_as_the_fewest_is_enough_for_one_gpu() -> None:
         ("PRTE_MCA_rmaps_default_mapping_policy", ":OVERSUBSCRIBE"),
     ],
 )
-def test_oversubscription_by_environment(name: str, value: str) -> None:
+def test_oversubscription_by_variable_is_accepted(name: str, value: str) -> None:
     environment = {"Launcher.template.spec.containers.0.env": [{"name": name, "value": value}]}
     changes = sized(1, 0, "mpirun -np 9 x")
     assert len(violations("slots", changes)) == 1
     assert violations("slots", changes | environment) == []
 
 
-def test_bounds_are_in_order() -> None:
+def test_min_above_max_is_rejected() -> None:
     with pytest.raises(ValidationError, match=r"min \(9\) is above max \(8\)"):
         Settings(min=9)
 
@@ -466,7 +468,7 @@ CORES = "aws.amazon.com/neuroncore"
         (16, 16, {"coreResources": []}, "16 slots per worker, at most 8 allowed"),
     ],
 )
-def test_a_slot_for_each_core_of_accelerators(slots: int, cores: int, settings: Json, message: str | None) -> None:
+def test_slots_of_workers_with_neuron_cores(slots: int, cores: int, settings: Json, message: str | None) -> None:
     changes = {
         "spec.slotsPerWorker": slots,
         "Worker.template.spec.containers.0.resources": {"limits": {CORES: cores}},
@@ -486,7 +488,7 @@ def test_a_slot_for_each_core_of_accelerators(slots: int, cores: int, settings: 
         (16, {"coreResources": []}, "16 slots per worker, at most 8 allowed"),
     ],
 )
-def test_a_slot_for_each_core_of_whole_devices(slots: int, settings: Json, message: str | None) -> None:
+def test_slots_of_workers_with_neuron_devices(slots: int, settings: Json, message: str | None) -> None:
     changes = {
         "spec.slotsPerWorker": slots,
         "Worker.template.spec.containers.0.resources": {"limits": {"aws.amazon.com/neuron": 16}},
@@ -495,11 +497,11 @@ def test_a_slot_for_each_core_of_whole_devices(slots: int, settings: Json, messa
     assert [each.message for each in violations("slots", changes, settings=settings)] == [message] * bool(message)
 
 
-def test_gpus_by_claim_count_where_their_number_is_known() -> None:
+def test_slots_are_compared_with_the_known_gpus_of_claims() -> None:
     changes = {**claims("t"), "spec.slotsPerWorker": 2, "Launcher.template.spec.containers.0.command": ["train.sh"]}
-    known = Snapshot([claim_template("t", exactly(count=4))])
+    view = Snapshot([claim_template("t", exactly(count=4))])
     both = changes | {AS_WORKER: True, "spec.slotsPerWorker": 4, COMMAND: ["train.sh"]} | resources("Launcher", cpu=4)
-    assert [each.fix for each in violations("slots", both, view=known)] == ["Use the same limits and claims in both."]
-    assert [each.message for each in violations("slots", changes, view=known)] == ["2 slots but 4 GPUs per worker"]
+    assert [each.fix for each in violations("slots", both, view=view)] == ["Use the same limits and claims in both."]
+    assert [each.message for each in violations("slots", changes, view=view)] == ["2 slots but 4 GPUs per worker"]
     assert violations("slots", changes, view=Snapshot([claim_template("t", exactly(allocationMode="All"))])) == []
     assert violations("slots", changes) == []

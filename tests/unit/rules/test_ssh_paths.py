@@ -1,4 +1,4 @@
-"""ssh-paths: the matrix of user, sshAuthMountPath, fsGroup and capabilities."""
+"""ssh-paths: combinations of user, sshAuthMountPath, fsGroup and capabilities."""
 
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,10 @@ BOTH = "(Launcher and Worker)"
 
 
 def job(path: str = "/root/.ssh", /, **contexts: Json) -> Json:
-    """Changes: this mount path, workers with a sshd of their own; `launcher`, `worker` (containers'), `launcher_pod`,
-    `worker_pod` are security contexts."""
+    """Changes: this mount path, and workers whose user starts sshd.
+
+    The security contexts are `launcher` and `worker` for the containers, `launcher_pod` and `worker_pod` for the pods.
+    """
     changes: Json = {"spec.sshAuthMountPath": path, **SSHD, **SHELL}
     for who, context in contexts.items():
         role, _, pod = who.partition("_")
@@ -59,12 +61,12 @@ def check(changes: Json) -> list[str]:
         both(f"{HOME}/", runAsUser=1000),
         both(HOME, runAsNonRoot=True),
         job(HOME, launcher_pod={"runAsUser": 1000, "fsGroup": 1000}, worker_pod={"runAsUser": 1000, "fsGroup": 1000}),
-        job(HOME, launcher={"runAsUser": 1000}, worker={"runAsUser": 0}),  # root's sshd lets everybody in
+        job(HOME, launcher={"runAsUser": 1000}, worker={"runAsUser": 0}),  # an sshd of root accepts every user
         job(HOME, launcher={"runAsUser": 1000}),
         job(HOME, worker={"runAsUser": 1000}),
-        job(launcher_pod={"runAsUser": 1000}, launcher={"runAsUser": 0}),  # the container's own counts
+        job(launcher_pod={"runAsUser": 1000}, launcher={"runAsUser": 0}),  # the container's user overrides the pod's
         job(launcher_pod={"runAsNonRoot": True}, launcher={"runAsNonRoot": False}),
-        job(worker_pod={"fsGroup": 1337}),  # authorized_keys may be read by a group
+        job(worker_pod={"fsGroup": 1337}),  # the group may read authorized_keys
         both(HOME, runAsUser=1000, capabilities={"add": ["NET_BIND_SERVICE"]}),
         both(HOME, runAsUser=1000, capabilities={"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}),
         both(HOME, runAsUser=1000, capabilities={"drop": ["all"], "add": ["cap_net_bind_service"]}),
@@ -77,14 +79,14 @@ def check(changes: Json) -> list[str]:
         {"Worker.template.spec": REMOVE},
     ],
 )
-def test_working_or_uncertain_combination_passes(changes: Json) -> None:
+def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
     assert check(changes) == []
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        # Root.
+        # The user is root.
         (
             both("/root/.ssh/", runAsUser=0),
             f'{FIELD}: the launcher is root, whose key ssh does not accept from "/root/.ssh/"',
@@ -105,7 +107,7 @@ def test_working_or_uncertain_combination_passes(changes: Json) -> None:
             job(launcher_pod={"fsGroup": 0}),
             f"(advice) {LAUNCHER}.securityContext.fsGroup: gives a group the key of the",
         ),
-        # Others.
+        # The user is not root.
         (both(runAsUser=1000), f'{FIELD}: "/root/.ssh" cannot be read by user 1000, only by root {BOTH}'),
         (job(worker={"runAsUser": 1000}), f'{FIELD}: "/root/.ssh" cannot be read by user 1000, only by root (Worker)'),
         (
@@ -115,34 +117,34 @@ def test_working_or_uncertain_combination_passes(changes: Json) -> None:
         ({**both(runAsUser=1), FIELD: REMOVE}, f'{FIELD}: "/root/.ssh" cannot be read by user 1, only by root {BOTH}'),
         (
             both("/root/.ssh/", runAsUser=1000),
-            f'(advice) {FIELD}: "/root/.ssh/" is not for user 1000: /root is hardly ever open to others {BOTH}',
+            f'(advice) {FIELD}: "/root/.ssh/" is not for user 1000: other users can rarely read /root {BOTH}',
         ),
         (
             job(launcher_pod={"runAsUser": 1000, "fsGroup": 1000}),
-            f'(advice) {FIELD}: "/root/.ssh" is not for user 1000: /root is hardly ever open to others (Launcher)',
+            f'(advice) {FIELD}: "/root/.ssh" is not for user 1000: other users can rarely read /root (Launcher)',
         ),
         (both(runAsNonRoot=True), f'(advice) {FIELD}: "/root/.ssh" is for root, and runAsNonRoot is set {BOTH}'),
         (
             job(launcher_pod={"runAsNonRoot": True, "fsGroup": 1000}),
             f'(advice) {FIELD}: "/root/.ssh" is for root, and runAsNonRoot is set (Launcher)',
         ),
-        # Two users.
+        # The roles have different users.
         (
             job(HOME, launcher={"runAsUser": 1000}, worker={"runAsUser": 1001}),
-            f"(advice) {CONTEXT}.runAsUser: sshd of user 1001 lets only that user in, the ",
+            f"(advice) {CONTEXT}.runAsUser: sshd of user 1001 accepts only that user, the ",
         ),
         (
             job(HOME, launcher={"runAsUser": 1000}, worker_pod={"runAsUser": 1001}),
-            f"(advice) {WORKER}.securityContext.runAsUser: sshd of user 1001 lets only that user in, ",
+            f"(advice) {WORKER}.securityContext.runAsUser: sshd of user 1001 accepts only that user, ",
         ),
         # The workers' sshd.
         (
             {**both(HOME, runAsUser=1000), "Worker.template.spec.containers.0.command": REMOVE},
-            f"(advice) {WORKER}.containers[0].command: is missing, and what then starts is the sshd of root",
+            f"(advice) {WORKER}.containers[0].command: is missing, so the sshd of root starts",
         ),
         (
             {**both(HOME, runAsNonRoot=True), "Worker.template.spec.containers.0.command": []},
-            f"(advice) {WORKER}.containers[0].command: is missing, and what then starts is the sshd of root",
+            f"(advice) {WORKER}.containers[0].command: is missing, so the sshd of root starts",
         ),
         (
             both(HOME, runAsUser=1000, capabilities={"drop": ["ALL"]}),
@@ -154,11 +156,11 @@ def test_working_or_uncertain_combination_passes(changes: Json) -> None:
         ),
         (
             both(runAsUser=0, capabilities={"drop": ["ALL"], "add": ["SETUID"]}),
-            f"{CONTEXT}.capabilities.drop: takes from sshd what it needs as root: SETGID, SYS_CHROOT",
+            f"{CONTEXT}.capabilities.drop: drops what sshd of root needs: SETGID, SYS_CHROOT",
         ),
         (
             both(capabilities={"drop": ["CAP_SYS_CHROOT"]}),
-            f"(advice) {CONTEXT}.capabilities.drop: takes from sshd what it needs as root: SYS_CHROOT",
+            f"(advice) {CONTEXT}.capabilities.drop: drops what sshd of root needs: SYS_CHROOT",
         ),
     ],
 )
@@ -168,13 +170,13 @@ def test_broken_combination_is_rejected(changes: Json, expected: str) -> None:
 
 
 @pytest.mark.parametrize("path", [".ssh", "~/.ssh"])
-def test_a_relative_path_for_the_key_is_rejected(path: str) -> None:
+def test_relative_path_for_the_key_is_rejected(path: str) -> None:
     [found] = violations("ssh-paths", {"spec.sshAuthMountPath": path})
     assert (found.path, found.advisory) == ("spec.sshAuthMountPath", False)
     assert found.fix == "Set it to /root/.ssh, or /home/USER/.ssh where the job runs as another user."
 
 
-def test_several_faults_at_once() -> None:
+def test_all_faults_are_reported() -> None:
     changes = job(launcher={"runAsUser": 0}, worker={"runAsUser": 1000, "capabilities": {"drop": ["ALL"]}})
     changes["Worker.template.spec.containers.0.command"] = REMOVE
     assert [violation.partition(": ")[0] for violation in check(changes)] == [
@@ -186,18 +188,18 @@ def test_several_faults_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "mended"),
+    ("changes", "fixed"),
     [
         (both(runAsUser=1000), both(HOME, runAsUser=1000)),
         (both("/root/.ssh/", runAsUser=0), both(runAsUser=0)),
         (job(launcher_pod={"runAsUser": 0, "fsGroup": 1}), job(launcher_pod={"runAsUser": 0})),
     ],
 )
-def test_the_fix_fixes_it(changes: Json, mended: Json) -> None:
+def test_fixed_combination_is_accepted(changes: Json, fixed: Json) -> None:
     (violation,) = violations("ssh-paths", changes)
     assert violation.fix.endswith(".")
     assert not violation.advisory
-    assert check(mended) == []
+    assert check(fixed) == []
 
 
 RESTRICTED = labelled("team-a", enforce="restricted")
@@ -222,10 +224,8 @@ IN_SCRIPT = ["bash", "-c", "mpirun --allow-run-as-root -np 4 x"]
         ),
     ],
 )
-def test_an_image_of_root_where_nothing_runs_as_root(changes: Json, expected: str) -> None:
-    """The namespace requires runAsNonRoot, whether or not the user wrote it, and a command for sshd alone would not
-    help.
-    """
+def test_image_of_root_in_a_restricted_namespace_is_one_warning(changes: Json, expected: str) -> None:
+    """The worker's missing command is not reported, because a command would not help."""
     job = {**both(runAsNonRoot=True), "Worker.template.spec.containers.0.command": REMOVE, **changes}
     if changes.get("Launcher") is REMOVE:
         job = {path: value for path, value in job.items() if not path.startswith("Launcher.")} | changes
@@ -236,27 +236,27 @@ def test_an_image_of_root_where_nothing_runs_as_root(changes: Json, expected: st
 
 
 @pytest.mark.parametrize("level", ["baseline", "privileged"])
-def test_user_setting_applies_where_root_is_allowed(level: str) -> None:
+def test_message_names_run_as_non_root_in_other_namespaces(level: str) -> None:
     (violation,) = violations("ssh-paths", both(runAsNonRoot=True), view=labelled("team-a", enforce=level))
     assert violation.message.startswith('"/root/.ssh" is for root, and runAsNonRoot is set')
 
 
-def test_a_user_that_is_named_is_named_in_a_restricted_namespace_too() -> None:
+def test_message_names_the_user_in_a_restricted_namespace() -> None:
     (violation,) = violations("ssh-paths", both(runAsUser=1000), view=RESTRICTED)
     assert "cannot be read by user 1000" in violation.message
     assert not violation.advisory
 
 
-def test_no_advice_about_root_where_nothing_runs_as_root() -> None:
-    """The level has no SYS_CHROOT, and root itself is what `pod-security` refuses."""
+def test_root_in_a_restricted_namespace_is_not_reported() -> None:
+    """The level restricted does not allow SYS_CHROOT, and the rule `pod-security` rejects root."""
     root = both(HOME, runAsUser=0, capabilities={"drop": ["ALL"]})
     assert violations("ssh-paths", root, view=RESTRICTED) == []
     key, capabilities = violations("ssh-paths", root)
-    assert key.fix.startswith("Set it to /root/.ssh, letter by letter")
+    assert key.fix.startswith("Set it to exactly /root/.ssh")
     assert capabilities.fix == "Add SETGID, SETUID, SYS_CHROOT to capabilities.add, or run sshd as another user."
 
 
-def test_advice_is_short() -> None:
+def test_warning_contains_the_message() -> None:
     result = [
         *violations("ssh-paths", both(runAsNonRoot=True, capabilities={"drop": ["ALL"]})),
         *violations("ssh-paths", both(HOME, runAsUser=0)),
@@ -274,17 +274,17 @@ def warning(violation: Violation) -> str:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_the_examples_work(path: Path) -> None:
+def test_example_is_accepted(path: Path) -> None:
     for document in yaml.load_all(path.read_text()):
         assert run("ssh-paths", document) == []
 
 
-def test_the_matrix_reads_the_first_container_only() -> None:
+def test_only_the_first_container_is_checked() -> None:
     spec = {"containers": [{"name": "a"}, {"name": "b", "securityContext": {"runAsUser": 1000}}]}
     assert run("ssh-paths", changed({"Worker.template.spec": spec})) == []
 
 
-def test_workers_that_start_no_sshd_need_no_key() -> None:
+def test_workers_without_sshd_need_no_key() -> None:
     changes = {
         "Worker.template.spec.containers.0.command": ["python", "worker.py"],
         "Worker.template.spec.containers.0.securityContext": {"runAsUser": 1000, "capabilities": {"drop": ["ALL"]}},
@@ -293,8 +293,8 @@ def test_workers_that_start_no_sshd_need_no_key() -> None:
 
 
 @pytest.mark.parametrize("worker", [REMOVE, ["python", "worker.py"]])
-def test_without_ssh_an_image_of_root_does_not_start_either(worker: Any) -> None:
-    """mpirun shows that it is for root, and the namespace requires runAsNonRoot."""
+def test_image_of_root_without_ssh_in_a_restricted_namespace_is_reported(worker: Any) -> None:
+    """The option --allow-run-as-root shows that the image is for root."""
     changes = job(launcher={"runAsNonRoot": True}, worker={"runAsNonRoot": True})
     changes["Worker.template.spec.containers.0.command"] = worker
     if worker is REMOVE:
@@ -306,7 +306,7 @@ def test_without_ssh_an_image_of_root_does_not_start_either(worker: Any) -> None
     assert violations("ssh-paths", {**changes, **plain}, view=RESTRICTED) == []
 
 
-def test_the_namespace_is_named_where_it_wants_it_so() -> None:
+def test_message_names_the_restricted_namespace() -> None:
     """The message does not name runAsNonRoot, which the user may not have written."""
     changes = job(launcher={"runAsNonRoot": True}, worker={"runAsUser": 1000, "runAsNonRoot": True})
     messages = [violation.message for violation in violations("ssh-paths", changes, view=RESTRICTED)]
@@ -320,7 +320,7 @@ NO_CHROOT = f"(advice) {CONTEXT}.capabilities.add: has no SYS_CHROOT: sshd needs
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, [NO_CHROOT]),  # the image decides, and most are root
+        ({}, [NO_CHROOT]),  # the image decides, and most images run as root
         (both(runAsUser=0), [NO_CHROOT]),
         (both(runAsUser=0, capabilities={"add": ["SYS_CHROOT"]}), []),
         (both(runAsUser=0, capabilities={"add": ["CAP_SYS_CHROOT"]}), []),
@@ -330,13 +330,13 @@ NO_CHROOT = f"(advice) {CONTEXT}.capabilities.add: has no SYS_CHROOT: sshd needs
         ({"Worker.template.spec.containers.0.command": ["sleep", "infinity"]}, []),
     ],
 )
-def test_cri_o_gives_no_sys_chroot(changes: Json, expected: list[str]) -> None:
+def test_missing_sys_chroot_on_cri_o_is_a_warning(changes: Json, expected: list[str]) -> None:
     result = violations("ssh-paths", changes, view=CRI_O)
     assert found(result) == expected
     assert all(each.advisory for each in result)
 
 
-def test_node_with_a_different_runtime_prevents_the_violation() -> None:
+def test_sys_chroot_is_not_reported_if_a_node_has_another_runtime() -> None:
     assert violations("ssh-paths", view=Snapshot([node("one", runtime="cri-o://1.33.1"), node("two")])) == []
     assert violations("ssh-paths", view=Snapshot([])) == []
 
@@ -360,7 +360,7 @@ AS_ROOT = "(advice) spec.mpiReplicaSpecs[Launcher]: mpirun does not start as roo
         (ROOT | {ENV: [ALLOW, CONFIRM | {"value": "true"}]}, 'Set OMPI_ALLOW_RUN_AS_ROOT_CONFIRM to "1".'),
     ],
 )
-def test_open_mpi_does_not_start_as_root(changes: Json, fix: str) -> None:
+def test_open_mpi_that_does_not_start_as_root_is_a_warning(changes: Json, fix: str) -> None:
     result = violations("ssh-paths", changes)
     assert (found(result), [each.fix for each in result]) == ([AS_ROOT], [fix])
     assert fits_a_warning("ssh-paths", result[0])
@@ -389,11 +389,11 @@ def test_open_mpi_does_not_start_as_root(changes: Json, fix: str) -> None:
         {IMAGE: "mpioperator/mpi-pi:openmpi"} | both(HOME, runAsUser=1000) | {COMMAND: ["mpirun", "x"]},
     ],
 )
-def test_what_may_start_as_root(changes: Json) -> None:
+def test_mpirun_that_may_start_is_accepted(changes: Json) -> None:
     assert violations("ssh-paths", changes) == []
 
 
-def test_the_key_of_a_root_that_may_run_mpirun() -> None:
+def test_key_outside_the_home_of_root_is_reported_if_mpirun_may_run_as_root() -> None:
     command = {COMMAND: ["mpirun", "--allow-run-as-root", "-np", "8", "x"]}
     (violation,) = violations("ssh-paths", {"spec.sshAuthMountPath": HOME} | command)
     assert found([violation]) == [f"(advice) {FIELD}: mpirun may run as root, whose key is elsewhere"]
@@ -415,32 +415,32 @@ def test_the_key_of_a_root_that_may_run_mpirun() -> None:
         ["sudo", "-E", "-u", "mpi", "mpirun", "-np", "8", "x"],
     ],
 )
-def test_the_key_of_another_user_that_starts_mpirun(command: list[str]) -> None:
+def test_key_of_root_is_reported_if_another_user_runs_mpirun(command: list[str]) -> None:
     (violation,) = violations("ssh-paths", {COMMAND: command})
     assert found([violation]) == [f"(advice) {FIELD}: mpi runs mpirun, and the key is for root"]
     assert violation.fix == "Set it to .ssh in the home of mpi."
     assert fits_a_warning("ssh-paths", violation)
 
 
-def test_user_that_an_scc_chooses_has_no_key_of_root() -> None:
+def test_key_of_root_is_reported_if_the_scc_chooses_the_user() -> None:
     fault = f'(advice) {FIELD}: "/root/.ssh" is for root, but SCC restricted-v2 runs it as user 1000680000'
     assert found(violations("ssh-paths", SSHD, view=openshift.view())) == [fault]
 
 
-def test_user_that_an_scc_chooses_is_not_in_upstreams_image() -> None:
+def test_user_that_the_scc_chooses_is_reported_as_missing_in_upstreams_image() -> None:
     changes = {"spec.sshAuthMountPath": HOME, **SSHD, "Worker.template.spec.containers.0.image": "mpioperator/mpi-pi"}
     (violation,) = violations("ssh-paths", changes, view=openshift.view())
     assert found([violation]) == [f"(advice) {FIELD}: user 1000680000 (SCC restricted-v2) is not in the image"]
     assert fits_a_warning("ssh-paths", violation)
 
 
-def test_sshd_of_a_user_that_an_scc_chooses_needs_the_capability_that_it_drops() -> None:
+def test_capability_that_the_scc_drops_is_reported() -> None:
     changes = {"spec.sshAuthMountPath": HOME, **SSHD}
     (fault,) = found(violations("ssh-paths", changes, view=openshift.view()))
     assert fault.startswith(f"(advice) {CONTEXT}.capabilities.add: has no NET_BIND_SERVICE")
 
 
-def test_root_keeps_its_key_where_the_scc_allows_it() -> None:
+def test_key_of_root_is_accepted_if_the_scc_allows_root() -> None:
     for may_use in ({"default": ["anyuid"]}, {"default": ["privileged"]}):
         assert found(violations("ssh-paths", {**SSHD, **both(runAsUser=0)}, view=openshift.view(may_use))) == []
     assert found(violations("ssh-paths", SSHD, view=openshift.view({"default": ["anyuid"]}))) == []

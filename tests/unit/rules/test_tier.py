@@ -48,7 +48,7 @@ def test_nothing_is_limited_by_default() -> None:
         ({"Worker": REMOVE}, 2, None, ""),
     ],
 )
-def test_workers(changes: Json, most: int, message: str | None, fix: str) -> None:
+def test_workers_above_the_tier_are_rejected(changes: Json, most: int, message: str | None, fix: str) -> None:
     for name, tier in (("base", 'the tier "base"'), ("", "your tier")):
         result = violations("tier", changes, settings={"name": name, "maxWorkers": most})
         text = (message or "").format(tier)
@@ -82,11 +82,11 @@ def test_workers(changes: Json, most: int, message: str | None, fix: str) -> Non
             8,
             "16 GPUs (4 in each of 4 workers), your tier allows at most 8 in a job",
         ),
-        ({WORKER_GPUS: {"nvidia.com/gpu": "many"}}, 0, None),  # upstream-contract says so
+        ({WORKER_GPUS: {"nvidia.com/gpu": "many"}}, 0, None),  # upstream-contract reports it
         ({"Worker.replicas": 0}, 0, None),
     ],
 )
-def test_gpus_of_the_whole_job(changes: Json, most: int, message: str | None) -> None:
+def test_gpus_above_the_tier_are_rejected(changes: Json, most: int, message: str | None) -> None:
     settings = {"maxGpus": most, "resources": ["nvidia.com/gpu", "example.com/*"]}
     fix = f"Request {most} or fewer in all, or {ASK}." if most else f"Request none, or {ASK}."
     expected = [] if message is None else [Violation(JOB, message, fix=fix, reason=CauseReason.FORBIDDEN)]
@@ -100,10 +100,10 @@ def test_gpus_of_the_whole_job(changes: Json, most: int, message: str | None) ->
         (REMOVE, ["OpenMPI"], None),
         ("Intel", ["OpenMPI"], f"Use OpenMPI, or {ASK}."),
         ("Intel", ["OpenMPI", "MPICH"], f"Use one of OpenMPI, MPICH, or {ASK}."),
-        ("nonsense", ["OpenMPI"], None),  # upstream-contract says so
+        ("nonsense", ["OpenMPI"], None),  # upstream-contract reports it
     ],
 )
-def test_implementations(value: object, included: list[str], fix: str | None) -> None:
+def test_implementation_outside_the_tier_is_rejected(value: object, included: list[str], fix: str | None) -> None:
     result = violations("tier", {"spec.mpiImplementation": value}, settings={"name": "a", "implementations": included})
     message = f'"{value}" is not in the tier "a", which has {", ".join(included)}'
     path = "spec.mpiImplementation"
@@ -134,7 +134,7 @@ PRIORITY = [
         (None, []),
     ],
 )
-def test_features(features: list[str] | None, missing: list[str]) -> None:
+def test_feature_outside_the_tier_is_rejected(features: list[str] | None, missing: list[str]) -> None:
     result = violations("tier", EVERYTHING, settings={"features": features})
     assert [violation.path for violation in result] == missing
     assert {violation.fix for violation in result} <= {f"Remove it, or {ASK}.", f"Set it to false, or {ASK}."}
@@ -152,7 +152,7 @@ def test_features(features: list[str] | None, missing: list[str]) -> None:
         {"Worker.template.spec.priorityClassName": ""},
     ],
 )
-def test_features_that_are_not_used(changes: Json) -> None:
+def test_unused_feature_is_accepted(changes: Json) -> None:
     assert violations("tier", changes, settings={"features": []}) == []
 
 
@@ -160,17 +160,17 @@ def test_features_that_are_not_used(changes: Json) -> None:
     ("features", "included"),
     [
         (["gangScheduling", "priorityScheduling"], "gangScheduling, priorityScheduling"),
-        ([], "none of the features that are optional"),
+        ([], "no optional features"),
     ],
 )
-def test_features_of_the_tier_are_reported(features: list[str], included: str) -> None:
+def test_message_names_the_features_of_the_tier(features: list[str], included: str) -> None:
     result = violations("tier", TOGETHER, settings={"name": "base", "features": features})
     message = f'runLauncherAsWorker is not in the tier "base", which has {included}'
     expected = Violation(LAUNCHER_AS_WORKER, message, fix=f"Set it to false, or {ASK}.", reason=CauseReason.FORBIDDEN)
     assert result == [expected]
 
 
-def test_all_violations_are_in_one_reply() -> None:
+def test_all_violations_are_reported() -> None:
     settings = {"name": "base", "maxWorkers": 8, "maxGpus": 16, "implementations": ["OpenMPI"], "features": []}
     result = found(
         violations("tier", {**TOGETHER, "Worker.replicas": 9, "spec.mpiImplementation": "MPICH"}, settings=settings)
@@ -191,12 +191,12 @@ def test_all_violations_are_in_one_reply() -> None:
         {"features": ["rdma"]},
     ],
 )
-def test_broken_settings(settings: Json) -> None:
+def test_invalid_settings_are_rejected(settings: Json) -> None:
     with pytest.raises(ValidationError):
         REGISTRY["tier"].settings.model_validate(settings)
 
 
-def test_gpus_that_come_by_claims() -> None:
+def test_gpus_of_claims_are_included() -> None:
     view = Snapshot([claim_template("t", exactly(count=4))])
     changes = {**claims("t"), "Worker.replicas": 3}
     assert violations("tier", changes, settings={"maxGpus": 12}, view=view) == []
@@ -204,14 +204,14 @@ def test_gpus_that_come_by_claims() -> None:
     assert violation.message == "12 GPUs (4 in each of 3 workers), your tier allows at most 11 in a job"
     gpus, others = ({"deviceClassName": name, "count": 4} for name in ("gpu.nvidia.com", "other.example.com"))
     view = Snapshot([claim_template("t", {"name": "r", "firstAvailable": [others, gpus]})])
-    assert violations("tier", changes, settings={"maxGpus": 11}, view=view) == [violation], "of choices the largest"
+    assert violations("tier", changes, settings={"maxGpus": 11}, view=view) == [violation], "the largest choice applies"
 
 
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])
-def test_gpus_of_an_unknown_number_are_ignored_and_reported(role: str) -> None:
+def test_claim_with_an_unknown_number_of_gpus_is_a_warning(role: str) -> None:
     view = Snapshot([claim_template("other")])
-    (warning,) = violations("tier", claims("t", role=role), settings={"maxGpus": 8}, view=view)
-    assert warning.path == f"spec.mpiReplicaSpecs[{role}].template.spec.resourceClaims[0]"
-    assert warning.message == 'claim "c0" counts against no GPU bound: its template ("t") does not exist'
-    assert warning.advisory
+    (violation,) = violations("tier", claims("t", role=role), settings={"maxGpus": 8}, view=view)
+    assert violation.path == f"spec.mpiReplicaSpecs[{role}].template.spec.resourceClaims[0]"
+    assert violation.message == 'the GPUs of claim "c0" are not counted: its template ("t") does not exist'
+    assert violation.advisory
     assert violations("tier", claims("t"), settings={"maxWorkers": 8}) == []

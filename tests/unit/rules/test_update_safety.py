@@ -34,26 +34,26 @@ FIXED = [
 
 
 @pytest.mark.parametrize(("changes", "path"), FIXED)
-def test_a_running_job_keeps_what_would_break_it(changes: dict[str, Any], path: str) -> None:
+def test_change_that_breaks_a_running_job_is_rejected(changes: dict[str, Any], path: str) -> None:
     [violation] = violations("update-safety", changes, old=RUNS)
     assert violation.path == path
     assert violation.message.endswith("while the job runs, which breaks it")
 
 
 @pytest.mark.parametrize(("changes", "path"), FIXED)
-def test_a_suspended_job_may_change_even_while_it_resumes(changes: dict[str, Any], path: str) -> None:
+def test_suspended_job_may_change_also_when_it_resumes(changes: dict[str, Any], path: str) -> None:
     assert violations("update-safety", {**changes, **SUSPENDED}, old=SUSPENDED) == []
     assert violations("update-safety", changes, old=SUSPENDED) == [], path
 
 
 @pytest.mark.parametrize(("changes", "path"), FIXED)
-def test_a_job_that_the_operator_refuses_may_be_fixed(changes: dict[str, Any], path: str) -> None:
+def test_job_that_the_operator_has_not_started_may_change(changes: dict[str, Any], path: str) -> None:
     for old in ({}, {"status": {}}, {"status": {"conditions": [], "replicaStatuses": {}}}):
         assert violations("update-safety", changes, old=old) == [], path
 
 
 @pytest.mark.parametrize("uid", ["1", "another"])
-def test_a_job_that_has_a_launcher_is_not_new(uid: str) -> None:
+def test_change_of_a_job_with_a_launcher_is_rejected(uid: str) -> None:
     """The operator has created the launcher but has not yet written the status."""
     metadata = {"name": "train-launcher", "namespace": "team-a", "ownerReferences": [OWNER]}
     view = Snapshot([{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}])
@@ -65,7 +65,7 @@ def test_a_job_that_has_a_launcher_is_not_new(uid: str) -> None:
 def test_change_of_a_job_with_waiting_pods_is_rejected(changes: dict[str, Any], path: str) -> None:
     [violation] = violations("update-safety", changes, old=status("Created"))
     assert (violation.path, violation.advisory) == (path, False)
-    assert violation.message.endswith("when the job's pods are made already, which breaks it")
+    assert violation.message.endswith("after the job's pods were created, which breaks it")
 
 
 @pytest.mark.parametrize(("changes", "path"), FIXED)
@@ -78,7 +78,7 @@ def test_change_of_an_ended_job_is_a_warning(changes: dict[str, Any], path: str)
     assert violations("update-safety", {**QUEUED, "Worker.replicas": 8}, old={**ENDED, **QUEUED}) == []
 
 
-def test_an_evicted_worker_does_not_end_a_job() -> None:
+def test_job_with_an_evicted_worker_has_not_ended() -> None:
     evicted = status("Created", "Running", "Failed")
     [violation] = violations("update-safety", {"spec.slotsPerWorker": 4}, old=evicted)
     assert not violation.advisory
@@ -97,7 +97,7 @@ def test_suspending_does_not_excuse_a_change_in_the_same_update() -> None:
     assert [v.path for v in violations("update-safety", changes, old=RUNS)] == ["spec.slotsPerWorker"]
 
 
-def test_it_says_what_changed() -> None:
+def test_message_has_the_old_and_the_new_value() -> None:
     [violation] = violations("update-safety", {"spec.mpiImplementation": "Intel"}, old=RUNS)
     assert violation.message == 'changed from "OpenMPI" to "Intel" while the job runs, which breaks it'
     [violation] = violations("update-safety", {"spec.runLauncherAsWorker": True}, old=RUNS)
@@ -123,7 +123,7 @@ def test_fields_that_may_change(changes: dict[str, Any], old: dict[str, Any]) ->
     assert found(violations("update-safety", changes, old={**RUNS, **old})) == []
 
 
-def test_scaling_what_kueue_has_admitted_is_warned() -> None:
+def test_scaling_a_job_that_kueue_admitted_is_a_warning() -> None:
     changes, old = {**QUEUED, "Worker.replicas": 8}, {**RUNS, **QUEUED}
     [violation] = violations("update-safety", changes, old=old, view=KUEUE)
     assert violation.advisory
@@ -133,14 +133,14 @@ def test_scaling_what_kueue_has_admitted_is_warned() -> None:
     assert violations("update-safety", {**suspended, "Worker.replicas": 8}, old=suspended, view=KUEUE) == []
 
 
-def test_scaling_down_with_the_launcher_as_worker_is_warned() -> None:
+def test_scaling_down_with_the_launcher_as_worker_is_a_warning() -> None:
     old = {**RUNS, "spec.runLauncherAsWorker": True}
     [violation] = violations("update-safety", {**old, "Worker.replicas": 3}, old=old)
     assert violation.advisory
     assert violations("update-safety", {**old, "Worker.replicas": 5}, old=old) == []
 
 
-def test_new_jobs_are_not_looked_at() -> None:
+def test_new_job_is_not_checked() -> None:
     assert violations("update-safety", {"spec.slotsPerWorker": 4}) == []
 
 
@@ -156,7 +156,7 @@ CONTAINERS = [
 
 
 @pytest.mark.parametrize(("changes", "role"), CONTAINERS)
-def test_changing_containers_of_what_kueue_has_admitted_is_warned(changes: dict[str, Any], role: str) -> None:
+def test_changing_containers_of_a_job_that_kueue_admitted_is_a_warning(changes: dict[str, Any], role: str) -> None:
     queued = {**RUNS, **QUEUED}
     [violation] = violations("update-safety", {**changes, **QUEUED}, old=queued, view=KUEUE)
     assert violation.path == f"spec.mpiReplicaSpecs[{role}].template"
@@ -168,7 +168,7 @@ def test_changing_containers_of_what_kueue_has_admitted_is_warned(changes: dict[
     assert violations("update-safety", {**changes, **suspended}, old=suspended, view=KUEUE) == []
 
 
-def test_the_review_of_an_update_has_both_documents() -> None:
+def test_review_of_an_update_compares_both_documents() -> None:
     old = {**RUNS, **QUEUED}
     sent = request(changed({**old, **CONTAINERS[3][0]}), old=changed(old), operation="UPDATE")
     decision = pipelines.validate(sent, policy=load_policy(None), view=KUEUE, today=date.min)
@@ -176,6 +176,6 @@ def test_the_review_of_an_update_has_both_documents() -> None:
 
 
 @pytest.mark.parametrize("part", ["metadata.labels", "metadata.annotations", "spec.nodeSelector"])
-def test_what_kueue_does_not_compare_may_change(part: str) -> None:
+def test_field_that_kueue_does_not_compare_may_change(part: str) -> None:
     changes = {f"Worker.template.{part}": {"a": "b"}, **QUEUED}
     assert violations("update-safety", changes, old={**RUNS, **QUEUED}, view=KUEUE) == []

@@ -12,8 +12,8 @@ SPEC = "Worker.template.spec"
 STORAGE = {"requests": {"storage": "1e1.5"}}
 ITEMS = [{"resourceFieldRef": {"divisor": "1e1.5"}}]
 
-REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    # 1 the name
+REJECTED: list[tuple[dict[str, Any], str, str]] = [
+    # The numbers are those of upstream's checks. 1: the name
     ({"metadata.name": "x" * 55}, "metadata.name", "has 64 characters, at most 63 are allowed"),
     ({"metadata.name": "x" * 54, "Worker.replicas": 11}, "metadata.name", "has 64 characters"),
     ({"metadata.name": ""}, "metadata.name", "is missing"),
@@ -21,25 +21,25 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"metadata.name": "1-foo"}, "metadata.name", "must start with a lower case letter"),
     ({"metadata.name": "Train"}, "metadata.name", 'contains "T"'),
     ({"metadata.name": "", "metadata.generateName": "x" * 60}, "metadata.generateName", "has 72 characters"),
-    # 2, 3 the replica specs
+    # 2 and 3: the replica specs
     ({"spec.mpiReplicaSpecs": REMOVE}, "spec.mpiReplicaSpecs", "is missing"),
     ({"Launcher": REMOVE}, LAUNCHER, "is missing"),
     ({"Launcher": None}, LAUNCHER, "is missing"),
-    # 4, 5, 6 replicas
+    # 4 to 6: replicas
     ({"Launcher.replicas": 2}, f"{LAUNCHER}.replicas", "is 2, there is always one launcher"),
     ({"Launcher.replicas": 0}, f"{LAUNCHER}.replicas", "is 0, there is always one launcher"),
     ({"Worker.replicas": 0}, f"{WORKER}.replicas", "is 0 (not set counts as 0), and the operator needs at least 1"),
     ({"Worker.replicas": REMOVE}, f"{WORKER}.replicas", "is 0 (not set counts as 0)"),
     ({"Worker.replicas": -1}, f"{WORKER}.replicas", "is -1"),
-    # 7 restart policies
+    # 7: restart policies
     ({"Worker.restartPolicy": "Always"}, f"{WORKER}.restartPolicy", '"Always" is not supported'),
     ({"Launcher.restartPolicy": "ExitCode"}, f"{LAUNCHER}.restartPolicy", '"ExitCode" is not supported'),
-    # 8 containers
+    # 8: containers
     ({"Worker.template.spec.containers": []}, f"{WORKER}.template.spec.containers", "has no container"),
     ({"Worker.template": {}}, f"{WORKER}.template.spec.containers", "has no container"),
-    # 9 slots
+    # 9: slots
     ({"spec.slotsPerWorker": -1}, "spec.slotsPerWorker", "is -1, must not be negative"),
-    # 10 to 12 the run policy
+    # 10 to 12: the run policy
     ({"spec.runPolicy.cleanPodPolicy": ""}, "spec.runPolicy.cleanPodPolicy", '"" is not supported'),
     ({"spec.runPolicy.cleanPodPolicy": "running"}, "spec.runPolicy.cleanPodPolicy", '"running" is not supported'),
     ({"spec.runPolicy.ttlSecondsAfterFinished": -1}, "spec.runPolicy.ttlSecondsAfterFinished", "is -1"),
@@ -47,9 +47,9 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"spec.runPolicy.backoffLimit": -1}, "spec.runPolicy.backoffLimit", "is -1"),
     ({"spec.runPolicy.managedBy": ""}, "spec.runPolicy.managedBy", '"" is not supported'),
     ({"spec.runPolicy.managedBy": "me"}, "spec.runPolicy.managedBy", '"me" is not supported'),
-    # 14 (13, an empty path, is defaulted by the operator before it looks)
+    # 14: the implementation (13 is an empty path, for which the operator sets its default before the check)
     ({"spec.mpiImplementation": "MVAPICH"}, "spec.mpiImplementation", '"MVAPICH" is not supported'),
-    # quantities: the schema takes 1e1.5, Go's decoder does not
+    # Quantities: the schema accepts 1e1.5, Go's decoder rejects it.
     (
         {f"{SPEC}.containers.0.resources.limits.cpu": "1e1.5"},
         f"{WORKER}.template.spec.containers[0].resources.limits[cpu]",
@@ -93,7 +93,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
             ),
         ]
     ],
-    # negative ones: the API server refuses the pods
+    # Negative quantities: the API server rejects the pods.
     (
         {f"{SPEC}.containers.0.resources.requests": {"memory": "-1Gi"}},
         f"{WORKER}.template.spec.containers[0].resources.requests[memory]",
@@ -117,18 +117,22 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "spec.runPolicy.schedulingPolicy.minResources[cpu]",
         "is -4, must not be negative",
     ),
-    # what upstream does not check
+    # Faults that upstream does not check.
     ({"spec.launcherCreationPolicy": "Later"}, "spec.launcherCreationPolicy", '"Later" is not supported'),
     (
         {"spec.mpiReplicaSpecs.worker": {"replicas": 2}},
         "spec.mpiReplicaSpecs[worker]",
         'the operator does not know "worker" and ignores it',
     ),
-    ({f"{SPEC}.volumes": [{"name": "ssh-auth"}]}, f"{WORKER}.template.spec.volumes[0].name", "is the operator's own"),
+    (
+        {f"{SPEC}.volumes": [{"name": "ssh-auth"}]},
+        f"{WORKER}.template.spec.volumes[0].name",
+        "is reserved for the operator",
+    ),
     (
         {"Launcher.template.spec.volumes": [{"name": "data"}, {"name": "mpi-job-config"}]},
         f"{LAUNCHER}.template.spec.volumes[1].name",
-        "is the operator's own",
+        "is reserved for the operator",
     ),
     (
         {f"{SPEC}.containers.0.volumeMounts": [{"name": "k", "mountPath": "/root/.ssh"}]},
@@ -143,8 +147,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "path", "message"), REFUSED)
-def test_refused(changes: dict[str, Any], path: str, message: str) -> None:
+@pytest.mark.parametrize(("changes", "path", "message"), REJECTED)
+def test_invalid_job_is_rejected(changes: dict[str, Any], path: str, message: str) -> None:
     [violation] = violations("upstream-contract", changes)
     assert violation.path == path
     assert message in violation.message
@@ -172,7 +176,7 @@ def test_refused(changes: dict[str, Any], path: str, message: str) -> None:
         {"Launcher.template.spec.containers.0.volumeMounts": [{"name": "k", "mountPath": "/data"}]},
     ],
 )
-def test_accepted(changes: dict[str, Any]) -> None:
+def test_valid_job_is_accepted(changes: dict[str, Any]) -> None:
     assert found(violations("upstream-contract", changes)) == []
 
 
@@ -187,7 +191,7 @@ def test_accepted(changes: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_value_that_the_operator_overwrites_is_only_a_warning(changes: dict[str, Any], path: str) -> None:
+def test_value_that_the_operator_overwrites_is_a_warning(changes: dict[str, Any], path: str) -> None:
     [violation] = violations("upstream-contract", changes)
     assert violation.advisory
     assert violation.path == path
@@ -202,11 +206,11 @@ def test_value_that_the_operator_overwrites_is_only_a_warning(changes: dict[str,
         ("launcher", "Launcher", "Rename it to Launcher."),
         ("Master", "Launcher", "Rename it to Launcher."),
         ("Chief", "Launcher", "Remove it: there are only Launcher and Worker."),
-        # A role has one key: the other would be lost.
+        # The role has its key already, so a second one would be lost.
         ("worker", None, "Remove it: there are only Launcher and Worker."),
     ],
 )
-def test_a_wrong_replica_key_is_reported_with_the_right_one(key: str, lost: str | None, fix: str) -> None:
+def test_wrong_replica_key_is_reported_with_the_correct_key(key: str, lost: str | None, fix: str) -> None:
     changes = {f"spec.mpiReplicaSpecs.{key}": {}} | ({lost: REMOVE} if lost else {})
     assert violations("upstream-contract", changes)[0].fix == fix
 
@@ -215,19 +219,19 @@ def test_a_wrong_replica_key_is_reported_with_the_right_one(key: str, lost: str 
     ("user", "home"), [({}, "/root"), ({"runAsUser": 0}, "/root"), ({"runAsUser": 7}, "/home/mpiuser")]
 )
 @pytest.mark.parametrize("pod", ["Launcher.template.spec", "Worker.template.spec.containers.0"])
-def test_the_key_of_the_user_goes_to_his_home(user: dict[str, int], home: str, pod: str) -> None:
+def test_suggested_path_for_the_key_is_in_the_home_of_the_user(user: dict[str, int], home: str, pod: str) -> None:
     changes = {"spec.sshAuthMountPath": "/etc/mpi", f"{pod}.securityContext": user}
     [violation] = violations("upstream-contract", changes)
     assert violation.fix == f"Set it to {home}/.ssh, or to .ssh in the home of the user."
 
 
 @pytest.mark.parametrize("field", ["ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"])
-def test_a_negative_number_is_best_left_out(field: str) -> None:
+def test_fix_for_a_negative_number_is_to_remove_it(field: str) -> None:
     [violation] = violations("upstream-contract", {f"spec.runPolicy.{field}": -1})
     assert violation.fix == "Remove it, or set it to 0 or more."
 
 
-def test_the_longest_name_is_reported() -> None:
+def test_fix_has_the_maximum_length_of_the_name() -> None:
     [violation] = violations("upstream-contract", {"metadata.name": "x" * 60, "Worker.replicas": 100})
     assert "at most 53 characters" in violation.fix
     generated = {"metadata.name": "x" * 63, "metadata.generateName": "x" * 60, "Worker.replicas": 100}
@@ -241,7 +245,7 @@ def test_the_longest_name_is_reported() -> None:
     )
 
 
-def test_the_longest_name_leaves_room_for_the_rule_on_names_too() -> None:
+def test_suggested_length_satisfies_the_rule_name_length() -> None:
     for field, room in (("name", 53), ("generateName", 48)):
         changes = {"metadata.name": "", f"metadata.{field}": "x" * 60}
         [violation] = violations("upstream-contract", changes)
@@ -251,7 +255,7 @@ def test_the_longest_name_leaves_room_for_the_rule_on_names_too() -> None:
 
 
 @pytest.mark.parametrize("path", ["/etc/mpi", "/etc/mpi/", "/etc//mpi", "//etc/mpi", "/etc/x/../mpi", "etc/mpi"])
-def test_the_key_is_not_mounted_over_the_hostfile(path: str) -> None:
+def test_key_mounted_over_the_hostfile_is_rejected(path: str) -> None:
     [violation] = violations("upstream-contract", {"spec.sshAuthMountPath": path})
     assert violation.path == "spec.sshAuthMountPath"
     assert violation.message.startswith("the operator mounts the hostfile at /etc/mpi")
@@ -259,8 +263,8 @@ def test_the_key_is_not_mounted_over_the_hostfile(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/etc/mpi/", "//etc/mpi", "/root/.ssh/", "/root/x/../.ssh", "root/.ssh"])
-def test_a_mount_where_the_operator_mounts_in_other_words(path: str) -> None:
-    """The API server takes such pods; the runtime mounts one over the other."""
+def test_mount_at_a_path_of_the_operator_in_another_spelling_is_a_warning(path: str) -> None:
+    """The API server accepts these pods, and the runtime mounts one volume over the other."""
     pod = "Launcher.template.spec"
     mounts = {f"{pod}.volumes": [{"name": "v"}], f"{pod}.containers.0.volumeMounts": [{"name": "v", "mountPath": path}]}
     [violation] = violations("upstream-contract", mounts)
@@ -271,7 +275,7 @@ def test_a_mount_where_the_operator_mounts_in_other_words(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "of_replica", "told"),
+    ("own", "of_replica", "expected"),
     [
         ("Never", None, []),
         ("OnFailure", "OnFailure", []),
@@ -279,14 +283,14 @@ def test_a_mount_where_the_operator_mounts_in_other_words(path: str) -> None:
         ("Never", "OnFailure", ["the operator overwrites it with OnFailure"]),
     ],
 )
-def test_a_restart_policy_that_is_not_in_force(own: str, of_replica: str | None, told: list[str]) -> None:
+def test_overwritten_restart_policy_is_a_warning(own: str, of_replica: str | None, expected: list[str]) -> None:
     changes = {"Worker.template.spec.restartPolicy": own, "Worker.restartPolicy": of_replica or REMOVE}
     found = violations("upstream-contract", changes)
-    assert [violation.message for violation in found] == told
+    assert [violation.message for violation in found] == expected
     assert all(violation.advisory for violation in found)
 
 
-def test_a_misspelt_role_is_one_violation() -> None:
+def test_misspelt_role_is_one_violation() -> None:
     """The role that was meant is not also reported as missing."""
     specs = {key.lower(): spec for key, spec in changed()["spec"]["mpiReplicaSpecs"].items()}
     result = violations("upstream-contract", {"spec.mpiReplicaSpecs": specs})
@@ -307,10 +311,10 @@ def mount(path: str, role: str = "Launcher") -> dict[str, Any]:
         (mount("/home/me/.ssh/config") | {"spec.sshAuthMountPath": "/home/me/.ssh"}, "/home/me/.ssh"),
     ],
 )
-def test_nothing_can_be_mounted_into_what_is_read_only(changes: dict[str, Any], folder: str) -> None:
+def test_mount_inside_a_read_only_folder_is_rejected(changes: dict[str, Any], folder: str) -> None:
     [violation] = violations("upstream-contract", changes)
     assert violation.path.endswith(".template.spec.containers[0].volumeMounts[0].mountPath")
-    assert violation.message.endswith(f" cannot be made in {folder}, which the operator mounts read-only")
+    assert violation.message.endswith(f" cannot be created in {folder}, which the operator mounts read-only")
     assert not violation.advisory
 
 
@@ -319,7 +323,7 @@ def test_nothing_can_be_mounted_into_what_is_read_only(changes: dict[str, Any], 
     [
         mount("/root/.ssh-extra/config"),
         mount("/root/config"),
-        mount("/root/.ssh/authorized_keys"),  # it is there, so it can be mounted over
+        mount("/root/.ssh/authorized_keys"),  # the file exists, so a mount can hide it
         mount("/etc/mpi/hostfile"),
         mount("/etc/mpi/extra", "Worker"),  # only the launcher has the hostfile
         mount("/root/.ssh/config") | {"spec.sshAuthMountPath": "/home/me/.ssh"},
@@ -330,7 +334,7 @@ def test_nothing_can_be_mounted_into_what_is_read_only(changes: dict[str, Any], 
         },
     ],
 )
-def test_valid_mounts(changes: dict[str, Any]) -> None:
+def test_valid_mount_is_accepted(changes: dict[str, Any]) -> None:
     assert found(violations("upstream-contract", changes)) == []
 
 
@@ -387,7 +391,7 @@ INTEL, MPICH = ({"spec.mpiImplementation": name} for name in ("Intel", "MPICH"))
         (env("K_MPI_JOB_ROLE", "boss", "Worker"), "K_MPI_JOB_ROLE", "Remove it."),
     ],
 )
-def test_a_variable_that_the_operator_overwrites(changes: dict[str, Any], name: str, fix: str) -> None:
+def test_variable_that_the_operator_overwrites_is_a_warning(changes: dict[str, Any], name: str, fix: str) -> None:
     [violation] = violations("upstream-contract", changes)
     role = WORKER if name.startswith("K_") else LAUNCHER
     assert violation.path == f"{role}.template.spec.containers[0].env[0]"
@@ -404,7 +408,7 @@ def test_a_variable_that_the_operator_overwrites(changes: dict[str, Any], name: 
         env("OMPI_MCA_orte_keep_fqdn_hostnames", "1"),
         env("OMPI_MCA_orte_default_hostfile", "/etc/mpi/hostfile"),
         env("OMPI_MCA_orte_set_default_slots", "2"),
-        env("OMPI_MCA_plm_rsh_args", "-p 2222") | MPICH,  # the operator writes others then
+        env("OMPI_MCA_plm_rsh_args", "-p 2222") | MPICH,  # for MPICH the operator sets other variables
         env("OMPI_MCA_plm_rsh_args", "-p 2222", "Worker"),
         env("PRTE_MCA_plm_ssh_args", "-p 2222"),
         env("HYDRA_LAUNCHER_EXTRA_ARGS", "-p 2222") | MPICH,
@@ -415,7 +419,7 @@ def test_a_variable_that_the_operator_overwrites(changes: dict[str, Any], name: 
         env("NVIDIA_DRIVER_CAPABILITIES", "compute"),
     ],
 )
-def test_a_variable_that_keeps_its_meaning(changes: dict[str, Any]) -> None:
+def test_variable_that_the_operator_does_not_overwrite_is_accepted(changes: dict[str, Any]) -> None:
     assert found(violations("upstream-contract", changes)) == []
 
 
@@ -426,8 +430,8 @@ IDLE = {"name": "idle", "command": ["sh", "-c", "while true; do sleep 60; done >
 LATER = "but is not the pod's first"
 
 
-def containers(role: str, *all_of_them: dict[str, Any]) -> dict[str, Any]:
-    return {f"{role}.template.spec.containers": list(all_of_them)}
+def containers(role: str, *listed: dict[str, Any]) -> dict[str, Any]:
+    return {f"{role}.template.spec.containers": list(listed)}
 
 
 @pytest.mark.parametrize(
@@ -446,7 +450,7 @@ def containers(role: str, *all_of_them: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_container_that_should_be_the_first(changes: dict[str, Any], message: str) -> None:
+def test_container_that_should_be_the_first_is_a_warning(changes: dict[str, Any], message: str) -> None:
     [violation] = violations("upstream-contract", changes)
     assert violation.path.endswith(".template.spec.containers[1]")
     assert (violation.message, violation.fix, violation.advisory) == (message, "Put it first.", True)
@@ -458,7 +462,7 @@ def test_a_container_that_should_be_the_first(changes: dict[str, Any], message: 
     [
         containers("Launcher", RUNS, SIDECAR),
         containers("Launcher", {"name": "main", "command": ["/run.sh"]}, SIDECAR),
-        # An image, a file in it, or a variable may start what it has to.
+        # The image, a file in the image, or a variable may start mpirun or sshd.
         *(
             containers(role, {"name": "main", **first}, later)
             for role, later in (("Launcher", RUNS), ("Worker", {"name": "x", "command": ["/usr/sbin/sshd", "-De"]}))
@@ -480,5 +484,5 @@ def test_a_container_that_should_be_the_first(changes: dict[str, Any], message: 
         containers("Worker", {"name": "main", "command": ["bash", "-c", "/usr/sbin/sshd -D & wait"]}, {"name": "x"}),
     ],
 )
-def test_containers_after_the_first(changes: dict[str, Any]) -> None:
+def test_other_containers_after_the_first_are_accepted(changes: dict[str, Any]) -> None:
     assert found(violations("upstream-contract", changes)) == []

@@ -31,8 +31,8 @@ ANNOTATED = {"metadata.annotations": {"scheduling.volcano.sh/queue-name": "team"
 SUSPENDED = {"spec.runPolicy.suspend": True}
 
 
-def said(changes: Json, *objects: Json, settings: Json = ON, old: Json | None = None) -> list[Violation]:
-    """The violations of the job with four workers of two GPUs each. Violations that only warn are complete."""
+def reported(changes: Json, *objects: Json, settings: Json = ON, old: Json | None = None) -> list[Violation]:
+    """The violations of a job with four workers of two GPUs each. Warnings must contain the fix."""
     result = violations(ID, changes, settings=settings, view=Snapshot([*OTHERS, *objects]), old=old)
     assert all(fits_a_warning(ID, violation) for violation in result if violation.advisory and not violation.degree)
     return result
@@ -42,23 +42,27 @@ def said(changes: Json, *objects: Json, settings: Json = ON, old: Json | None = 
     ("changes", "objects"),
     [
         pytest.param({}, [], id="the default queue"),
-        pytest.param(TEAM, [queue("team")], id="no bound"),
+        pytest.param(TEAM, [queue("team")], id="no limit"),
         pytest.param(ANNOTATED, [queue("team")], id="by annotation"),
         pytest.param(TEAM, [queue("team", {GPU: 8, "cpu": 65, "memory": "257Gi"})], id="just enough"),
-        pytest.param(TEAM, [queue("team", {"cpu": 0, "memory": "0", "pods": 1})], id="nothing is no bound"),
-        pytest.param(TEAM, [queue("team", {"count/pods": 1, "example.com/x": 0})], id="what it does not ask for"),
-        pytest.param(TEAM, [queue("team", {"cpu": "64999500u"})], id="cpu counts in whole thousandths"),
-        pytest.param(TEAM, [queue("team", {"memory": "275951648767999m"})], id="memory counts in whole bytes"),
-        pytest.param(policy(queue="team", minResources={"gpu": 8}), [queue("team", {"gpu": 1})], id="no resource"),
+        pytest.param(TEAM, [queue("team", {"cpu": 0, "memory": "0", "pods": 1})], id="zero is not a limit"),
+        pytest.param(
+            TEAM, [queue("team", {"count/pods": 1, "example.com/x": 0})], id="a resource that the job does not request"
+        ),
+        pytest.param(TEAM, [queue("team", {"cpu": "64999500u"})], id="cpu in whole millicores"),
+        pytest.param(TEAM, [queue("team", {"memory": "275951648767999m"})], id="memory in whole bytes"),
+        pytest.param(
+            policy(queue="team", minResources={"gpu": 8}), [queue("team", {"gpu": 1})], id="an unknown resource"
+        ),
         pytest.param(TEAM, [queue("team", parent="root")], id="below root"),
-        pytest.param(TEAM, [queue("team", parent="gone")], id="below nothing that is known"),
+        pytest.param(TEAM, [queue("team", parent="gone")], id="unknown parent"),
         pytest.param(TEAM | policy(queue="team", minAvailable=0), [queue("team", {GPU: 1})], id="no gang"),
-        pytest.param(policy(queue="team", minResources={GPU: 1}), [queue("team", {GPU: 1})], id="less by hand"),
-        pytest.param({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"} | TEAM, [], id="elsewhere"),
+        pytest.param(policy(queue="team", minResources={GPU: 1}), [queue("team", {GPU: 1})], id="lower minResources"),
+        pytest.param({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"} | TEAM, [], id="another cluster"),
     ],
 )
-def test_accepted(changes: Json, objects: list[Json]) -> None:
-    assert said(changes, *objects) == []
+def test_job_that_fits_its_queue_is_accepted(changes: Json, objects: list[Json]) -> None:
+    assert reported(changes, *objects) == []
 
 
 @pytest.mark.parametrize("settings", [{}, ON, TREE])
@@ -68,30 +72,30 @@ def test_unknown_queue_is_accepted(changes: Json, settings: Json) -> None:
     assert violations(ID, changes, settings=settings, view=Snapshot([])) == []
 
 
-def test_a_job_that_names_no_queue_is_not_volcanos_where_gangs_are_off() -> None:
-    assert said({}, queue("default", state="Closed"), settings={}) == []
+def test_job_without_a_queue_is_not_checked_without_gang_scheduling() -> None:
+    assert reported({}, queue("default", state="Closed"), settings={}) == []
 
 
 @pytest.mark.parametrize(
     ("changes", "path"), [(TEAM, FIELD), (ANNOTATED, ANNOTATION), (ANNOTATED | policy(queue="team"), FIELD)]
 )
-def test_absent(changes: Json, path: str) -> None:
+def test_missing_queue_is_rejected(changes: Json, path: str) -> None:
     reason = CauseReason.NOT_SUPPORTED
     message = 'queue "team" does not exist'
     other = "Name an existing queue."
-    assert said(changes) == [Violation(path, message, fix=other, reason=reason)]
-    assert said(changes, queue("team-a")) == [Violation(path, message, fix="Use team-a.", reason=reason)]
+    assert reported(changes) == [Violation(path, message, fix=other, reason=reason)]
+    assert reported(changes, queue("team-a")) == [Violation(path, message, fix="Use team-a.", reason=reason)]
 
 
-def test_the_queue_that_was_probably_meant_is_too_small() -> None:
-    """Otherwise the user would learn this only from the next attempt."""
-    absent, small = said(TEAM, queue("team-a", {GPU: 7}))
+def test_capacity_of_the_suggested_queue_is_checked() -> None:
+    """Otherwise the user would see this problem only at the next attempt."""
+    absent, small = reported(TEAM, queue("team-a", {GPU: 7}))
     assert (absent.path, absent.fix) == (FIELD, "Use team-a.")
     assert small.message == f'needs 8 {GPU}, queue "team-a" can hold 7'
     assert (small.path, small.fix, small.advisory) == (WORKERS, "Reduce worker count to 3.", False)
 
 
-def test_no_default_queue() -> None:
+def test_missing_default_queue_is_rejected() -> None:
     result = violations(ID, settings=ON, view=Snapshot([queue("team")]))
     assert found(result) == [f'{FIELD}: queue "default" does not exist']
 
@@ -99,7 +103,7 @@ def test_no_default_queue() -> None:
 @pytest.mark.parametrize(
     ("name", "meant"), [("Team", "team"), ("a_b", "a-b"), ("-a", "a"), ("x" * 254, "x" * 253)], ids=range(4)
 )
-def test_no_name_of_a_queue(name: str, meant: str) -> None:
+def test_invalid_queue_name_is_rejected(name: str, meant: str) -> None:
     (fault,) = violations(ID, policy(queue=name), settings=ON)
     assert not fault.advisory
     assert fault.path == FIELD
@@ -107,8 +111,8 @@ def test_no_name_of_a_queue(name: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["Closed", "Closing"])
-def test_closed(state: str) -> None:
-    assert said(TEAM, queue("team", state=state)) == [
+def test_closed_queue_is_rejected(state: str) -> None:
+    assert reported(TEAM, queue("team", state=state)) == [
         Violation(
             FIELD,
             f'queue "team" is {state}',
@@ -118,33 +122,35 @@ def test_closed(state: str) -> None:
     ]
 
 
-def test_closed_with_others() -> None:
+def test_fix_for_a_closed_queue_names_the_open_leaf_queues() -> None:
     others = [queue("b"), queue("a"), queue("leaf", parent="a"), queue("shut", state="Closed"), queue("new", state="")]
-    (fault,) = said(TEAM, queue("team", state="Closed"), *others)
+    (fault,) = reported(TEAM, queue("team", state="Closed"), *others)
     assert fault.fix == "Use b or default or leaf."
 
 
 @pytest.mark.parametrize("state", ["", "Unknown"])
-def test_not_open_yet(state: str) -> None:
+def test_queue_that_is_not_open_yet_is_a_warning(state: str) -> None:
     expected = Violation(FIELD, 'queue "team" is not open yet', fix="It waits.", advisory=True)
-    assert said(TEAM, queue("team", state=state)) == [expected]
+    assert reported(TEAM, queue("team", state=state)) == [expected]
 
 
 @pytest.mark.parametrize(
     ("below", "fix"),
     [(["b"], "Use b."), (["c", "b"], "Use one of b, c."), (["e", "d", "c", "b"], "Use one of b, c, d.")],
 )
-def test_no_leaf(below: list[str], fix: str) -> None:
+def test_queue_with_other_queues_below_it_is_reported(below: list[str], fix: str) -> None:
     objects = [queue("team"), *(queue(name, parent="team") for name in below)]
-    message = 'queue "team" has others below it'
-    (certain,) = said(TEAM, *objects, settings=TREE)
+    message = 'queue "team" has queues below it'
+    (certain,) = reported(TEAM, *objects, settings=TREE)
     assert (certain.path, certain.message, certain.fix, certain.advisory) == (FIELD, message, fix, False)
-    assert found(said(TEAM, *objects)) == [f"(advice) {FIELD}: {message}"], "no hierarchy, as far as is known"
+    assert found(reported(TEAM, *objects)) == [f"(advice) {FIELD}: {message}"], (
+        "without the setting hierarchy it is a warning"
+    )
 
 
 def test_root_queue_is_not_a_leaf() -> None:
-    """A queue that names no other above it is below root."""
-    (fault,) = said(policy(queue="root"), settings=TREE)
+    """A queue without a parent is below root."""
+    (fault,) = reported(policy(queue="root"), settings=TREE)
     assert fault.fix == "Use default."
 
 
@@ -174,8 +180,8 @@ def test_root_queue_is_not_a_leaf() -> None:
         ),
     ],
 )
-def test_more_than_it_can_hold(changes: Json, capability: Json, message: str, fix: str) -> None:
-    (fault,) = said(policy(queue="team", **changes), queue("team", capability))
+def test_job_above_the_capability_is_rejected(changes: Json, capability: Json, message: str, fix: str) -> None:
+    (fault,) = reported(policy(queue="team", **changes), queue("team", capability))
     assert (fault.path, fault.message, fault.fix) == (WORKERS, message, fix)
     assert not fault.advisory
     assert fault.degree is not None
@@ -188,21 +194,21 @@ def test_more_than_it_can_hold(changes: Json, capability: Json, message: str, fi
         ({}, "Reduce worker count to 3."),
     ],
 )
-def test_a_launcher_that_waits_is_not_in_the_gang(changes: Json, fix: str) -> None:
-    """The rule `gang` also requires a minAvailable, for the present number of workers."""
-    (fault,) = said(TEAM | changes, queue("team", {GPU: 7}))
+def test_gang_without_the_waiting_launcher_is_compared(changes: Json, fix: str) -> None:
+    """The fix also sets minAvailable, because the rule `gang` requires it."""
+    (fault,) = reported(TEAM | changes, queue("team", {GPU: 7}))
     assert fault.fix == fix
 
 
-def test_by_hand() -> None:
-    (fault,) = said(policy(queue="team", minResources={GPU: "9"}), queue("team", {GPU: 8}))
+def test_min_resources_above_the_capability_are_rejected() -> None:
+    (fault,) = reported(policy(queue="team", minResources={GPU: "9"}), queue("team", {GPU: 8}))
     assert fault.path == f"{POLICY}.minResources"
     assert fault.message == f'needs 9 {GPU}, queue "team" can hold 8'
     assert fault.fix == "Request less."
 
 
-def test_only_what_the_operator_counts() -> None:
-    """Containers' requests, else their limits: no init container, no overhead, nothing by default."""
+def test_only_requests_of_containers_are_added_up() -> None:
+    """The operator adds up requests, else limits, of containers. It ignores init containers, overhead and defaults."""
     spec = "Worker.template.spec"
     changes = {
         **TEAM,
@@ -210,8 +216,8 @@ def test_only_what_the_operator_counts() -> None:
         f"{spec}.overhead": {"cpu": "10"},
         f"{spec}.containers.0.resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "16", GPU: 2}},
     }
-    assert said(changes, queue("team", {"cpu": 9, GPU: 8})) == []
-    assert [fault.message for fault in said(changes, queue("team", {"cpu": 8}))] == [
+    assert reported(changes, queue("team", {"cpu": 9, GPU: 8})) == []
+    assert [fault.message for fault in reported(changes, queue("team", {"cpu": 8}))] == [
         'needs 9 cpu, queue "team" can hold 8'
     ]
 
@@ -221,11 +227,11 @@ def test_only_what_the_operator_counts() -> None:
     [
         (None, None, "5"),  # two workers and the launcher
         ("high", None, "5"),
-        (None, "high", "10"),  # four workers, and the launcher twice, as the operator counts it
+        (None, "high", "10"),  # four workers, and the launcher twice: the operator adds it twice
         ("gone", "gone", "5"),
     ],
 )
-def test_a_gang_that_is_smaller_than_the_job(launcher: str | None, worker: str | None, needs: str) -> None:
+def test_gang_smaller_than_the_job_is_compared(launcher: str | None, worker: str | None, needs: str) -> None:
     changes = {
         **policy(queue="team", minAvailable=3),
         "Launcher.template.spec.priorityClassName": launcher,
@@ -233,41 +239,41 @@ def test_a_gang_that_is_smaller_than_the_job(launcher: str | None, worker: str |
         "Worker.template.spec.containers.0.resources": {"limits": {"cpu": 2}},
     }
     high = {**priority_class("high"), "value": 10}
-    (fault,) = said(changes, queue("team", {"cpu": 1}), high)
+    (fault,) = reported(changes, queue("team", {"cpu": 1}), high)
     assert fault.message == f'needs {needs} cpu, queue "team" can hold 1'
 
 
-def test_a_gang_of_which_the_order_is_not_known() -> None:
+def test_gang_with_an_unknown_order_of_pods_is_accepted() -> None:
     changes = {**policy(queue="team", minAvailable=3), "Worker.template.spec.priorityClassName": "high"}
-    assert said(changes, queue("team", {"cpu": 1})) == []
+    assert reported(changes, queue("team", {"cpu": 1})) == []
 
 
-def test_above() -> None:
+def test_parent_queue_that_is_too_small_is_reported() -> None:
     objects = [
         queue("team", {GPU: 8}, parent="dept"),
         queue("dept", {GPU: 6}, parent="root"),
         queue("x", parent="root"),
     ]
     message = f'needs 8 {GPU}, queue "dept" can hold 6'
-    (certain,) = said(TEAM, *objects, settings=TREE)
+    (certain,) = reported(TEAM, *objects, settings=TREE)
     assert (certain.message, certain.advisory) == (message, False)
     assert certain.fix == "Reduce worker count to 3."
-    (advice,) = said(TEAM, *objects)
+    (advice,) = reported(TEAM, *objects)
     assert (advice.message, advice.advisory) == (message, True)
 
 
-def test_queues_above_each_other() -> None:
+def test_queues_in_a_cycle_are_checked() -> None:
     objects = [queue("team", parent="a"), queue("a", {GPU: 1}, parent="team")]
-    leaf, capability = said(TEAM, *objects, settings=TREE)
-    assert "has others below it" in leaf.message
+    leaf, capability = reported(TEAM, *objects, settings=TREE)
+    assert "has queues below it" in leaf.message
     assert capability.message == f'needs 8 {GPU}, queue "a" can hold 1'
 
 
-def test_a_queue_that_is_above_itself_has_no_others_below() -> None:
-    assert said(TEAM, queue("team", parent="team"), settings=TREE) == []
+def test_queue_that_is_its_own_parent_is_a_leaf() -> None:
+    assert reported(TEAM, queue("team", parent="team"), settings=TREE) == []
 
 
-def test_it_waits() -> None:
+def test_queue_without_free_capacity_is_a_warning() -> None:
     full = queue("team", {GPU: 16}, allocated={GPU: "10", "cpu": "900"})
     expected = Violation(
         WORKERS,
@@ -276,38 +282,40 @@ def test_it_waits() -> None:
         reason=CauseReason.FORBIDDEN,
         advisory=True,
     )
-    assert said(TEAM, full) == [expected]
-    assert said(TEAM, full, old=TEAM) == [], "what is in use may be its own"
-    assert said(TEAM, full, old=TEAM | SUSPENDED) == [expected]
+    assert reported(TEAM, full) == [expected]
+    assert reported(TEAM, full, old=TEAM) == [], "the stored job may be using the capacity"
+    assert reported(TEAM, full, old=TEAM | SUSPENDED) == [expected]
     above = [queue("team", parent="dept"), queue("dept", {GPU: 16}, parent="root", allocated={GPU: "10"})]
-    assert said(TEAM, *above) == []
-    assert [fault.message for fault in said(TEAM, *above, settings=TREE)] == [f'needs 8 {GPU}, queue "dept" has 6 free']
+    assert reported(TEAM, *above) == []
+    assert [fault.message for fault in reported(TEAM, *above, settings=TREE)] == [
+        f'needs 8 {GPU}, queue "dept" has 6 free'
+    ]
 
 
 @pytest.mark.parametrize("objects", [[], [queue("team", state="Closed")], [queue("team", {GPU: 1})]])
-def test_only_a_warning(objects: list[Json]) -> None:
-    """The verdict is uncertain for a suspended job, and where the operator may not create a PodGroup."""
-    (refused,) = said(TEAM, *objects)
-    (later,) = said(TEAM | SUSPENDED, *objects)
-    (perhaps,) = said(TEAM, *objects, settings={})
-    assert (refused.advisory, later.advisory, perhaps.advisory) == (False, True, True)
-    assert refused.message == later.message == perhaps.message
+def test_uncertain_violation_is_a_warning(objects: list[Json]) -> None:
+    """A violation is uncertain if the job is suspended, or if the operator may not create a PodGroup."""
+    (certain,) = reported(TEAM, *objects)
+    (later,) = reported(TEAM | SUSPENDED, *objects)
+    (perhaps,) = reported(TEAM, *objects, settings={})
+    assert (certain.advisory, later.advisory, perhaps.advisory) == (False, True, True)
+    assert certain.message == later.message == perhaps.message
 
 
-def test_it_refuses() -> None:
+def test_default_action_is_deny() -> None:
     assert REGISTRY[ID].settings().action is Action.DENY
 
 
-def test_a_degree_for_each_queue() -> None:
-    (fault,) = said(TEAM, queue("team", {GPU: 7, "cpu": 64}))
+def test_degree_has_the_excess_of_each_resource() -> None:
+    (fault,) = reported(TEAM, queue("team", {GPU: 7, "cpu": 64}))
     assert fault.degree == Degree("team", {GPU: 10**9, "cpu": 10**9})
 
 
-def test_workers_alone_and_launcher_alone() -> None:
+def test_job_without_workers_is_reported_at_the_launcher() -> None:
     alone = {**TEAM, "Worker": REMOVE}
-    (fault,) = said(alone, queue("team", {"cpu": "500m"}))
+    (fault,) = reported(alone, queue("team", {"cpu": "500m"}))
     assert fault.path == "spec.mpiReplicaSpecs[Launcher]"
-    assert said(alone, queue("team", {"cpu": "1"})) == []
+    assert reported(alone, queue("team", {"cpu": "1"})) == []
 
 
 def test_queue_records_have_only_relevant_fields() -> None:

@@ -28,13 +28,13 @@ def replicas(count: Any, *, launcher: bool = False) -> Json:
         ({"Worker": REMOVE}, {"min": 0}),
         ({"Worker": REMOVE, "spec.runLauncherAsWorker": True}, {"min": 1}),
         (replicas(101), {"max": 101}),
-        # upstream-contract says it
+        # upstream-contract reports it
         (replicas(REMOVE), {}),
         (replicas(-3), {}),
         ({"Worker": REMOVE, "spec.mpiReplicaSpecs.worker": {"replicas": 2}}, {}),
     ],
 )
-def test_accepted(changes: Json, settings: Json) -> None:
+def test_count_within_the_limits_is_accepted(changes: Json, settings: Json) -> None:
     assert violations("worker-count", changes, settings=settings) == []
 
 
@@ -71,11 +71,11 @@ def test_accepted(changes: Json, settings: Json) -> None:
         ),
     ],
 )
-def test_refused(changes: Json, settings: Json, message: str, fix: str) -> None:
+def test_count_outside_the_limits_is_rejected(changes: Json, settings: Json, message: str, fix: str) -> None:
     path = PATH.replace("Worker", "worker") if "spec.mpiReplicaSpecs.worker" in changes else PATH
     assert violations("worker-count", changes, settings=settings) == [Violation(path, message, fix=fix)]
 
 
-def test_bounds_are_in_order() -> None:
+def test_min_above_max_is_rejected() -> None:
     with pytest.raises(ValidationError, match=r"min \(5\) is above max \(4\)"):
         Settings(min=5, max=4)

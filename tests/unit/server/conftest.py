@@ -1,5 +1,3 @@
-"""One service for many tests."""
-
 import pytest
 
 from tests.support.live_service import live
@@ -7,7 +5,7 @@ from tests.support.live_service import live
 
 @pytest.fixture(scope="module")
 def shared():
-    """One service for all tests that leave only counts and log lines in it."""
+    """A service for all tests whose only effects are metrics and log lines."""
     with live() as service:
         yield service
 

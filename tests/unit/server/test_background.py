@@ -1,4 +1,4 @@
-"""Background work: restarted after a failure, and ended with the service."""
+"""Background tasks are restarted after a failure and end with the service."""
 
 import asyncio
 import re
@@ -11,7 +11,7 @@ from tests.support.watch_api import until
 from webhook.server import background
 
 
-async def test_work_that_fails_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_task_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     log, runs = Log(), 0
 
@@ -28,7 +28,7 @@ async def test_work_that_fails_is_begun_again(monkeypatch: pytest.MonkeyPatch) -
     assert all("object" not in line["fault"] for line in log.events("certificates"))
 
 
-async def test_work_that_is_done_is_not_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_finished_task_is_not_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     runs = []
 
@@ -41,7 +41,7 @@ async def test_work_that_is_done_is_not_begun_again(monkeypatch: pytest.MonkeyPa
     assert runs == [1]
 
 
-async def test_a_fault_is_reported_until_the_work_has_gone_on_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_fault_is_reported_until_the_restarted_task_has_run_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     log, faults, runs = Log(), dict[str, str](), []
     steady: list[Callable[[], object]] = []
@@ -65,16 +65,16 @@ async def test_a_fault_is_reported_until_the_work_has_gone_on_for_a_while(monkey
         await until_soon(lambda: len(runs) == 3)
         [(name, told)] = faults.items()
         assert name == "policies"
-        assert told.startswith("it failed and was begun again: KeyError at ")
+        assert told.startswith("it failed and was restarted: KeyError at ")
         assert "object" not in told
-        [now] = steady  # neither of the two failed ones is left
+        [now] = steady  # both failed tasks are gone
         now()
         assert faults == {}
     assert len(log.events("policies")) == 2
 
 
-async def test_the_place_of_a_fault_in_a_group_is_where_it_was_raised() -> None:
-    """The fault of a task group named the group, and not the part that had failed."""
+async def test_fault_in_a_task_group_names_the_code_that_raised_it() -> None:
+    """The reported fault named the task group, not the failed task."""
     log = Log()
 
     async def part() -> None:
@@ -97,5 +97,5 @@ async def test_the_place_of_a_fault_in_a_group_is_where_it_was_raised() -> None:
 
 async def until_soon(condition: Callable[[], object]) -> None:
     """Let other tasks run until `condition` holds, without the loop's clock."""
-    while not condition():  # noqa: ASYNC110 - nobody tells
+    while not condition():  # noqa: ASYNC110 - there is no event to wait for
         await asyncio.sleep(0)

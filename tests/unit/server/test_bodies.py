@@ -1,4 +1,4 @@
-"""Bodies: large, slow, in pieces."""
+"""Request bodies that are large, slow, incomplete or in pieces."""
 
 import pytest
 
@@ -13,30 +13,30 @@ def padded(size):
     return GOOD + b" " * (size - len(GOOD))
 
 
-def test_a_body_as_large_as_the_api_server_sends(shared):
+def test_largest_body_of_an_api_server_is_accepted(shared):
     assert shared.post("/validate-mpijob", padded(MAX_BODY_BYTES)).status == 200
 
 
-def test_a_body_beyond_the_limit(shared):
+def test_body_beyond_the_limit_is_rejected(shared):
     response = shared.post("/validate-mpijob", padded(MAX_BODY_BYTES + 1))
     assert (response.status, response.body) == (413, b"the body is larger than 7340032 bytes\n")
 
 
-def test_a_length_beyond_the_limit_is_refused_before_the_body_comes(shared):
+def test_length_beyond_the_limit_is_rejected_before_the_body_arrives(shared):
     connection = shared.connect()
     connection.send(head("/validate-mpijob", content_length=str(10**12)))
     assert connection.receive().status == 413
     connection.close()
 
 
-def test_a_body_in_many_small_pieces(connection):
+def test_body_in_many_small_pieces_is_accepted(connection):
     connection.send(head("/validate-mpijob", content_length=str(len(GOOD))))
     for start in range(0, len(GOOD), 100):
         connection.send(GOOD[start : start + 100])
     assert connection.receive().status == 200
 
 
-def test_a_client_that_asks_before_it_sends(connection):
+def test_client_that_expects_100_continue(connection):
     connection.send(head("/validate-mpijob", content_length=str(len(GOOD)), expect="100-continue"))
     assert connection.receive().status == 100
     connection.send(GOOD)
@@ -44,7 +44,7 @@ def test_a_client_that_asks_before_it_sends(connection):
 
 
 @pytest.mark.parametrize("sent", [b"", GOOD[:100]], ids=["nothing", "the beginning"])
-def test_a_body_that_does_not_come_is_a_504(sent):
+def test_missing_body_is_a_504(sent):
     with live() as service:
         connection = service.connect()
         connection.send(head("/validate-mpijob?timeout=50ms", content_length=str(len(GOOD))), sent)
@@ -55,7 +55,7 @@ def test_a_body_that_does_not_come_is_a_504(sent):
         assert service.metric("in_flight") == 0
 
 
-def test_a_client_that_goes_away_in_the_middle():
+def test_client_that_disconnects_while_sending_its_body():
     with live() as service:
         connection = service.connect()
         connection.send(head("/mutate-mpijob", content_length=str(len(GOOD))), GOOD[:100])
@@ -63,13 +63,13 @@ def test_a_client_that_goes_away_in_the_middle():
         connection.close()
         service.wait_until(lambda: service.log("refused"))
         (line,) = service.log("refused")
-        assert (line["code"], line["reason"], line["level"]) == (400, "the body broke off", "warning")
+        assert (line["code"], line["reason"], line["level"]) == (400, "the body is incomplete", "warning")
         assert service.metric("internal_errors_total", webhook="mutate") == 0
         assert service.post("/mutate-mpijob", GOOD).status == 200
 
 
 def test_half_sent_bodies_do_not_block_others():
-    """64 of them blocked the service for seven seconds, repeatedly."""
+    """64 incomplete bodies blocked the service for seven seconds, repeatedly."""
     with live() as service:
         slow = [service.connect() for _ in range(100)]
         for connection in slow:
@@ -84,7 +84,7 @@ def test_half_sent_bodies_do_not_block_others():
         assert service.metric("in_flight") == 0
 
 
-def test_large_bodies_have_a_maximum_all_together(monkeypatch):
+def test_total_size_of_large_bodies_is_limited(monkeypatch):
     monkeypatch.setattr(review_port, "MAX_LARGE_BODIES_BYTES", 300_000)
     with live() as service:
         slow = service.connect()
@@ -101,6 +101,6 @@ def test_large_bodies_have_a_maximum_all_together(monkeypatch):
 
 
 @pytest.mark.parametrize("size", [257, 2**20])
-def test_a_uid_of_any_length_is_not_sent_back(connection, size):
+def test_very_long_uid_is_not_in_the_reply(connection, size):
     response = connection.post("/validate-mpijob", jobs.body(jobs.GOOD, uid="u" * size))
     assert (response.status, len(response.body) < 200) == (400, True)

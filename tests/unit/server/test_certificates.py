@@ -1,4 +1,4 @@
-"""The sources of the certificate: what each provides, and how it reports its health."""
+"""The sources of the certificate: their certificates and their health."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ LATER, EARLIER = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1000,
 
 
 class Api:
-    """Stores the Events, and whether it was closed."""
+    """A fake API client. It stores the Events and whether it was closed."""
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
@@ -42,13 +42,13 @@ class Api:
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Api:
-    made = Api()
+    created = Api()
 
     async def connect(kubeconfig: Path) -> Api:
-        return made
+        return created
 
     monkeypatch.setattr(calls, "connect", connect)
-    return made
+    return created
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def not_after(telemetry: Telemetry, certificate: str) -> float | None:
     return telemetry.registry.get_sample_value("mpijob_webhook_cert_expiry_timestamp_seconds", {"cert": certificate})
 
 
-def test_the_settings_choose(telemetry: Telemetry) -> None:
+def test_source_depends_on_the_settings(telemetry: Telemetry) -> None:
     def chosen(**settings: Any) -> type:
         return type(source_for(ServeSettings(**settings), telemetry))
 
@@ -69,13 +69,13 @@ def test_the_settings_choose(telemetry: Telemetry) -> None:
     assert chosen(ca_secret="ca", service="s") is self_managed.SelfManagedSource
 
 
-async def test_in_memory_is_healthy_as_soon_as_it_is_made(telemetry: Telemetry) -> None:
-    made = source_for(ServeSettings(listen=("127.0.0.1", 0)), telemetry)
-    assert (made.problem, made.ca_pem) == ("not yet", None)
-    async with made.start() as certificate:
-        assert made.problem == ""
-        assert made.ca_pem is not None
-        assert made.ca_pem.startswith(b"-----BEGIN CERTIFICATE-----")
+async def test_certificate_in_memory_is_healthy_at_once(telemetry: Telemetry) -> None:
+    created = source_for(ServeSettings(listen=("127.0.0.1", 0)), telemetry)
+    assert (created.problem, created.ca_pem) == ("not yet", None)
+    async with created.start() as certificate:
+        assert created.problem == ""
+        assert created.ca_pem is not None
+        assert created.ca_pem.startswith(b"-----BEGIN CERTIFICATE-----")
         assert not_after(telemetry, "serving") == certificate.not_after.timestamp()
 
 
@@ -85,46 +85,46 @@ class Files:
     def __init__(self, *paths: Path, listener: Callable[[Notice], None], **_: Any) -> None:
         self.serving = SimpleNamespace(not_after=LATER)
         self.listener = listener
-        made.append(self)
+        created.append(self)
 
     async def run(self) -> None:
         await asyncio.Event().wait()
 
 
-made: list[Any] = []
+created: list[Any] = []
 
 
 def file_source(telemetry: Telemetry, **settings: Any) -> CertificateSource:
     return source_for(ServeSettings(tls_cert=Path("tls.crt"), tls_key=Path("tls.key"), **settings), telemetry)
 
 
-async def test_files_that_are_wrong_do_no_harm_until_the_certificate_expires(
+async def test_damaged_files_are_harmless_until_the_certificate_expires(
     telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "FileCertificate", Files)
-    found = file_source(telemetry)
-    async with found.start():
-        assert not found.problem
+    source = file_source(telemetry)
+    async with source.start():
+        assert not source.problem
         problem = Notice("CertificateProblem", "tls.crt: expired", warning=True)
-        made[-1].listener(problem)
-        assert not found.problem
-        made[-1].serving.not_after = EARLIER
-        made[-1].listener(problem)
-        assert found.problem == "tls.crt: expired"
+        created[-1].listener(problem)
+        assert not source.problem
+        created[-1].serving.not_after = EARLIER
+        created[-1].listener(problem)
+        assert source.problem == "tls.crt: expired"
         assert not_after(telemetry, "serving") == EARLIER.timestamp()
-        made[-1].serving.not_after = LATER
-        made[-1].listener(Notice("CertificateReloaded", "serving the new certificate"))
-        assert not found.problem
+        created[-1].serving.not_after = LATER
+        created[-1].listener(Notice("CertificateReloaded", "serving the new certificate"))
+        assert not source.problem
         assert not_after(telemetry, "serving") == LATER.timestamp()
-    assert found.ca_pem is None
+    assert source.ca_pem is None
 
 
-async def test_in_a_cluster_events_are_about_the_service(
+async def test_events_in_a_cluster_are_about_the_service(
     telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch, api: Api
 ) -> None:
     monkeypatch.setattr(files, "FileCertificate", Files)
     async with file_source(telemetry, kubeconfig=Path("config"), service="web").start():
-        made[-1].listener(Notice("CertificateReloaded", "serving the new certificate"))
+        created[-1].listener(Notice("CertificateReloaded", "serving the new certificate"))
         await until(lambda: api.events)
     (event,) = api.events
     assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Service", "web")
@@ -132,12 +132,12 @@ async def test_in_a_cluster_events_are_about_the_service(
     assert api.closed
 
 
-async def test_files_that_cannot_be_served_at_the_start(telemetry: Telemetry, api: Api) -> None:
-    found = file_source(telemetry, kubeconfig=Path("config"))
+async def test_invalid_files_at_the_start_are_an_error(telemetry: Telemetry, api: Api) -> None:
+    source = file_source(telemetry, kubeconfig=Path("config"))
     with pytest.raises(StartError, match=r"^tls\.crt: cannot read tls\.crt: No such file or directory$"):
-        async with found.start():
+        async with source.start():
             pass
-    assert found.problem == "not yet"
+    assert source.problem == "not yet"
     assert api.closed
 
 
@@ -154,7 +154,7 @@ class Keeper:
         self.untrusting: tuple[str, ...] = ()
         self.leaf_not_after: datetime | None = None
         self.ca_not_after: datetime | None = None
-        made.append(self)
+        created.append(self)
 
     async def run(self) -> None:
         await asyncio.Event().wait()
@@ -163,42 +163,42 @@ class Keeper:
         return "certificate"
 
 
-async def test_a_self_managed_certificate_has_to_be_trusted(
+async def test_self_managed_certificate_is_healthy_only_if_trusted(
     telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch, api: Api
 ) -> None:
     monkeypatch.setattr(self_managed, "SelfManaged", Keeper)
-    found = source_for(ServeSettings(ca_secret="ca", service="web"), telemetry)
-    async with found.start() as certificate:
-        keeper = made[-1]
-        assert (certificate, found.problem) == ("certificate", "not yet")
+    source = source_for(ServeSettings(ca_secret="ca", service="web"), telemetry)
+    async with source.start() as certificate:
+        keeper = created[-1]
+        assert (certificate, source.problem) == ("certificate", "not yet")
         keeper.untrusting = ("one", "two")
         keeper.after_pass()
-        assert found.problem == "not trusted yet by one, two"
+        assert source.problem == "not trusted yet by one, two"
         keeper.last_error = "no answer"
         keeper.after_pass()
-        assert found.problem == "no answer"
+        assert source.problem == "no answer"
         assert not_after(telemetry, "serving") is None
         keeper.trusted, keeper.leaf_not_after, keeper.ca_not_after = True, LATER, EARLIER
         keeper.after_pass()
-        assert not found.problem
-        # A caBundle that does not trust it affects no other, but is reported.
-        assert found.concerns() == {
+        assert not source.problem
+        # A caBundle that does not trust the certificate is reported, and does not affect other caBundles.
+        assert source.concerns() == {
             "certificates": "no answer",
             "ca-bundle": "not trusted by one, two, whose calls fail: no answer",
         }
         assert telemetry.registry.get_sample_value("mpijob_webhook_ca_bundles_untrusting") == 2
         keeper.untrusting, keeper.last_error = (), None
         keeper.after_pass()
-        assert found.concerns() == {}
+        assert source.concerns() == {}
         assert (not_after(telemetry, "serving"), not_after(telemetry, "ca")) == (LATER.timestamp(), EARLIER.timestamp())
         keeper.listener(Notice("LeafIssued", "a new one"))
         await until(lambda: api.events)
     assert (api.events[0]["involvedObject"]["kind"], api.events[0]["involvedObject"]["name"]) == ("Secret", "ca")
     assert api.closed
-    assert found.ca_pem is None
+    assert source.ca_pem is None
 
 
-async def test_without_a_cluster_there_is_no_self_managed_certificate(telemetry: Telemetry, tmp_path: Path) -> None:
+async def test_self_managed_certificate_without_a_cluster_is_an_error(telemetry: Telemetry, tmp_path: Path) -> None:
     settings = ServeSettings(ca_secret="ca", service="web", kubeconfig=tmp_path / "none")
     with pytest.raises(ClusterError, match="cannot read the kubeconfig"):
         async with source_for(settings, telemetry).start():

@@ -1,4 +1,4 @@
-"""Client certificates: which clients need one, from which CA and for which names."""
+"""Client certificates: the ports that require them, and the accepted CAs and names."""
 
 import ssl
 import time
@@ -53,7 +53,7 @@ def post(running: Live, monkeypatch: pytest.MonkeyPatch, pair: tuple[Path, Path]
 
 
 @pytest.mark.parametrize(("name", "dns"), [("kube-apiserver", ()), ("whoever", ("x", "api.example.com"))])
-def test_a_certificate_for_one_of_the_names(
+def test_certificate_for_an_accepted_name(
     running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, dns: tuple[str, ...]
 ) -> None:
     assert post(running, monkeypatch, CA.pair(folder, name, *dns)).answer["allowed"] is True
@@ -62,7 +62,7 @@ def test_a_certificate_for_one_of_the_names(
 def test_certificate_for_a_different_client_is_rejected(
     running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
-    """A cluster's CA issues certificates for each of its nodes too."""
+    """A cluster's CA also issues certificates for its nodes."""
     response = post(running, monkeypatch, CA.pair(folder, "system:node:n1"))
     assert (response.status, response.body) == (
         403,
@@ -72,8 +72,8 @@ def test_certificate_for_a_different_client_is_rejected(
     assert running.metric("bad_requests_total", code="403") == 1
 
 
-@pytest.mark.parametrize("ca", [None, ClientCa("another")], ids=["none", "another CA"])
-def test_no_certificate_or_one_of_another_ca(
+@pytest.mark.parametrize("ca", [None, ClientCa("new_ca")], ids=["none", "another CA"])
+def test_missing_or_foreign_client_certificate_is_rejected(
     running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path, ca: ClientCa | None
 ) -> None:
     before = running.metric("reviews_total", **ALLOWED)
@@ -82,7 +82,7 @@ def test_no_certificate_or_one_of_another_ca(
     assert running.metric("reviews_total", **ALLOWED) == before
 
 
-def test_the_operations_port_needs_none(running: Live) -> None:
+def test_operations_port_needs_no_client_certificate(running: Live) -> None:
     assert running.ops("/healthz") == "ok\n"
 
 
@@ -93,20 +93,20 @@ async def test_renewed_serving_certificate_requires_a_client_certificate(tmp_pat
     async with tls.listener(served) as port:
         with pytest.raises((ConnectionError, ssl.SSLError)):
             await _answer(port, tls.client_context())
-        known = tls.client_context()
-        known.load_cert_chain(*CA.pair(tmp_path, "kube-apiserver"))
-        await _answer(port, known)
+        trusted = tls.client_context()
+        trusted.load_cert_chain(*CA.pair(tmp_path, "kube-apiserver"))
+        await _answer(port, trusted)
 
 
-async def test_another_ca_takes_the_place_of_the_first(tmp_path: Path) -> None:
-    another = ClientCa("another")
+async def test_new_ca_replaces_the_old_ca(tmp_path: Path) -> None:
+    new_ca = ClientCa("new_ca")
     served = ServingCertificate(*_pem(tls.pair()))
     served.require_clients(CA.pem)
-    served.require_clients(another.pem)
+    served.require_clients(new_ca.pem)
     async with tls.listener(served) as port:
         before, now = tls.client_context(), tls.client_context()
         before.load_cert_chain(*CA.pair(tmp_path, "before"))
-        now.load_cert_chain(*another.pair(tmp_path, "now"))
+        now.load_cert_chain(*new_ca.pair(tmp_path, "now"))
         with pytest.raises((ConnectionError, ssl.SSLError)):
             await _answer(port, before)
         await _answer(port, now)
@@ -116,60 +116,60 @@ async def test_another_ca_takes_the_place_of_the_first(tmp_path: Path) -> None:
         await _answer(port, now)
 
 
-async def test_a_ca_that_changes_in_its_file_is_used_and_a_broken_one_is_reported(tmp_path: Path) -> None:
-    asked: list[bytes] = []
+async def test_changed_ca_file_is_used_and_a_damaged_one_is_reported(tmp_path: Path) -> None:
+    required: list[bytes] = []
 
     class Served(ServingCertificate):
         def require_clients(self, ca_pem: bytes) -> None:
             super().require_clients(ca_pem)
-            asked.append(ca_pem)
+            required.append(ca_pem)
 
-    log, path, another = Log(), tmp_path / "ca.crt", ClientCa("another").pem
+    log, path, new_ca = Log(), tmp_path / "ca.crt", ClientCa("new_ca").pem
     path.write_bytes(CA.pem)
     file = ClientCaFile(path, Served(*_pem(tls.pair())), log=log)
     await file.poll()
-    assert asked == [CA.pem]
-    path.write_bytes(another)
+    assert required == [CA.pem]
+    path.write_bytes(new_ca)
     await file.poll()
-    assert asked == [CA.pem, another]
+    assert required == [CA.pem, new_ca]
     assert log.events("client CA") == [{"reloaded": str(path)}]
     path.write_bytes(b"half of")
     await file.poll()
-    assert file.concerns() == {}  # it may be in the middle of a write
+    assert file.concerns() == {}  # the file may be in the middle of a write
     for _ in range(3):
         await file.poll()
     (concern,) = file.concerns().items()
     assert concern[0] == "client-ca"
     assert concern[1].startswith(f"{path}: not a CA certificate in PEM: ")
-    assert concern[1].endswith("; the CAs that were read before still count")
+    assert concern[1].endswith("; the CAs read earlier are still used")
     assert len(log.events("client CA")) == 2
     path.unlink()
     await file.poll()
     await file.poll()
-    gone = f"cannot read {path}: No such file or directory; the CAs that were read before still count"
+    gone = f"cannot read {path}: No such file or directory; the CAs read earlier are still used"
     assert file.concerns() == {"client-ca": gone}
-    path.write_bytes(another)
+    path.write_bytes(new_ca)
     await file.poll()
     assert file.concerns() == {}
-    assert asked == [CA.pem, another]
+    assert required == [CA.pem, new_ca]
 
 
-def test_the_file_is_looked_at_while_the_service_runs(
+def test_running_service_notices_changes_of_the_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("webhook.server.client_ca.INTERVAL", 0.01)
-    path, another = tmp_path / "ca.crt", ClientCa("another")
+    path, new_ca = tmp_path / "ca.crt", ClientCa("new_ca")
     path.write_bytes(CA.pem)
     with live(client_ca=path, client_names=("kube-apiserver",)) as service:
         path.write_bytes(b"half of")
         while "[!]client-ca: " not in service.ops("/readyz"):
             time.sleep(0.01)
-        # In one write: a partly written file has another fault first, which is reported only if it stays.
-        (tmp_path / "new.crt").write_bytes(another.pem)
+        # In one write, because a partly written file would have a different fault first.
+        (tmp_path / "new.crt").write_bytes(new_ca.pem)
         (tmp_path / "new.crt").rename(path)
         while "client-ca" in service.ops("/readyz"):
             time.sleep(0.01)
-        pair = another.pair(tmp_path, "kube-apiserver")
+        pair = new_ca.pair(tmp_path, "kube-apiserver")
         assert post(service, monkeypatch, pair).answer["allowed"] is True
 
 
@@ -190,11 +190,11 @@ def _pem(pair: Any) -> tuple[bytes, bytes]:
     [
         (None, ("a",), "cannot read {ca}: No such file or directory"),
         (b"nothing", ("a",), "{ca}: not a CA certificate in PEM"),
-        (CA.pem, (), "--client-ca and --client-name are only of use together"),
+        (CA.pem, (), "--client-ca and --client-name must be used together"),
     ],
     ids=["no file", "no certificate", "no name"],
 )
-def test_settings_that_cannot_be_used(
+def test_contradictory_settings_are_rejected(
     tmp_path: Path, content: bytes | None, names: tuple[str, ...], problem: str
 ) -> None:
     ca = tmp_path / "ca.crt"

@@ -1,4 +1,4 @@
-"""The background tasks of the cluster link survive every fault, and report it."""
+"""The background tasks of the cluster link continue after every fault, and report it."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ from webhook.work_limit import TooExpensive
 
 @asynccontextmanager
 async def link_to_nothing(folder: Path, log: Log) -> AsyncIterator[ClusterLink]:
-    """To an API server that denies everything."""
+    """A link to an API server that denies everything."""
     api = FakeApi()
     api.lists = [refused(500)]
     async with RawTestServer(api.handle) as server:
@@ -70,12 +70,12 @@ async def test_failed_task_is_restarted_and_is_a_concern(
     log = Log()
     async with link_to_nothing(tmp_path, log) as link:
         await until(lambda: len(runs) == 2)
-        assert link.concerns()[f"background-{name}"].startswith("it failed and was begun again: KeyError at ")
+        assert link.concerns()[f"background-{name}"].startswith("it failed and was restarted: KeyError at ")
     assert [level for level, event, _ in log.lines if event == name] == ["error"]
     assert "object" not in str(log.lines)
 
 
-async def test_the_list_of_policies_goes_on_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_watch_of_policies_is_restarted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     runs = []
 
@@ -104,7 +104,7 @@ async def test_the_list_of_policies_goes_on_too(tmp_path: Path, monkeypatch: pyt
         ),
     ],
 )
-async def test_a_stale_cache_is_named_and_keeps_from_readiness_only_while_others_are_fresh(
+async def test_stale_cache_prevents_readiness_only_while_other_caches_are_fresh(
     tmp_path: Path, ages: dict[str | None, float], stale: set[str], unready: str
 ) -> None:
     async with link_to_nothing(tmp_path, Log()) as link:
@@ -123,7 +123,7 @@ UNKNOWN = "impact not computed: existing jobs"
 
 
 class Lists:
-    """Answers with these pages, and then never."""
+    """Answers with these pages, and does not answer after the last page."""
 
     def __init__(self, *pages: list[msgspec.Raw] | Exception) -> None:
         self.pages = list(pages)
@@ -144,14 +144,12 @@ class Lists:
         (Lists(WatchFault(FaultReason.FORBIDDEN, "no")), f"{UNKNOWN} cannot be listed (forbidden: no)"),
     ],
 )
-async def test_nothing_is_known_of_the_jobs(lists: Any, said: str) -> None:
+async def test_impact_is_not_computed_without_a_list_of_jobs(lists: Any, said: str) -> None:
     assert await impact(lists) == [said]
 
 
 async def test_partial_impact_is_reported_as_partial() -> None:
-    """The list took 25 s while the API server waits for 10 s, so the change of a policy failed because of its
-    advice.
-    """
+    """Listing all jobs took 25 s, more than the API server's timeout of 10 s, so the change of a policy failed."""
     (line,) = await impact(Lists([JOB] * 20))
     assert re.fullmatch(r"would newly deny none of the first \d+ jobs", line)
 
@@ -174,7 +172,7 @@ class OnePage:
         return Page(PageMetadata("7", ""), [JOB])
 
 
-async def test_jobs_are_judged_by_own_rules_too() -> None:
+async def test_impact_includes_custom_rules() -> None:
     found = await policy_impact(
         OnePage(),  # type: ignore[arg-type]
         before=PolicySet(),
@@ -186,7 +184,7 @@ async def test_jobs_are_judged_by_own_rules_too() -> None:
     assert found == ["would newly deny 1 of 1 jobs: custom/mine 1 (team-a/train)"]
 
 
-async def test_a_job_that_is_too_expensive_is_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_expensive_job_is_counted_separately(monkeypatch: pytest.MonkeyPatch) -> None:
     def too_expensive(_: object) -> NoReturn:
         raise TooExpensive
 

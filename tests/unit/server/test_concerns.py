@@ -1,4 +1,4 @@
-"""Each fault with which a replica can still answer reviews is a line in `/readyz`, which succeeds."""
+"""A fault with which a replica can still answer reviews is a line in `/readyz`, which still passes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -47,7 +47,7 @@ class NoApi:
 
 @asynccontextmanager
 async def ca_secret(data: dict[str, bytes] | None, _: Path) -> AsyncIterator[Concerns]:
-    """A replica with a self-managed CA, after the data of the Secret was replaced by `data`."""
+    """A replica with a self-managed CA, after the Secret's data was replaced by `data`."""
     store = Cluster()
 
     async def connect(_: Any) -> NoApi:
@@ -167,7 +167,7 @@ EXPIRED, OTHER = pair(hours=-1), pair(FOREIGN)
         (cluster, 403, "policies-unread", "the policies in ns cannot be read (forbidden"),
     ],
 )
-async def test_a_fault_is_a_concern(
+async def test_fault_is_a_concern(
     fault: Callable[[Any, Path], Fault], given: Any, name: str, text: str, tmp_path: Path
 ) -> None:
     readiness = Readiness("serving")
@@ -183,7 +183,7 @@ async def test_a_fault_is_a_concern(
     assert f"`{general}`" in (ROOT / "docs" / "runbook.md").read_text().partition("## What `/readyz` says")[2]
 
 
-async def test_a_kind_that_is_not_installed_is_no_concern(tmp_path: Path) -> None:
+async def test_kind_that_is_not_installed_is_not_a_concern(tmp_path: Path) -> None:
     async with cluster(404, tmp_path) as concerns:
         await asyncio.sleep(0.5)
         assert not [name for name in concerns() if name.startswith("unknown-")]

@@ -35,7 +35,7 @@ class Connection:
 
 
 class World:
-    """The connections of a port, and the time."""
+    """The connections of a port, and a clock that the test sets."""
 
     def __init__(self, maximum: int = 3) -> None:
         self.now = 100.0
@@ -54,7 +54,7 @@ class World:
         return self.all.admit(Connection(self, name, busy=busy))
 
 
-def test_a_new_one_beyond_the_maximum_takes_the_place_of_the_one_that_was_idle_longest() -> None:
+def test_new_connection_beyond_the_maximum_replaces_the_longest_idle_one() -> None:
     world = World()
     for name in ("a1", "a2", "b1"):
         world.connect(name, busy=name == "a1")
@@ -62,7 +62,7 @@ def test_a_new_one_beyond_the_maximum_takes_the_place_of_the_one_that_was_idle_l
     assert (world.cut, world.reasons, len(world.all)) == (["a2"], {"full": 1}, 3)
 
 
-def test_a_busy_one_is_never_cut_off() -> None:
+def test_busy_connection_is_never_closed() -> None:
     world = World()
     for name in ("a1", "a2", "b1"):
         world.connect(name, busy=True)
@@ -70,7 +70,7 @@ def test_a_busy_one_is_never_cut_off() -> None:
     assert (world.cut, world.reasons) == ([], {"full": 1})
 
 
-def test_the_log_has_few_lines_about_many() -> None:
+def test_log_has_few_lines_about_many_rejected_connections() -> None:
     world = World(maximum=1)
     world.connect("a1", busy=True)
     for _ in range(50):
@@ -81,7 +81,7 @@ def test_the_log_has_few_lines_about_many() -> None:
 @pytest.mark.parametrize(
     ("soft", "most"), [(256, LEAST), (1024, 1024 - RESERVED), (2**20, MAX_CONNECTIONS), (-1, MAX_CONNECTIONS)]
 )
-def test_descriptors_are_left_for_everything_else(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
+def test_maximum_leaves_descriptors_for_other_uses(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
     monkeypatch.setattr(http_server.resource, "getrlimit", lambda _: (soft, -1))
     assert http_server.most_connections() == most
 
@@ -93,7 +93,7 @@ def silent(running: Live) -> socket.socket:
 
 
 def test_silent_connections_do_not_block_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """256 of them used up the descriptors, and even the probes failed."""
+    """256 silent connections used up the descriptors, and even the probes failed."""
     monkeypatch.setattr(service, "most_connections", lambda: 20)
     with live() as running:
         held = [silent(running) for _ in range(60)]
@@ -106,7 +106,7 @@ def test_silent_connections_do_not_block_others(monkeypatch: pytest.MonkeyPatch)
             each.close()
 
 
-def test_a_handshake_that_does_not_come_and_one_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_and_failed_handshakes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "MAX_HANDSHAKE_SECONDS", 0.1)
     with live() as running:
         with silent(running) as never, silent(running) as garbage:
@@ -117,7 +117,7 @@ def test_a_handshake_that_does_not_come_and_one_that_fails(monkeypatch: pytest.M
         assert running.metric("internal_errors_total", webhook="validate") == 0
 
 
-def test_a_connection_that_is_used_again_is_kept_and_counted_once() -> None:
+def test_reused_connection_is_counted_once() -> None:
     with live() as running:
         connection = running.connect()
         for _ in range(2):
@@ -127,7 +127,7 @@ def test_a_connection_that_is_used_again_is_kept_and_counted_once() -> None:
         running.wait_until(lambda: running.metric("connections") == 0)
 
 
-def test_probes_use_a_connection_again() -> None:
+def test_probes_reuse_a_connection() -> None:
     with live() as running:
         address = urlsplit(running.service.ops_url)
         probe = HTTPConnection(str(address.hostname), address.port)

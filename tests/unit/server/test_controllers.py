@@ -1,4 +1,4 @@
-"""The watches of controllers run, are measured, and are reported if they cannot read."""
+"""Watches of controllers run, have metrics, and are reported if they cannot read."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -22,7 +22,7 @@ from webhook.server.telemetry import Telemetry
 
 
 class Refused(Seen[Any]):
-    """A watch without the right to read."""
+    """A watch without permission to read."""
 
     known = False
     ran = 0
@@ -47,7 +47,7 @@ async def test_unreadable_resource_is_a_concern_and_reviews_continue() -> None:
         assert readiness.report() == "readyz check passed\n"
 
 
-async def test_state_of_a_controller_is_measured_and_reported() -> None:
+async def test_state_of_a_controller_is_in_metrics_and_concerns() -> None:
     async def reconcile(key: str) -> None:
         if key == "bad":
             raise ApiError(403, "no right")
@@ -75,8 +75,8 @@ async def test_state_of_a_controller_is_measured_and_reported() -> None:
         assert readiness.report() == told
 
 
-async def test_the_removal_of_keys_goes_on_once_jobs_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ended silently on an unexpected answer."""
+async def test_removal_of_keys_is_restarted_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The removal ended silently after an unexpected answer."""
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     runs = []
 

@@ -1,4 +1,4 @@
-"""The end of a replica loses no request: clients that follow `Connection: close` never see an error."""
+"""A stopping replica loses no request: clients that follow `Connection: close` never get an error."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ CLIENTS = 8
 
 
 class Client(threading.Thread):
-    """Sends reviews on one connection until a reply closes it, as a client that then uses another replica."""
+    """Sends reviews on one connection until a reply closes it. A real client would then use another replica."""
 
     def __init__(self, url, ca_pem):
         super().__init__()
@@ -36,7 +36,7 @@ class Client(threading.Thread):
                 self.started_well.set()
                 if self.replies[-1].headers.get("connection") == "close":
                     return
-        except Exception as error:  # noqa: BLE001 - for the test to see
+        except Exception as error:  # noqa: BLE001 - the test checks the error
             self.error = error
         finally:
             self.started_well.set()
@@ -45,9 +45,7 @@ class Client(threading.Thread):
 
 @contextmanager
 def steady(url, ca_pem):
-    """Clients that send all the time; at the end of the block each connection must have been closed without a
-    failure.
-    """
+    """Clients that send continuously. At the end of the block each connection must have closed without a failure."""
     clients = [Client(url, ca_pem) for _ in range(CLIENTS)]
     for client in clients:
         client.start()
@@ -63,7 +61,7 @@ def steady(url, ca_pem):
         ]
 
 
-def test_nothing_is_lost_in_a_drain():
+def test_no_request_is_lost_in_a_drain():
     with live(drain_seconds=7) as service:
         paused, go_on = threading.Event(), asyncio.Event()
 
@@ -83,14 +81,14 @@ def test_nothing_is_lost_in_a_drain():
         with pytest.raises(HTTPError) as error:
             service.ops("/readyz")
         assert b"[-]serving failed: draining" in error.value.read()
-        late = service.post("/validate-mpijob", GOOD)  # a client that does not know yet
+        late = service.post("/validate-mpijob", GOOD)  # a client that has not noticed the drain
         assert (late.status, late.headers["connection"]) == (200, "close")
         late_error = service.post("/validate-mpijob", b"")
         assert (late_error.status, late_error.headers["connection"]) == (400, "close")
 
         service.loop.call_soon_threadsafe(go_on.set)
         service.wait_until(lambda: not service.service.port.listening)
-        # The kernel may still accept a connection that the loop then closes: uvloop closes a port at its next turn.
+        # The kernel may still accept a connection that the loop then closes, because uvloop closes a port later.
         with pytest.raises((ConnectionRefusedError, ConnectionResetError)):
             service.connect()
         assert not drain.done()
@@ -104,7 +102,7 @@ def test_nothing_is_lost_in_a_drain():
     idle.close()
 
 
-def test_a_drain_does_not_wait_for_ever_for_a_slow_client():
+def test_drain_does_not_wait_forever_for_a_slow_client():
     with live(timeout_seconds=0.05) as service:
         slow = service.connect()
         slow.send(head("/validate-mpijob", content_length=str(len(GOOD))))
@@ -132,7 +130,7 @@ class Process:
             self.events.append(json.loads(self.process.stderr.readline()))
 
     def end(self):
-        """The exit code; everything that it logged is in `events`."""
+        """The exit code. All log lines are in `events`."""
         self.events += [json.loads(line) for line in self.process.stderr.read().splitlines()]
         return self.process.wait(30)
 
@@ -149,7 +147,7 @@ def process(*args):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_drains_the_real_process(tmp_path, number):
+def test_signal_drains_the_real_process(tmp_path, number):
     with process(tmp_path / "ca.pem", "--drain-seconds", "2", "--log-level", "info") as server:
         # The log is a pipe without another reader while the clients wait for replies, so a thread reads it.
         reader = threading.Thread(target=server.wait_for, args=("stopped",))
@@ -161,7 +159,7 @@ def test_a_signal_drains_the_real_process(tmp_path, number):
         assert [line for line in server.events if line["level"] != "info"] == []
 
 
-def test_a_second_signal_ends_it_at_once(tmp_path):
+def test_second_signal_ends_the_process_at_once(tmp_path):
     with process(tmp_path / "ca.pem", "--drain-seconds", "3600") as server:
         server.process.send_signal(signal.SIGTERM)
         server.wait_for("draining")

@@ -17,7 +17,7 @@ from webhook.server.http_request import parse
         ("*", (None, None)),
     ],
 )
-def test_request_lines(raw, target):
+def test_hook_and_timeout_of_request_lines(raw, target):
     assert parse(raw) == target
 
 
@@ -32,7 +32,7 @@ def test_request_lines(raw, target):
         ("20%C2%B5s", 20e-6),
         ("7us", 7e-6),
         ("9ns", 9e-9),
-        # Not a duration, or an unusable one.
+        # Not a duration, or an invalid one.
         ("", None),
         ("5", None),
         ("s", None),
@@ -50,5 +50,5 @@ def test_request_lines(raw, target):
         ("1" * 8000, None),
     ],
 )
-def test_timeouts(text, seconds):
+def test_timeout_of_a_request_line(text, seconds):
     assert parse(f"/mutate-mpijob?timeout={text}")[1] == pytest.approx(seconds)

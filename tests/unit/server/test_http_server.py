@@ -1,4 +1,4 @@
-"""The limits around aiohttp: behaviour unlike an API server's costs only the client's own connection."""
+"""The limits around aiohttp: a misbehaving client only loses its own connection."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ def review(path: str = PATH, **headers: str) -> bytes:
 
 
 class Slow:
-    """Answers on demand, with the number of the request."""
+    """A handler that replies on demand with the number of the request."""
 
     def __init__(self) -> None:
         self.over = asyncio.Event()
@@ -48,14 +48,14 @@ class Slow:
 
 
 class Failing(Slow):
-    """Raises an exception."""
+    """A handler that raises an exception."""
 
     async def _later(self, number: int) -> Reply:
         raise RuntimeError(number)
 
 
 class Large(Slow):
-    """Its replies are far larger than what the sockets hold."""
+    """A handler whose replies are far larger than the sockets' buffers."""
 
     BODY = b"x" * 64 * 2**20
 
@@ -65,7 +65,7 @@ class Large(Slow):
 
 
 class Medium(Large):
-    """Its replies are written in one piece."""
+    """A handler whose replies are written in one piece."""
 
     BODY = b"x" * review_port.PIECE
 
@@ -106,10 +106,10 @@ def refused(running: Live, reason: str) -> Callable[[], bool]:
     return lambda: running.metric("connections_refused_total", reason=reason) == 1
 
 
-def test_a_pipelined_request_ends_the_connection_after_the_reply(
+def test_pipelined_request_ends_the_connection_after_the_reply(
     running: Live, connection: Connection, parsed: list[bytes]
 ) -> None:
-    """The requests of 300 connections took hundreds of megabytes."""
+    """Pipelined requests of 300 connections took hundreds of megabytes."""
     slow = answer_with(running, Slow())
     connection.send(review() * 500)
     running.wait_until(lambda: slow.asked == 1)
@@ -122,10 +122,10 @@ def test_a_pipelined_request_ends_the_connection_after_the_reply(
 
 
 @pytest.mark.parametrize("pieces", [1, 50])
-def test_a_body_without_its_length_is_a_411_and_is_not_parsed(
+def test_body_without_its_length_is_a_411_and_is_not_parsed(
     connection: Connection, parsed: list[bytes], pieces: int
 ) -> None:
-    """One-byte chunks on 100 connections stopped the service for many seconds."""
+    """Bodies in one-byte chunks on 100 connections stopped the service for many seconds."""
     connection.send(CHUNKED)
     for _ in range(pieces):
         connection.send(b"1\r\na\r\n" * (50_000 // pieces))
@@ -136,7 +136,7 @@ def test_a_body_without_its_length_is_a_411_and_is_not_parsed(
     assert sum(map(len, parsed)) == len(CHUNKED)
 
 
-def test_a_post_without_a_body_needs_a_length_too(connection: Connection) -> None:
+def test_post_without_a_body_needs_a_length_too(connection: Connection) -> None:
     connection.send(head(PATH))
     assert connection.receive().status == 411
 
@@ -146,7 +146,7 @@ def test_a_post_without_a_body_needs_a_length_too(connection: Connection) -> Non
     [("9" * 5_000, 400), ("0" * 5_000 + str(len(GOOD)), 200), (str(2**64), 400), (str(2**64 - 1), 413), ("0", 400)],
     ids=["5,000 digits", "5,000 zeros", "65 bits", "64 bits", "none"],
 )
-def test_any_content_length(running: Live, connection: Connection, length: str, status: int) -> None:
+def test_valid_and_invalid_content_lengths(running: Live, connection: Connection, length: str, status: int) -> None:
     connection.send(head(PATH, content_length=length) + (GOOD if status == 200 else b""))
     assert connection.receive().status == status
     assert running.log("library") == []
@@ -188,7 +188,7 @@ def test_no_reply_after_an_ambiguous_request(running: Live, connection: Connecti
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_requests_in_pieces_of_any_size(connection: Connection, size: int) -> None:
+def test_requests_in_pieces_of_any_size_are_answered(connection: Connection, size: int) -> None:
     for text in (b"\r\n\r\n" + review(), review()):
         for start in range(0, len(text), size):
             connection.send(text[start : start + size])
@@ -196,14 +196,14 @@ def test_requests_in_pieces_of_any_size(connection: Connection, size: int) -> No
 
 
 @pytest.mark.parametrize("before", [0, 1])
-def test_half_a_head_is_cut_off(monkeypatch: pytest.MonkeyPatch, before: int) -> None:
+def test_incomplete_head_is_cut_off(monkeypatch: pytest.MonkeyPatch, before: int) -> None:
     with live() as running:
         connection = running.connect()
         for _ in range(before):
             assert connection.post(PATH, GOOD).status == 200
         monkeypatch.setattr(http_server, "MAX_HEAD_SECONDS", 0.1)
         connection.send(review()[:20])
-        if not before:  # its time runs from the handshake
+        if not before:  # the time starts with the handshake
             connection.close()
             connection = running.connect()
         running.wait_until(refused(running, "silent"))
@@ -216,13 +216,13 @@ def test_half_a_head_is_cut_off(monkeypatch: pytest.MonkeyPatch, before: int) ->
     [LONG_HEAD, LONG_HEAD + b"\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\n"],
     ids=["without end", "too large", "HTTP/2"],
 )
-def test_a_head_that_is_too_large_or_not_http_1_is_cut_off(running: Live, connection: Connection, sent: bytes) -> None:
+def test_head_that_is_too_large_or_not_http_1_is_cut_off(running: Live, connection: Connection, sent: bytes) -> None:
     connection.send(sent)
     running.wait_until(refused(running, "head"))
     assert running.post(PATH, GOOD).status == 200
 
 
-def test_a_client_that_does_not_read_a_large_reply_is_cut_off(
+def test_client_that_does_not_read_a_large_reply_is_cut_off(
     running: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(review_port, "MAX_SEND_SECONDS", 0.5)
@@ -233,8 +233,8 @@ def test_a_client_that_does_not_read_a_large_reply_is_cut_off(
     assert (large.asked, running.metric("connections"), running.metric("in_flight")) == (1, 0, 0)
 
 
-def test_a_client_that_sends_and_never_reads_is_cut_off(running: Live, connection: Connection) -> None:
-    """Replies of 500 connections took a gigabyte. The sockets' own buffers belong to the kernel."""
+def test_client_that_sends_and_never_reads_is_cut_off(running: Live, connection: Connection) -> None:
+    """Replies to 500 connections took a gigabyte. The buffers of sockets are in the kernel's memory."""
     medium = answer_with(running, Medium())
     server = running.service.server
     for sent in range(1, 2000):
@@ -248,7 +248,7 @@ def test_a_client_that_sends_and_never_reads_is_cut_off(running: Live, connectio
     assert running.metric("in_flight") == 0
 
 
-def test_a_large_reply_that_is_read_slowly_arrives(running: Live, connection: Connection) -> None:
+def test_large_reply_that_is_read_slowly_arrives(running: Live, connection: Connection) -> None:
     large = answer_with(running, Large())
     for number in range(2):
         connection.send(review())
@@ -256,7 +256,7 @@ def test_a_large_reply_that_is_read_slowly_arrives(running: Live, connection: Co
         assert connection.receive().body == Large.BODY
 
 
-def test_work_for_a_client_that_has_gone_is_given_up(running: Live) -> None:
+def test_work_for_a_disconnected_client_is_cancelled(running: Live) -> None:
     slow = answer_with(running, Slow())
     connection = running.connect()
     connection.send(review())
@@ -287,26 +287,26 @@ def test_ending_service_does_not_wait_for_connections() -> None:
     connection.close()
 
 
-def test_the_rest_of_a_refused_body_is_thrown_away(connection: Connection) -> None:
+def test_rest_of_a_rejected_body_is_discarded(connection: Connection) -> None:
     connection.send(head("/elsewhere", content_length="20000000"), b" " * 100)
     response = connection.receive()
     assert (response.status, response.headers["connection"]) == (404, "close")
     connection.send(b" " * 10_000_000)
-    assert connection.closed  # without another reply
+    assert connection.closed  # without a second reply
 
 
-def test_a_refused_request_whose_body_is_there_keeps_its_connection(connection: Connection) -> None:
+def test_rejected_request_with_a_complete_body_keeps_its_connection(connection: Connection) -> None:
     for path, status in (("/elsewhere", 404), (PATH, 200)):
         connection.send(review(path))
         assert connection.receive().status == status
 
 
-def test_a_path_without_end(connection: Connection) -> None:
+def test_endless_path_is_rejected(connection: Connection) -> None:
     connection.send(head("/" + "x" * 3000, content_length="0"))
     assert connection.receive().status == 414
 
 
-def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "KEEPALIVE_SECONDS", 0.2)
     with live() as running:
         connection = running.connect()

@@ -1,4 +1,4 @@
-"""The service's reports about its webhook configurations and its rights at run time."""
+"""The running service's reports about its webhook configurations and permissions."""
 
 import copy
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from webhook.client.calls import ApiError, ClusterError
 
 
 def without_conditions() -> dict[str, Any]:
-    """An API server before 1.28 drops the conditions."""
+    """The configuration without match conditions: an API server before 1.28 drops them."""
     older = copy.deepcopy(INSTALLED[MUTATING])
     for hook in older["webhooks"]:
         hook.pop("matchConditions", None)
@@ -35,7 +35,7 @@ def without_conditions() -> dict[str, Any]:
         pytest.param(Api(ALL, denied="secrets"), {"remove_keys": True}, "right-missing", "keys of ended jobs stay"),
     ],
 )
-async def test_a_fault_is_a_concern_until_it_is_over(
+async def test_fault_is_a_concern_until_it_is_fixed(
     api: Api, settings: dict[str, Any], concern: str, text: str
 ) -> None:
     installation = Installation(api, **settings)
@@ -53,13 +53,13 @@ async def test_a_fault_is_a_concern_until_it_is_over(
 
 
 @pytest.mark.parametrize("configurations", [ALL, INSTALLED])
-async def test_nothing_is_reported_of_an_installation(configurations: Mapping[str, Any]) -> None:
+async def test_correct_installation_has_no_concerns(configurations: Mapping[str, Any]) -> None:
     installation = Installation(Api(configurations))
     await installation.look()
     assert (installation.concerns, installation.log.lines) == ({}, [])
 
 
-async def test_configurations_that_must_not_be_read_are_not_missing() -> None:
+async def test_unreadable_configurations_are_not_reported_missing() -> None:
     installation = Installation(Api(dict.fromkeys(ALL, ApiError(403, "no right"))))
     await installation.look()
     assert installation.concerns == {}

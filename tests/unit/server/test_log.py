@@ -1,4 +1,4 @@
-"""Rejected requests of a client cannot flood the log."""
+"""The log: rejected requests cannot flood it, and an unread pipe cannot stop the service."""
 
 import fcntl
 import json
@@ -25,7 +25,7 @@ from webhook.server.telemetry import Telemetry
 
 
 class Refusing:
-    """Rejected requests, at a time that the test sets."""
+    """A RefusalLog with a clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -46,12 +46,12 @@ def refusing() -> Refusing:
 def test_rejected_requests_of_a_kind_are_reported_once_and_then_counted(refusing: Refusing) -> None:
     refusing.refuse(1000)
     refusing.refuse(1, peer="192.0.2.2")
-    said = {"webhook": None, "code": 400, "reason": "bad"}
-    assert refusing.log.lines == [("warning", "refused", {**said, "peer": f"192.0.2.{peer}"}) for peer in (1, 2)]
+    fields = {"webhook": None, "code": 400, "reason": "bad"}
+    assert refusing.log.lines == [("warning", "refused", {**fields, "peer": f"192.0.2.{peer}"}) for peer in (1, 2)]
     refusing.now += TELL_SECONDS
     refusing.refuse()
     again, refused = refusing.log.lines[2:]
-    assert again == ("warning", "refused again", {**said, "peer": "192.0.2.1", "count": 999})
+    assert again == ("warning", "refused again", {**fields, "peer": "192.0.2.1", "count": 999})
     assert refused == refusing.log.lines[0]
     counted = refusing.telemetry.registry.get_sample_value(PREFIX + "bad_requests_total", {"code": "400"})
     assert counted == 1002
@@ -68,7 +68,7 @@ def test_rejected_requests_of_many_kinds_are_counted_together(refusing: Refusing
     assert refusing.log.told[-1] == "refused"
 
 
-def test_rare_rejected_requests_are_each_reported(refusing: Refusing) -> None:
+def test_every_rare_rejected_request_is_reported(refusing: Refusing) -> None:
     for _ in range(3):
         refusing.refuse()
         refusing.now += TELL_SECONDS
@@ -80,7 +80,7 @@ SMALL_PIPE = 4096
 
 
 class Pipe:
-    """A pipe; `lines` returns everything that was written."""
+    """A pipe. `lines` returns all written lines."""
 
     def __init__(self) -> None:
         self.output, self.input = os.pipe()
@@ -100,7 +100,7 @@ def pipe() -> Iterator[Pipe]:
             os.close(descriptor)
 
 
-def test_lines_of_several_threads_are_all_there_and_whole(pipe: Pipe) -> None:
+def test_lines_of_several_threads_are_complete(pipe: Pipe) -> None:
     writer = LogWriter(pipe.input)
     log = make_log(writer)
     threads = [threading.Thread(target=lambda: [log.info("x" * 9) for _ in range(100)]) for _ in range(4)]
@@ -120,7 +120,7 @@ def test_unread_log_drops_and_counts_the_oldest_lines(pipe: Pipe, monkeypatch: p
     writer.on_drop = lambda: counted.append(1)
     log = make_log(writer)
     log.info("x" * 2 * PIPE_SIZE)
-    os.read(pipe.output, 1)  # the thread is in its write
+    os.read(pipe.output, 1)  # the thread is blocked in a write
     for number in range(25):
         log.info(str(number))
     assert len(counted) == 15
@@ -133,7 +133,7 @@ def test_unread_log_drops_and_counts_the_oldest_lines(pipe: Pipe, monkeypatch: p
     assert [json.loads(line)["event"] for line in rest] == [str(number) for number in range(15, 25)]
 
 
-def test_a_closed_pipe_ends_nothing(pipe: Pipe) -> None:
+def test_closed_pipe_does_not_stop_the_writer(pipe: Pipe) -> None:
     writer = LogWriter(pipe.input)
     os.close(pipe.output)
     log = make_log(writer)
@@ -144,7 +144,7 @@ def test_a_closed_pipe_ends_nothing(pipe: Pipe) -> None:
 
 
 @pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise KeyError", "loop.stop()"])
-def test_a_process_that_ends_has_written_all(end: str) -> None:
+def test_ending_process_writes_all_lines(end: str) -> None:
     program = f"""
 import asyncio, atexit, sys
 from webhook.server.log import make_log
@@ -198,7 +198,7 @@ def test_reviews_continue_while_standard_error_is_not_read(tmp_path: Path) -> No
             listening = json.loads(process.stderr.readline())
         fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, SMALL_PIPE)
         connection = Connection(listening["address"], ca_file.read_bytes())
-        for _ in range(SMALL_PIPE // 50):  # each has a line of more than 200 bytes
+        for _ in range(SMALL_PIPE // 50):  # each request has a log line of more than 200 bytes
             assert connection.post("/validate-mpijob", good).status == 200
         connection.close()
         for path in ("/healthz", "/readyz"):

@@ -1,4 +1,4 @@
-"""Requests that are not reviews are rejected, most of them unread."""
+"""Requests that are not reviews are rejected, most of them without reading the body."""
 
 import pytest
 
@@ -40,13 +40,13 @@ def test_invalid_review_is_a_400(connection, path, body):
     assert (response.status, response.headers["content-type"]) == (400, "text/plain; charset=utf-8")
     assert response.body.startswith(b"not a review that can be answered")
     assert len(response.body) < 400
-    assert connection.post("/validate-mpijob", GOOD).status == 200  # the connection is still usable
+    assert connection.post("/validate-mpijob", GOOD).status == 200  # the connection can still be used
 
 
 @pytest.mark.parametrize(
     "hidden", [b'"\xff"', b"1e999", b'"\\ud800"', b"[" * 900 + b"]" * 900], ids=["UTF-8", "float", "surrogate", "deep"]
 )
-def test_faults_inside_of_the_object_are_never_a_500(connection, hidden):
+def test_fault_inside_the_object_is_never_a_500(connection, hidden):
     body = GOOD.replace(b'"slotsPerWorker":2', b'"slotsPerWorker":2, "unknown": ' + hidden, 1)
     for path in HOOKS:
         assert connection.post(path, body).status in {200, 400}
@@ -72,7 +72,7 @@ def test_faults_inside_of_the_object_are_never_a_500(connection, hidden):
         ("POST /mutate-mpijob", {"content_encoding": "gzip"}, "415 the body must not be compressed"),
     ],
 )
-def test_requests_that_are_refused_unread(shared, request_line, headers, refusal):
+def test_request_is_rejected_without_reading_its_body(shared, request_line, headers, refusal):
     method, path = request_line.split()
     connection = shared.connect()
     connection.send(head(path, method=method, content_length=str(len(GOOD)), **headers), GOOD)
@@ -82,7 +82,7 @@ def test_requests_that_are_refused_unread(shared, request_line, headers, refusal
     connection.close()
 
 
-def test_a_head_request(shared):
+def test_head_request_is_rejected(shared):
     connection = shared.connect()
     connection.send(head("/validate-mpijob", method="HEAD", content_type="", connection="close"))
     response_head = connection._received.read()
@@ -92,7 +92,7 @@ def test_a_head_request(shared):
 
 
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON", "application/json ;q=1"])
-def test_spellings_of_the_content_type(connection, kind):
+def test_accepted_spellings_of_the_content_type(connection, kind):
     assert connection.post("/validate-mpijob", GOOD, content_type=kind).status == 200
 
 

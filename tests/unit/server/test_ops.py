@@ -40,12 +40,12 @@ def test_metrics_of_jobs_are_empty_without_the_option(shared):
     assert shared.ops("/metrics/jobs") == ""
 
 
-def test_health_and_readiness_over_http(shared):
+def test_health_and_readiness_are_served_over_http(shared):
     assert shared.ops("/healthz") == "ok\n"
     assert shared.ops("/readyz") == READY
 
 
-def test_not_ready_is_a_503_while_the_process_is_healthy(shared):
+def test_unready_service_is_a_503_and_still_healthy(shared):
     shared.service.readiness.fails("serving", "a reason")
     with pytest.raises(HTTPError) as error:
         shared.ops("/readyz")
@@ -55,7 +55,7 @@ def test_not_ready_is_a_503_while_the_process_is_healthy(shared):
     shared.service.readiness.passes("serving")
 
 
-def test_metrics_over_http(shared):
+def test_metrics_are_served_over_http(shared):
     text = shared.ops("/metrics")
     assert "mpijob_webhook_in_flight 0.0\n" in text
     assert 'mpijob_webhook_cert_expiry_timestamp_seconds{cert="serving"} ' in text
@@ -72,7 +72,7 @@ def test_other_paths_are_404(shared, path):
     error.value.close()
 
 
-def test_a_check_and_concerns_that_are_queried_each_time():
+def test_checks_and_concerns_are_evaluated_on_each_request():
     readiness = Readiness("cluster")
     problems, concerns = ["nodes not read yet"], {}
     readiness.follow("cluster", lambda: problems[0])

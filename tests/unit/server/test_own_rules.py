@@ -25,7 +25,7 @@ def policy_review(text: str) -> bytes:
     return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
 
 
-def test_verdicts_and_reported_faults_of_custom_rules(tmp_path: Path) -> None:
+def test_custom_rules_give_verdicts_and_report_faults(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     rules = (
         rule("job.workers < 4", id="few", message="too many workers", fix="Use 3 workers."),
@@ -48,9 +48,7 @@ def test_verdicts_and_reported_faults_of_custom_rules(tmp_path: Path) -> None:
         assert service.service.readiness.ready
 
 
-def test_a_slow_evaluation_costs_the_value_of_that_rule_for_that_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_custom_rule_has_no_outcome_for_this_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(document(rule("job.workers < 4", id="lax"), rule("true", id="strict", onError="deny")))
     with live(policy=path) as service:
@@ -72,20 +70,20 @@ def test_a_slow_evaluation_costs_the_value_of_that_rule_for_that_job(
         assert cause["message"].endswith("[custom/lax]"), "the rule stays in force"
 
 
-def test_the_service_does_not_start_with_a_file_whose_rules_take_too_much(tmp_path: Path) -> None:
+def test_service_does_not_start_with_too_expensive_custom_rules(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(document(rule("true"), rule(SLOW, id="slow")))
     with pytest.raises(StartError, match=r"rules\.custom\[1\]\.expression: takes more than 50 ms"), live(policy=path):
         pass
 
 
-def test_a_policy_review_without_time_for_the_trial_gets_no_verdict() -> None:
+def test_policy_review_without_time_for_the_trial_gets_no_verdict() -> None:
     with live() as service:
         response = service.post("/validate-policy?timeout=10ms", policy_review(document(rule("true"))))
     assert response.status == 504
 
 
-def test_a_policy_that_cannot_be_evaluated_is_refused_when_it_is_applied() -> None:
+def test_policy_with_an_invalid_custom_rule_is_rejected_when_applied() -> None:
     with live() as service:
         answer = service.post("/validate-policy", policy_review(document(rule("1 + 'a' == 2")))).answer
         assert not answer["allowed"]

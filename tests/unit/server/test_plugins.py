@@ -11,7 +11,7 @@ from tests.support.plugins import RULE, SAYS_NO, install, taken_in
 GOOD = jobs.body(jobs.GOOD)
 
 
-def test_a_broken_one_is_reported_and_the_service_is_ready(tmp_path: Path) -> None:
+def test_broken_plugin_is_reported_and_the_service_is_ready(tmp_path: Path) -> None:
     modules = {
         "acme_no": RULE.format(id="acme-no", body=SAYS_NO),
         "acme_bad": "import no_such_module",
@@ -42,4 +42,4 @@ def test_a_broken_one_is_reported_and_the_service_is_ready(tmp_path: Path) -> No
         (line,) = service.log("plug-in failed")
         assert (line["name"], line["error"]) == ("acme-fails", "builtins.KeyError")
         assert line["traceback"][-1].endswith("acme_fails.py:11 check")
-        assert f"'{jobs.GOOD['metadata']['name']}'" not in str(line), "the text of what was raised may quote a job"
+        assert f"'{jobs.GOOD['metadata']['name']}'" not in str(line), "an exception's text may quote a job"

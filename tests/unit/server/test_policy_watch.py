@@ -36,7 +36,7 @@ async def settle() -> None:
         (None, "latest", "latest"),
     ],
 )
-async def test_the_version_of_the_cluster_is_that_of_the_api_server(
+async def test_cluster_version_is_read_from_the_api_server(
     version: dict[str, Any] | None, written: str, expected: str
 ) -> None:
     api = Api()
@@ -49,7 +49,7 @@ async def test_the_version_of_the_cluster_is_that_of_the_api_server(
     assert settings.cluster_version == expected
 
 
-async def test_a_good_policy_is_applied_and_remembered_once() -> None:
+async def test_valid_policy_is_applied_and_stored_once() -> None:
     api = Api()
     async with following(api) as (watch, applied, log):
         watch.now(a=GOOD)
@@ -63,7 +63,7 @@ async def test_a_good_policy_is_applied_and_remembered_once() -> None:
     assert log.told == []
 
 
-async def test_a_broken_one_is_announced_once_by_all_replicas() -> None:
+async def test_broken_policy_is_announced_once_by_all_replicas() -> None:
     api = Api(remembered=copy(a=GOOD))
     for _ in range(2):
         async with following(api) as (watch, applied, _log):
@@ -92,7 +92,7 @@ async def test_unreadable_policies_are_not_overwritten(fault: Exception) -> None
         assert api.remembered == copy(a=GOOD, b=GOOD)
 
 
-async def test_an_announcement_that_fails_is_made_later() -> None:
+async def test_failed_announcement_is_repeated() -> None:
     api = Api(ApiError(404, "none yet"), ClusterError("no answer"))
     async with following(api) as (watch, _, log):
         watch.now(a=BROKEN)
@@ -110,13 +110,13 @@ async def test_policy_is_in_force_if_its_copy_cannot_be_written() -> None:
         watch.now(a=GOOD)
         await settle()
         assert applied[-1][1].states == {"a": "current"}
-        assert log.told == ["last good policies not remembered"]
+        assert log.told == ["last good policies not stored"]
         watch.now(a=BROKEN)
         await settle()
         assert applied[-1][1].states == {"a": "last-good"}
 
 
-async def test_a_deleted_one_is_forgotten() -> None:
+async def test_copy_of_a_deleted_policy_is_deleted() -> None:
     api = Api(remembered=copy(a=GOOD))
     async with following(api) as (watch, applied, _):
         watch.now(a=GOOD)
@@ -126,8 +126,8 @@ async def test_a_deleted_one_is_forgotten() -> None:
     assert api.remembered == copy()
 
 
-async def test_after_a_fault_of_ours_policies_are_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The task had ended silently, and later policies were not applied."""
+async def test_watch_continues_after_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task ended silently, and later policies were not applied."""
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     watch, log, applied = FakeWatch(), Log(), list[Any]()
     api = Api(ApiError(404, "none yet"), KeyError("metadata"))
@@ -136,7 +136,7 @@ async def test_after_a_fault_of_ours_policies_are_followed_again(monkeypatch: py
     async with background.in_background("policies", policies.run, log=log):
         watch.now(a=GOOD)
         await settle()
-        assert api.remembered == copy(a=GOOD), "what failed is done again, without another change"
+        assert api.remembered == copy(a=GOOD), "the failed work is repeated without another change"
         watch.now(a=GOOD, b=GOOD)
         await settle()
     assert applied[-1][1].states == {"a": "current", "b": "current"}
@@ -147,7 +147,7 @@ async def test_after_a_fault_of_ours_policies_are_followed_again(monkeypatch: py
 async def without_list(
     api: Api, reason: str, **options: Any
 ) -> AsyncIterator[tuple[PolicyWatch, FakeWatch, list[Any], Log]]:
-    """Policies that have not been listed yet, for this reason; pauses take no time."""
+    """A watch that has not listed policies yet, for this reason. Pauses take no time."""
     watch, log, applied = FakeWatch(), Log(), []
     watch.synced = watch.known = False
     watch.reason = reason
@@ -168,11 +168,11 @@ async def without_list(
 
 
 @pytest.mark.parametrize("reason", ["forbidden: no", "server-error: etcd", "unreachable: Connection refused"])
-async def test_nothing_is_settled_before_policies_were_read(reason: str) -> None:
+async def test_service_is_not_ready_before_policies_are_read(reason: str) -> None:
     async with without_list(Api(), reason) as (policies, watch, applied, _):
         await settle()
         assert applied == []
-        assert policies.unsettled == f"the policies in ns cannot be read ({reason}): none is in force"
+        assert policies.unsettled == f"the policies in ns cannot be read ({reason}): no policies are in force"
         watch.synced = watch.known = True
         watch.now(a=GOOD)
         await settle()
@@ -180,7 +180,7 @@ async def test_nothing_is_settled_before_policies_were_read(reason: str) -> None
         assert applied[-1][1].states == {"a": "current"}
 
 
-async def test_one_denial_is_not_believed() -> None:
+async def test_single_denial_is_not_final() -> None:
     """An API server that has just started denies every request."""
     api = Api()
     api.allowed = [False, False, True]
@@ -204,13 +204,13 @@ async def test_missing_right_to_policies_puts_defaults_in_force_and_is_reported(
         assert (policies.problem, applied[-1][1].states) == ("", {"a": "current"})
 
 
-async def test_last_valid_policies_replace_those_that_cannot_be_listed() -> None:
+async def test_last_valid_policies_replace_unlisted_policies() -> None:
     async with without_list(Api(remembered=copy(a=GOOD)), "server-error: x") as (policies, watch, applied, _):
         await policies.loaded()
         [(in_force, outcome)] = applied
         assert outcome.states == {"a": "last-good"}
         assert [layer.name for layer in in_force.layers] == ["a"]
-        assert policies.problem.endswith("the last good ones of the last run are in force")
+        assert policies.problem.endswith("the last good policies of the previous run are in force")
         watch.synced = watch.known = True
         watch.now(c=GOOD)
         await settle()
@@ -230,7 +230,7 @@ UNREADABLE = 'policy "a": this version can read neither the document nor its las
 
 
 @pytest.mark.parametrize("remembered", [None, {"a": BROKEN}, copy("9.0", a=BROKEN), {"_1.0": "no JSON"}])
-async def test_a_replica_that_can_read_neither_a_document_nor_a_copy_is_not_ready(remembered: Any) -> None:
+async def test_replica_that_cannot_read_a_policy_or_its_copy_is_not_ready(remembered: Any) -> None:
     """After the restart of an older version, the replica admitted jobs that the policy denies."""
     async with following(Api(remembered=remembered)) as (watch, _, _log):
         watch.now(a=BROKEN, b=GOOD)
@@ -241,7 +241,7 @@ async def test_a_replica_that_can_read_neither_a_document_nor_a_copy_is_not_read
         assert watch.policies.unsettled == ""
         watch.now(a=GOOD, b=GOOD, c=BROKEN)
         await settle()
-        assert watch.policies.unsettled == "", "one that came later keeps no replica from being ready"
+        assert watch.policies.unsettled == "", "a later unreadable policy does not make a ready replica unready"
 
 
 async def test_unreadable_copies_do_not_replace_the_list() -> None:
@@ -255,8 +255,8 @@ async def test_unreadable_copies_do_not_replace_the_list() -> None:
         assert policies.unsettled == ""
 
 
-async def test_rollout_and_rollback_leave_each_version_its_own_copy() -> None:
-    """Only the newer version can read BROKEN. It used to overwrite the only copy."""
+async def test_each_version_keeps_its_own_copy_in_rollout_and_rollback() -> None:
+    """Only the newer version can read BROKEN. It overwrote the only copy."""
     api = Api(remembered=copy("0.9", a=GOOD))
     async with following(api, version="1.0") as (watch, *_):
         watch.now(a=GOOD, b=GOOD)
@@ -272,8 +272,8 @@ async def test_rollout_and_rollback_leave_each_version_its_own_copy() -> None:
     assert api.remembered == newer | copy("1.0", a=GOOD, b=GOOD, c=GOOD)
 
 
-async def test_a_copy_that_this_version_cannot_read_is_kept() -> None:
-    """For replicas with more rules, such as those of plug-ins."""
+async def test_copy_that_this_version_cannot_read_is_not_deleted() -> None:
+    """Other replicas may have more rules, for example from plug-ins."""
     api = Api(remembered=copy(a=BROKEN))
     async with following(api) as (watch, *_):
         watch.now(a=BROKEN, b=GOOD)

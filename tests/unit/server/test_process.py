@@ -1,4 +1,4 @@
-"""The process apart from serving: keys, garbage collection and imports."""
+"""The process: core dumps, garbage collection and imports."""
 
 import asyncio
 import gc
@@ -25,12 +25,12 @@ process.run(None)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
-def test_a_crash_leaves_no_private_key_behind() -> None:
+def test_crash_writes_no_core_file() -> None:
     done = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, check=True)
     assert done.stdout == "(0, 0) 0\n"
 
 
-async def test_the_garbage_collector_is_spared_the_caches_once_they_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_garbage_collector_ignores_full_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     monkeypatch.setattr(gc, "collect", lambda: calls.append("collect"))
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
@@ -67,7 +67,7 @@ print(sorted({name for name in sys.modules if name.startswith("webhook")} - befo
 """
 
 
-def test_a_decision_imports_nothing() -> None:
-    """An import that the limit on processor time interrupts would leave half a module."""
+def test_decision_imports_nothing() -> None:
+    """The limit on processor time could interrupt an import and leave a partial module."""
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == "[]\n"

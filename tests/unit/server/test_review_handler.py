@@ -1,4 +1,4 @@
-"""Reviews over HTTPS: their replies, also to arbitrary bytes."""
+"""Replies to reviews over HTTPS, and to arbitrary bytes."""
 
 import json
 from base64 import b64decode
@@ -14,7 +14,7 @@ from tests.support.reviews_to_send import GOOD, HOOKS, ONE_WORKER, UID
 from webhook.server import review_handler
 
 
-def test_a_good_job_is_mutated_and_admitted(connection):
+def test_good_job_is_mutated_and_admitted(connection):
     mutated = connection.post("/mutate-mpijob?timeout=5s", GOOD)
     assert mutated.status == 200
     assert (mutated.headers["content-type"], "connection" in mutated.headers) == ("application/json", False)
@@ -25,12 +25,12 @@ def test_a_good_job_is_mutated_and_admitted(connection):
     patched = jsonpatch.apply_patch(jobs.GOOD, json.loads(b64decode(answer["patch"])))
     assert patched["metadata"]["labels"]["training.kubeflow.org/job-type"] == "mpijob"
 
-    validated = connection.post("/validate-mpijob?timeout=5s", jobs.body(patched))  # on the same connection
+    validated = connection.post("/validate-mpijob?timeout=5s", jobs.body(patched))  # the connection is reused
     assert (validated.status, validated.answer["uid"], validated.answer["allowed"]) == (200, UID, True)
     assert "patch" not in validated.answer
 
 
-def test_a_bad_job_is_denied_with_causes(connection):
+def test_bad_job_is_denied_with_causes(connection):
     denied = connection.post("/validate-mpijob?timeout=5s", ONE_WORKER)
     assert denied.status == 200
     status = denied.answer["status"]
@@ -42,19 +42,19 @@ def test_a_bad_job_is_denied_with_causes(connection):
 
 @pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
 @pytest.mark.parametrize("path", HOOKS)
-def test_operations_that_are_not_ours_are_allowed(connection, path, operation):
+def test_unknown_operations_are_allowed(connection, path, operation):
     response = connection.post(path, jobs.body(None, operation=operation, name="train"))
     assert (response.status, response.answer["uid"], response.answer["allowed"]) == (200, UID, True)
     assert "patch" not in response.answer
 
 
-def test_an_update_that_takes_nothing_away_gets_no_patch(connection):
+def test_update_that_drops_nothing_gets_no_patch(connection):
     response = connection.post("/mutate-mpijob", jobs.body(jobs.GOOD, old=jobs.GOOD))
     assert (response.status, response.answer["allowed"], "patch" in response.answer) == (200, True, False)
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha2", "v2", "", "v" * 1000, 'v1"\n'])
-def test_another_api_version_is_denied_by_validate_alone(connection, version):
+def test_other_api_version_is_denied_only_by_validate(connection, version):
     body = jobs.body(jobs.GOOD, kind={"group": "kubeflow.org", "version": version, "kind": "MPIJob"})
     mutated = connection.post("/mutate-mpijob", body)
     assert (mutated.status, mutated.answer["allowed"], "patch" in mutated.answer) == (200, True, False)
@@ -65,7 +65,7 @@ def test_another_api_version_is_denied_by_validate_alone(connection, version):
     assert len(cause["message"]) < 300
 
 
-def test_the_message_for_another_api_version(connection):
+def test_message_for_another_api_version(connection):
     body = jobs.body(jobs.GOOD, kind={"group": "kubeflow.org", "version": "v1", "kind": "MPIJob"})
     assert connection.post("/validate-mpijob", body).answer["status"]["message"] == (
         'MPIJob "train" was rejected: 1 problem\n'
@@ -88,7 +88,7 @@ def test_other_kinds_are_allowed_untouched(connection, path, kind):
     assert response.answer == {"uid": UID, "allowed": True, "auditAnnotations": {"skipped": "not an MPIJob"}}
 
 
-def test_a_fault_of_ours_is_a_500_and_its_text_stays_out_of_log_and_reply(monkeypatch):
+def test_text_of_an_internal_error_is_not_in_log_or_reply(monkeypatch):
     def broken(*_, **__):
         raise KeyError("secret of a user")
 
@@ -105,7 +105,7 @@ def test_a_fault_of_ours_is_a_500_and_its_text_stays_out_of_log_and_reply(monkey
         assert service.post("/validate-mpijob", ONE_WORKER).status == 200
 
 
-def test_a_connection_serves_many_reviews(connection):
+def test_connection_serves_many_reviews(connection):
     for _ in range(20):
         assert connection.post("/validate-mpijob", GOOD).status == 200
 
@@ -116,7 +116,7 @@ def test_reviews_on_one_connection_are_answered_in_order(connection):
 
 
 @pytest.mark.parametrize(("version", "headers"), [("1.1", {"connection": "close"}), ("1.0", {})])
-def test_clients_that_want_one_reply_only(shared, version, headers):
+def test_connection_closes_if_the_client_requests_it(shared, version, headers):
     connection = shared.connect()
     connection.send(head("/validate-mpijob", version=version, content_length=str(len(GOOD)), **headers), GOOD)
     response = connection.receive()
@@ -133,13 +133,13 @@ def never_a_verdict_without_uid(response, body):
 
 @strategies.PROPERTY
 @given(path=st.sampled_from(HOOKS), body=st.binary(max_size=200))
-def test_any_bytes(shared, path, body):
+def test_any_bytes_get_no_verdict_without_a_uid(shared, path, body):
     assert shared.post(path, body).status == 400
 
 
 @strategies.PROPERTY
 @given(path=st.sampled_from(HOOKS), value=strategies.json_values())
-def test_any_json(shared, path, value):
+def test_any_json_gets_no_verdict_without_a_uid(shared, path, value):
     body = json.dumps(value).encode()
     never_a_verdict_without_uid(shared.post(path, body), body)
 
@@ -150,7 +150,7 @@ def test_any_json(shared, path, value):
     field=st.sampled_from([*json.loads(GOOD)["request"], "subResource"]),
     value=strategies.json_values(),
 )
-def test_any_json_in_any_field_of_the_request(shared, path, field, value):
+def test_any_json_in_any_field_gets_no_verdict_without_a_uid(shared, path, field, value):
     review = json.loads(GOOD)
     review["request"][field] = value
     body = json.dumps(review).encode()

@@ -1,4 +1,4 @@
-"""A review on OpenShift reads which SCCs the pods may use, within a time limit."""
+"""A review on OpenShift reads the SCCs that the pods may use, within a time limit."""
 
 import asyncio
 from base64 import b64decode
@@ -50,21 +50,21 @@ def judged(cluster: Cluster) -> Any:
 
 
 @pytest.mark.parametrize(("names", "allowed"), [(["restricted-v2"], False), (["restricted-v2", "nonroot-v2"], True)])
-def test_constraints_of_the_pods_decide(names: list[str], *, allowed: bool) -> None:
+def test_sccs_of_the_pods_decide(names: list[str], *, allowed: bool) -> None:
     cluster = Cluster(*names)
     _, validated = judged(cluster)
     assert validated.answer["allowed"] is allowed
     assert allowed or "add-scc-to-user nonroot-v2" in validated.answer["status"]["message"]
-    accounts = 3  # the pods' ServiceAccount, and who creates pods
+    accounts = 3  # the pods' ServiceAccount, and the accounts that create pods
     assert cluster.asked == accounts * len(DEFAULT_SCCS), "mutation and validation need them once"
 
 
-def test_injection_knows_the_constraints_of_the_pods() -> None:
+def test_injection_uses_the_sccs_of_the_pods() -> None:
     mutated, _ = judged(Cluster("restricted-v2", "restricted-v3"))
     assert b"hostUsers" in b64decode(mutated.answer["patch"])
 
 
 @pytest.mark.parametrize("answers", ["never", "an error"])
-def test_job_passes_where_the_api_server_does_not_answer(answers: str) -> None:
+def test_job_passes_if_the_api_server_does_not_answer(answers: str) -> None:
     for response in judged(Cluster(answers=answers)):
         assert (response.status, response.answer["allowed"]) == (200, True)

@@ -31,13 +31,13 @@ def pair(tmp_path):
 
 
 def refused(**settings):
-    """Why a service with these settings does not start."""
+    """The error with which a service with these settings does not start."""
     with pytest.raises(StartError) as error, live(**settings):
         pass
     return str(error.value)
 
 
-def test_the_addresses_are_logged_and_known():
+def test_addresses_are_logged_and_returned():
     with live() as service:
         (line,) = service.log("listening")
         assert (line["address"], line["ops"]) == (service.service.url, service.service.ops_url)
@@ -46,7 +46,7 @@ def test_the_addresses_are_logged_and_known():
         assert not service.service.url.endswith(":0")
 
 
-def test_the_ca_of_a_certificate_made_in_memory_is_written_where_asked(tmp_path):
+def test_ca_in_memory_is_written_to_the_file(tmp_path):
     with live(ca_file=tmp_path / "ca.pem") as service:
         connection = Connection(service.service.url, (tmp_path / "ca.pem").read_bytes())
         assert connection.post("/validate-mpijob", GOOD).status == 200
@@ -55,12 +55,12 @@ def test_the_ca_of_a_certificate_made_in_memory_is_written_where_asked(tmp_path)
         assert line["ca"] == str(tmp_path / "ca.pem")
 
 
-def test_without_a_file_the_log_says_how_to_get_the_ca():
+def test_log_explains_how_to_get_the_ca_without_a_file():
     with live() as service:
         assert service.log("certificate made in memory")[0]["ca"] == "give --ca-file FILE to have it written"
 
 
-def test_a_certificate_from_files(pair):
+def test_certificate_from_files_is_served(pair):
     with live(**pair) as service:
         assert service.service.ca_pem is None
         connection = Connection(service.service.url, CA.certificate_pem)
@@ -70,7 +70,7 @@ def test_a_certificate_from_files(pair):
             Connection(service.service.url, Authority("another CA", lifetime=DAY).certificate_pem)
 
 
-def test_on_every_address_the_certificate_is_for_this_host():
+def test_certificate_for_all_addresses_names_this_host():
     with live(listen=("0.0.0.0", 0)) as service:
         port = service.service.url.rsplit(":", 1)[1]
         for host in ("127.0.0.1", "localhost"):
@@ -79,7 +79,7 @@ def test_on_every_address_the_certificate_is_for_this_host():
             connection.close()
 
 
-def test_a_policy_from_a_file(tmp_path):
+def test_policy_from_a_file_is_used(tmp_path):
     policy = tmp_path / "policy.yaml"
     policy.write_text(
         "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nrules: {worker-count: {min: 9}}\n"
@@ -88,14 +88,14 @@ def test_a_policy_from_a_file(tmp_path):
         assert "at least 9 required" in service.post("/validate-mpijob", GOOD).answer["status"]["message"]
 
 
-def test_the_first_policy_finds_its_validators_made(monkeypatch):
+def test_validators_exist_before_the_first_policy(monkeypatch):
     model = document.assemble(rules.REGISTRY, injections.REGISTRY)
     monkeypatch.setattr("webhook.server.service.policy_model", lambda: model)
     with live():
         assert model.__pydantic_complete__
 
 
-def test_a_policy_that_cannot_be_used(tmp_path):
+def test_invalid_policy_file_prevents_the_start(tmp_path):
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nmode: never\n")
     problem = refused(policy=policy)
@@ -104,10 +104,10 @@ def test_a_policy_that_cannot_be_used(tmp_path):
     assert refused(policy=tmp_path / "none") == f"cannot read the policy {tmp_path}/none: No such file or directory"
 
 
-def test_certificates_that_cannot_be_used(pair, tmp_path):
+def test_invalid_certificate_prevents_the_start(pair, tmp_path):
     cert, key = pair["tls_cert"], pair["tls_key"]
-    assert refused(tls_cert=cert) == "--tls-cert and --tls-key are only of use together"
-    assert refused(tls_key=key) == "--tls-cert and --tls-key are only of use together"
+    assert refused(tls_cert=cert) == "--tls-cert and --tls-key must be used together"
+    assert refused(tls_key=key) == "--tls-cert and --tls-key must be used together"
     assert refused(tls_cert=cert, tls_key=cert) == f"{cert}: the private key is not PEM, or damaged"
     assert refused(tls_cert=tmp_path / "none", tls_key=key).endswith(
         f"cannot read {tmp_path}/none: No such file or directory"
@@ -116,13 +116,13 @@ def test_certificates_that_cannot_be_used(pair, tmp_path):
 
 
 @pytest.mark.parametrize("port", ["listen", "ops_listen"])
-def test_a_port_that_is_taken(port):
+def test_port_in_use_prevents_the_start(port):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = taken.getsockname()
         assert refused(**{port: address}) == f"cannot listen on 127.0.0.1:{address[1]}: Address already in use"
 
 
-def test_an_address_that_is_not_ours():
+def test_foreign_address_prevents_the_start():
     assert refused(listen=("192.0.2.1", 0)) == "cannot listen on 192.0.2.1:0: Cannot assign requested address"
     assert refused(listen=("no.such.host.invalid", 0)).startswith("cannot listen on no.such.host.invalid:0: ")
 
@@ -146,7 +146,7 @@ def test_options_that_conflict_with_a_ca_secret(pair):
     )
 
 
-def test_a_policy_that_contradicts_another_is_reported(tmp_path):
+def test_contradiction_between_policies_is_reported(tmp_path):
     (file := tmp_path / "policies.yaml").write_text(
         f"{HEADER}rules: {{gpus: {{max: 2}}}}\n---\n{HEADER}priority: 1\nrules: {{gpus: {{min: 3}}}}\n"
     )

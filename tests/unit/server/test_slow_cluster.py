@@ -22,13 +22,13 @@ from webhook.server.http_request import Request
 @pytest.mark.parametrize(
     ("timeout", "status"), [("1ms", 504), ("30s", 200), ("", 200), ("soon", 200), ("-1s", 200), ("0s", 200)]
 )
-def test_the_clients_timeout(connection, timeout, status):
+def test_timeout_of_the_client_applies(connection, timeout, status):
     assert connection.post(f"/validate-mpijob?timeout={timeout}", GOOD).status == status
 
 
 @pytest.mark.parametrize("path", HOOKS)
 def test_no_work_begins_after_the_deadline(path, monkeypatch):
-    """The service processed all requests that a client had sent, although the client had stopped waiting."""
+    """The service processed all requests of a client although the client no longer waited."""
     begun = []
     decode = review.decode
     monkeypatch.setattr(review_handler.review, "decode", lambda body: begun.append(body) or decode(body))
@@ -40,7 +40,7 @@ def test_no_work_begins_after_the_deadline(path, monkeypatch):
         assert len(begun) == 1
 
 
-def test_no_work_begins_that_had_to_wait_for_its_turn_until_after_the_deadline(monkeypatch):
+def test_request_delayed_beyond_its_deadline_is_not_processed(monkeypatch):
     with live() as service:
         handler = service.service.handler
         monkeypatch.setattr(handler, "_review_policy", pytest.fail)
@@ -51,7 +51,7 @@ def test_no_work_begins_that_had_to_wait_for_its_turn_until_after_the_deadline(m
         assert asyncio.run(work).status == 504
 
 
-def test_own_timeout_applies_if_it_is_shorter():
+def test_services_timeout_applies_if_it_is_shorter():
     with live(timeout_seconds=0.001) as service:
         response = service.post("/validate-mpijob?timeout=30s", GOOD)
         assert (response.status, response.body) == (504, b"no verdict within 0.0008 s\n")
@@ -91,7 +91,7 @@ QUOTA = quota_objects.quota(GPUS)
 CACHED = Snapshot([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}])
 
 
-def test_reviews_that_wait_for_the_cluster_keep_no_others_out():
+def test_reviews_that_wait_for_the_cluster_do_not_block_others():
     """64 reviews that waited for a SubjectAccessReview blocked the service for all clients."""
     with live(max_in_flight=3) as service:
         service.service.handler.view = CACHED
@@ -111,7 +111,7 @@ def test_reviews_that_wait_for_the_cluster_keep_no_others_out():
             connection.close()
 
 
-def test_the_cluster_gets_what_is_left_of_the_requests_own_time():
+def test_cluster_query_gets_the_remaining_time_of_the_request():
     with live() as service:
         cluster = service.service.handler.cluster = SlowCluster()
         response = service.post("/validate-mpijob?timeout=1s", exempting())
@@ -120,7 +120,7 @@ def test_the_cluster_gets_what_is_left_of_the_requests_own_time():
         assert service.metric("deadline_exceeded_total", webhook="validate") == 1
 
 
-def test_a_cluster_that_does_not_answer_is_counted_and_logged_as_that():
+def test_unanswered_cluster_query_is_counted_and_logged():
     class Broken(SlowCluster):
         async def may_exempt(self, request, rules):
             raise ClusterError("it is away")
@@ -136,7 +136,7 @@ def test_a_cluster_that_does_not_answer_is_counted_and_logged_as_that():
 
 
 @pytest.mark.parametrize("usable", [True, False])
-def test_reservations_come_from_the_ledger_or_else_the_cache(usable):
+def test_quota_verdict_is_the_ledgers_or_else_the_caches(usable):
     class Quotas(SlowCluster):
         @property
         def ledger(self):
@@ -156,7 +156,7 @@ def test_reservations_come_from_the_ledger_or_else_the_cache(usable):
 
 
 class Namespaces:
-    """A cluster with an empty cache, which answers with `found`."""
+    """A cluster with an empty cache. Queries of a Namespace return `found`."""
 
     def __init__(self, found):
         self.found = found
@@ -192,7 +192,7 @@ BY_LABELS = PolicySet(
         (KeyError("a bug"), 500, b"a fault in the webhook service, see its log\n"),
     ],
 )
-def test_a_namespace_that_is_not_cached_is_read_once_for_a_review(found, status, outcome):
+def test_uncached_namespace_is_read_once_per_review(found, status, outcome):
     with live() as service:
         handler = service.service.handler
         cluster = handler.cluster = Namespaces(found)
@@ -207,7 +207,7 @@ def test_a_namespace_that_is_not_cached_is_read_once_for_a_review(found, status,
 @pytest.mark.parametrize(
     ("view", "body"),
     [(CACHED, GOOD), (NothingKnown(), GOOD.replace(b'"namespace":"team-a"', b'"namespace":""'))],
-    ids=["cached", "of the whole cluster, as a ClusterTrainingRuntime"],
+    ids=["cached", "cluster-wide object"],
 )
 def test_namespace_is_not_read_unless_needed(view, body):
     with live() as service:

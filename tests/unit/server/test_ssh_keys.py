@@ -24,8 +24,8 @@ def service(tmp_path_factory):
         yield running
 
 
-def test_a_pair_by_default():
-    with live(timeout_seconds=25) as running:  # a busy machine takes long to find two primes
+def test_secret_gets_a_key_pair_by_default():
+    with live(timeout_seconds=25) as running:  # a busy machine needs a long time to find two primes
         answer = running.post(PATH, body(OPERATORS)).answer
         private, public = keys_of(patched(OPERATORS, patch_of(answer)))
         assert is_pair(private, public, "rsa-4096")
@@ -40,12 +40,12 @@ def test_a_pair_by_default():
         assert running.metric("reviews_total", **labels) == 1
 
 
-def test_the_policy_decides_on_the_algorithm(service):
+def test_policy_sets_the_algorithm(service):
     answer = service.post(PATH, body(OPERATORS)).answer
     assert is_pair(*keys_of(patched(OPERATORS, patch_of(answer))), "ed25519")
 
 
-def test_the_policy_may_leave_it_to_the_operator(tmp_path):
+def test_policy_can_leave_keys_to_the_operator(tmp_path):
     (tmp_path / "policy.yaml").write_text(POLICY.format("operator"))
     with live(policy=tmp_path / "policy.yaml") as running:
         answer = running.post(PATH, body(OPERATORS)).answer
@@ -54,13 +54,13 @@ def test_the_policy_may_leave_it_to_the_operator(tmp_path):
     assert "patch" not in answer
 
 
-def test_keys_are_made_ahead():
+def test_spare_keys_are_made():
     with live(ssh_keys_ready=1, ssh_keys_rate=100.0) as running:
         running.wait_until(lambda: running.metric("ssh_keys_ready") == 1)
         assert "patch" in running.post(PATH, body(OPERATORS)).answer
 
 
-def test_a_drain_makes_no_more_ahead():
+def test_no_spare_keys_are_made_during_a_drain():
     with live(ssh_keys_ready=1000, ssh_keys_rate=100.0) as running:
         running.begin(running.service.drain()).result(30)
         made = running.metric("ssh_key_duration_seconds_count", algorithm="rsa-4096")
@@ -68,7 +68,7 @@ def test_a_drain_makes_no_more_ahead():
 
 
 def test_review_that_waits_for_a_key_gets_503_without_blocking_others(monkeypatch):
-    """It is not a denial, whatever the operator's patience; and other reviews go on."""
+    """The reply is not a denial, because the operator tries again."""
     gate = threading.Event()
 
     def slow(algorithm):
@@ -94,7 +94,7 @@ def test_review_that_waits_for_a_key_gets_503_without_blocking_others(monkeypatc
         waiting.close()
 
 
-def test_a_failure_to_make_one_is_a_fault_of_ours(monkeypatch):
+def test_failure_to_make_a_key_is_a_500(monkeypatch):
     def fail(algorithm):
         raise RuntimeError("PRIVATE KEY")
 
@@ -107,7 +107,7 @@ def test_a_failure_to_make_one_is_a_fault_of_ours(monkeypatch):
         assert "PRIVATE" not in running.log_text()
 
 
-# Generated values may occur in the log anyway; this one does not.
+# A generated value may be in the log by chance, but not this one.
 MARK = "hunter2"
 values = st.text(max_size=40).map(lambda text: MARK + text)
 texts = st.dictionaries(st.sampled_from(["ssh-privatekey", "ssh-publickey", "note"]), values)
@@ -116,7 +116,7 @@ texts = st.dictionaries(st.sampled_from(["ssh-privatekey", "ssh-publickey", "not
 @strategies.PROPERTY
 @given(data=texts, shape=st.sampled_from(["good", "null", "list", "number"]))
 def test_no_key_is_ever_logged_or_counted(service, data, shape):
-    """Neither the service's nor a user's, whatever is wrong with it."""
+    """Neither the service's keys nor a user's keys, also if they are invalid."""
     broken = {"good": data, "null": None, "list": list(data.values()), "number": {**data, "ssh-privatekey": 7}}[shape]
     answer = service.post(PATH, body(secret(data=broken))).answer
     said = service.log_text() + service.ops("/metrics") + json.dumps({**answer, "patch": ""})
@@ -128,7 +128,7 @@ def test_no_key_is_ever_logged_or_counted(service, data, shape):
     assert [text for text in secrets if text in said] == []
 
 
-def test_a_body_that_is_no_review_is_not_quoted(service):
+def test_invalid_body_is_not_quoted(service):
     response = service.post(PATH, b'{"kind": "hunter2", "apiVersion": "hunter2", "request": {"object": "hunter2"}}')
     assert response.status == 400
     assert "hunter2" not in service.log_text()

@@ -66,19 +66,18 @@ def test_every_metric_is_exposed_with_its_help(telemetry):
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-def test_metrics_are_named_as_prometheus_wants_them(metric):
+def test_metric_names_follow_prometheus_conventions(metric):
     assert re.fullmatch(r"mpijob_webhook_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
     assert metric.help.endswith(".")
     assert not {"namespace", "name", "user", "uid"} & set(metric.labels)
 
 
-def test_names_are_unique():
+def test_metric_names_are_unique():
     assert len({metric.name for metric in METRICS}) == len(METRICS)
 
 
-def test_the_labels_of_what_a_cluster_does_stay_few(telemetry):
-    """With any number of jobs, users and namespaces."""
+def test_number_of_series_is_independent_of_jobs_and_users(telemetry):
 
     def samples():
         families = [family for family in telemetry.registry.collect() if family.name.startswith(PREFIX)]
@@ -96,7 +95,7 @@ def test_the_labels_of_what_a_cluster_does_stay_few(telemetry):
     assert samples() == after_one
 
 
-def test_a_decision_is_counted(telemetry):
+def test_decision_is_counted(telemetry):
     telemetry.decided("validate", *validated(jobs.changed({"Worker.replicas": 1})), 0.004)
     telemetry.decided("validate", *validated(jobs.GOOD, dryRun=True), 0.004)
     reviews = {"webhook": "validate", "operation": "CREATE"}
@@ -113,7 +112,7 @@ def test_each_operation_of_a_patch_is_counted(telemetry):
     for injection in set(decision.authors):
         count = decision.authors.count(injection)
         assert value(telemetry, "patch_ops_total", injection=injection) == count
-    # The last operation records the injections, and no injection wrote it.
+    # The last operation records the injections. It is not an injection's operation.
     assert sum(map(decision.authors.count, set(decision.authors))) == len(decision.patch) - 1 > 1
 
 
@@ -139,7 +138,7 @@ def test_review_without_a_decision_is_counted_by_its_cause(telemetry, status, co
 
 
 def test_series_used_by_alerts_exist_from_the_start(telemetry):
-    """Otherwise the first failure after a start would not be a step in a series."""
+    """Without a start at 0, the first failure would not be an increase for Prometheus."""
     expressions = " ".join(rule["expr"] for rule in alert_rules())
     telemetry.plugins((), Failures({("rule", "acme-no"): 0}, {}))
     telemetry.policies_in_force("0123", own_rules=["custom/team"])
@@ -155,7 +154,7 @@ def alert_rules():
     return [rule for group in document["spec"]["groups"] for rule in group["rules"]]
 
 
-def test_one_policy_is_in_force(telemetry):
+def test_only_the_policy_in_force_has_a_series(telemetry):
     telemetry.policies_in_force("0123", ["current", "last-good", "current"])
     assert value(telemetry, "policy_documents", state="current") == 2
     assert value(telemetry, "policy_documents", state="last-good") == 1
@@ -167,7 +166,7 @@ def test_one_policy_is_in_force(telemetry):
     assert value(telemetry, "policy_reloads_total", result="good") == 1
 
 
-def test_an_exemption_is_counted_and_logged(telemetry, stream):
+def test_exemption_is_counted_and_logged(telemetry, stream):
     request, decision = validated(jobs.changed({"Worker.replicas": 1}))
     finding = decision.denied.pop()
     decision.exempted.append((finding, "OPS-42"))
@@ -179,7 +178,7 @@ def test_an_exemption_is_counted_and_logged(telemetry, stream):
 # The log
 
 
-def test_the_line_of_a_decision(telemetry, stream):
+def test_log_line_of_a_decision(telemetry, stream):
     request, decision = mutated(jobs.GOOD)
     telemetry.decided("mutate", request, decision, 0.0012345)
     (line,) = lines(stream)
@@ -207,7 +206,7 @@ def test_the_line_of_a_decision(telemetry, stream):
     assert stream.getvalue().startswith(b'{"time":"')
 
 
-def test_the_rules_of_a_refusal_are_named_once_each(telemetry, stream):
+def test_log_line_of_a_rejection_names_each_rule_once(telemetry, stream):
     telemetry.decided("validate", *validated(jobs.changed({"Worker.replicas": 1, "metadata.name": "A B"})), 0)
     (line,) = lines(stream)
     assert not line["allowed"]
@@ -234,12 +233,12 @@ def test_user_text_in_the_log_is_one_short_line(telemetry, stream, field):
     assert line["level"] == "info"
 
 
-def test_levels(stream):
+def test_level_of_a_log_line(stream):
     telemetry = Telemetry(make_log(stream, "warning"))
     telemetry.decided("validate", *validated(jobs.GOOD), 0)
     telemetry.refused("validate", HTTPStatus.BAD_REQUEST, "some reason", peer=None)
     assert [line["event"] for line in lines(stream)] == ["refused"]
-    # The time of a review without a verdict counts too: its client waited as well.
+    # The duration of a review without a verdict is measured too, because its client also waited.
     assert value(telemetry, "review_duration_seconds_count", webhook="validate") == 2
 
 
@@ -250,7 +249,7 @@ def failing():
         raise ValueError("secret") from error
 
 
-def test_an_error_is_described_without_its_text(telemetry, stream):
+def test_error_is_described_without_its_text(telemetry, stream):
     with pytest.raises(ValueError, match="secret") as caught:
         failing()
     description = describe(caught.value)
@@ -262,7 +261,7 @@ def test_an_error_is_described_without_its_text(telemetry, stream):
     assert lines(stream)[0]["level"] == "error"
 
 
-def test_libraries_log_to_the_same_place_without_the_texts_of_errors(stream):
+def test_libraries_use_the_same_log_without_error_texts(stream):
     logger = logging.Logger("aiohttp.server")
     logger.addHandler(LibraryLog(make_log(stream)))
     try:
@@ -298,7 +297,7 @@ def test_gpus_of_rejected_jobs_are_counted_once(telemetry):
 
 
 @pytest.mark.parametrize("fields", [{"dryRun": True}, {"operation": "UPDATE"}])
-def test_gpus_are_counted_only_of_jobs_that_would_have_been_created(telemetry, fields):
+def test_gpus_are_counted_only_for_rejected_creations(telemetry, fields):
     if "operation" in fields:
         fields = {**fields, "oldObject": jobs.GOOD}
     refusal(telemetry, {"Worker.replicas": 1}, **fields)
@@ -306,7 +305,7 @@ def test_gpus_are_counted_only_of_jobs_that_would_have_been_created(telemetry, f
     assert value(telemetry, "refused_gpus_total", rule="worker-count", resource="nvidia.com/gpu") is None
 
 
-def test_one_job_with_many_zeros_does_not_drown_the_rest(telemetry):
+def test_gpus_of_one_job_are_limited(telemetry):
     refusal(telemetry, {"Worker.replicas": 2_000_000})
     assert value(telemetry, "refused_gpus_total", rule="worker-count", resource="nvidia.com/gpu") == 10_000
 
@@ -315,7 +314,7 @@ ALL = (*METRICS, *JOB_METRICS, *AUDIT_METRICS)
 
 
 def exposed(metric: Metric) -> Iterator[str]:
-    """A metric as it is exposed, with one sample: promtool ignores metrics without one."""
+    """A metric in the exposed format with one sample, because promtool ignores metrics without samples."""
     yield f"# HELP {metric.name} {metric.help}"
     yield f"# TYPE {metric.name} {metric.kind}"
     labels = [f'{label}="x"' for label in metric.labels]
@@ -332,7 +331,7 @@ def test_promtool_accepts_the_metrics() -> None:
     assert promtool.run("check", "metrics", text=f"{text}\n") == ""
 
 
-def test_a_moment_is_a_timestamp_and_a_time_is_in_seconds() -> None:
+def test_units_of_times_are_in_metric_names() -> None:
     """Promtool does not check this: https://prometheus.io/docs/practices/naming/."""
     for metric in ALL:
         words = metric.name.split("_")
@@ -340,7 +339,7 @@ def test_a_moment_is_a_timestamp_and_a_time_is_in_seconds() -> None:
         assert not {"duration", "age", "wait", "remaining"} & set(words) or words[-1] == "seconds", metric.name
 
 
-def test_nothing_is_exposed_that_is_not_documented() -> None:
+def test_every_exposed_metric_is_documented() -> None:
     telemetry = Telemetry()
     telemetry.metrics.observe("ssh_key_duration_seconds", 0.1, "ed25519")
     families = {line.split()[2] for line in generate_latest(telemetry.registry).decode().splitlines() if line[0] == "#"}

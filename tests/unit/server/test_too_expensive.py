@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.jobs import body, changed
 
-# Jobs called slow are judged forever, and so are their injections.
+# The pipelines never finish for jobs called slow.
 START = """
 import sys
 from webhook.admission import pipelines, too_expensive
@@ -102,7 +102,7 @@ def slow(**changes: Any) -> dict[str, Any]:
     return changed({"metadata.name": "slow", **changes})
 
 
-def test_the_job_is_rejected_and_others_go_on(server: Server) -> None:
+def test_too_expensive_job_is_rejected_and_other_reviews_continue(server: Server) -> None:
     with ThreadPoolExecutor() as pool:
         rejected = pool.submit(server.post, "/validate-mpijob", body(slow()))
         assert server.post("/validate-mpijob", body(changed()))["allowed"]
@@ -114,27 +114,27 @@ def test_the_job_is_rejected_and_others_go_on(server: Server) -> None:
     assert 'mpijob_webhook_too_expensive_total{webhook="validate"} 1.0' in server.metrics()
 
 
-def test_an_update_passes_that_leaves_the_spec_as_it_is(server: Server) -> None:
+def test_update_without_a_changed_spec_passes(server: Server) -> None:
     sent = body(slow(**{"metadata.finalizers": ["a"]}), old=slow())
     assert server.post("/validate-mpijob", sent)["allowed"]
     sent = body(slow(**{"Worker.template.spec.tolerations": [{"operator": "Exists"}]}), old=slow())
     assert not server.post("/validate-mpijob", sent)["allowed"]
 
 
-def test_creator_and_time_limit_alone_are_injected_and_the_user_is_warned(server: Server) -> None:
+def test_only_unskippable_injections_are_made_and_the_user_is_warned(server: Server) -> None:
     answer = server.post("/mutate-mpijob", body(slow()))
     assert answer["allowed"]
     assert b"activeDeadlineSeconds" in base64.b64decode(answer["patch"])
     assert "job-size: too expensive to judge, so nothing was injected but created-by, job-timeout" in answer["warnings"]
 
 
-def test_nothing_is_injected_where_even_that_is_too_expensive(server: Server) -> None:
+def test_nothing_is_injected_if_required_injections_are_too_expensive(server: Server) -> None:
     answer = server.post("/mutate-mpijob", body(slow(**{"metadata.labels": {"slow": "yes"}})))
     assert (answer["allowed"], answer.get("patch")) == (True, None)
     assert answer["warnings"] == ["job-size: too expensive to judge, so nothing was injected"]
 
 
-def test_a_policy_document_is_rejected(server: Server) -> None:
+def test_policy_document_is_rejected(server: Server) -> None:
     labels = {"training.openshift.io/mpijob-policy": "true"}
     document = {
         "apiVersion": "v1",

@@ -1,6 +1,6 @@
 """The mutating pipeline.
 
-`pipeline` runs the injections, except those that `opt_out` leaves out. `updates` gives an update back what it lost of
-the stored job. `misspelled_annotations` and `api_server_checks` warn of faults that the service could not report later,
-because the API server answers first or nothing reads the annotation.
+`pipeline` runs the injections, except injections that the job skips (`opt_out`). `updates` restores injected values if
+an update dropped them. `misspelled_annotations` warns about annotations that nothing reads. `api_server_checks` warns
+about faults for which the API server will reject the job before the validating webhook.
 """

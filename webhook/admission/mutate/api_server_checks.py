@@ -1,8 +1,8 @@
-"""Faults in metadata and quantities that the API server rejects between the two hooks, in regular expressions.
+"""Warnings about metadata and quantities that the API server rejects with messages full of regular expressions.
 
-After the mutating hooks and before the validating ones, the API server checks the name of an object, its labels and
-annotations, and quantities by the pattern of the CRD. A rule would never see such an object. Warnings of a mutating
-hook are shown even if the request fails later, so the fault is explained in one.
+Between the mutating and the validating webhooks, the API server checks an object's name, labels and annotations, and
+quantities by the pattern of the CRD. Rules never see a job that fails these checks. A mutating webhook's warnings are
+shown even if the request fails later.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
 """
@@ -20,14 +20,14 @@ from webhook.rules import Violation, shortened
 
 RULE = "upstream-contract"
 NAME = "Use lower case letters, digits and -, a letter first."
-# The pattern of quantities in the CRD (`x-kubernetes-int-or-string`); other faults of a quantity reach the rule.
+# The pattern of quantities in the CRD (`x-kubernetes-int-or-string`). Rules report other faults of a quantity.
 _PATTERN = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))?"
 )
 
 
 def findings(job: MPIJob) -> list[Finding]:
-    """Findings on the job's name, labels and quantities, short enough for a warning; rules and `check` say more."""
+    """Findings on the job's name, labels and quantities, short enough for a warning. `check` reports more details."""
     return [Finding(RULE, violation) for violation in (*_names(job), *_metadata(job), *_quantities(job))]
 
 
@@ -42,10 +42,10 @@ def _names(job: MPIJob) -> Iterator[Violation]:
 
 
 def _metadata(job: MPIJob) -> Iterator[Violation]:
-    found = Faults()
-    check_labels(job.labels, "metadata.labels", found)
-    check_annotations(job.annotations, "metadata.annotations", found)
-    for fault in found:
+    faults = Faults()
+    check_labels(job.labels, "metadata.labels", faults)
+    check_annotations(job.annotations, "metadata.annotations", faults)
+    for fault in faults:
         yield Violation(shortened(fault.path, MAX_SHOWN_PATH_CHARACTERS), fault.message.partition(";")[0], fault.fix)
 
 

@@ -1,4 +1,4 @@
-"""Annotations that are ignored: one of the service's keys with a typo, or written as a label."""
+"""Warnings about ignored annotations: misspelt keys of the service, and keys that are labels by mistake."""
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
@@ -14,14 +14,14 @@ PREFIX: Final = "training.openshift.io/"
 KNOWN: Final = frozenset({*annotations.OF_USERS, exemptions.ASKED, exemptions.REASON})
 _NAMES: Final = [key.removeprefix(PREFIX) for key in sorted(KNOWN)]
 _FIELDS: Final = {f"{PREFIX}log-retention": "spec.runPolicy.ttlSecondsAfterFinished"}
-"""Keys that look like an annotation of the service, with the field that does the same."""
+"""Keys that look like an annotation of the service, with the field to use instead."""
 _WAITS: Final = frozenset(("launcher-wait", "worker-readiness"))
-# The prefix is not reserved, so only keys that can hardly mean anything else cause a warning.
+# Other programs may use the prefix, so only keys that are almost certainly typos cause a warning.
 _ALIKE: Final = 0.75
 
 
 def cautions(job: MPIJob, injections: Collection[str]) -> dict[str, list[str]]:
-    """Warnings by the key that is ignored, for a policy with these injections."""
+    """Warnings by ignored key, for a policy with these injections."""
     by_key: dict[str, list[str]] = {}
     for key in [key for key in _ours(job.annotations) if key not in KNOWN][:MAX_UNKNOWN_ANNOTATIONS]:
         near = get_close_matches(key.removeprefix(PREFIX)[:64], _NAMES, n=1, cutoff=_ALIKE)

@@ -1,4 +1,4 @@
-"""The injections that a job skips, by its annotation `training.openshift.io/skip: topology,rdma`."""
+"""The injections that a job skips with its annotation `training.openshift.io/skip: topology,rdma`."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -13,12 +13,12 @@ from webhook.kit.settings import Action
 from webhook.policy import exemptions
 from webhook.policy.in_force import Policy
 
-# Shortest id that is searched for in other names: shorter ones are part of many.
+# Minimum length of a name for which similar names are suggested: many names contain a shorter text.
 SHORTEST = 3
 
 
 class Kind(NamedTuple):
-    """The kind of names in an annotation: injections or rules."""
+    """The kind of ids in an annotation: injections or rules."""
 
     article: str
     noun: str
@@ -40,7 +40,7 @@ def asked(job: MPIJob) -> tuple[str, ...]:
 
 
 def honoured(job: MPIJob, policy: Policy) -> frozenset[str]:
-    """The injections that the job skips: those that it names, except those that no job can skip."""
+    """The injections that the job names, except injections that cannot be skipped."""
     ids = asked(job)
     return frozenset(ids).difference(_kept(policy)) if ids else frozenset()
 
@@ -65,17 +65,16 @@ def _kept(policy: Policy) -> frozenset[str]:
 
 
 def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Caution]:
-    """Cautions about entries that are not a `kind`. Entries of the kind `other` belong in its annotation."""
-    if others := [entry for entry in entries if entry in other.known]:
-        one = len(others) == 1
-        what = f"is {other.article} {other.noun}" if one else f"are {other.noun}s"
-        yield Caution(f"{_shown(others)} {what}; use the annotation {other.annotation}")
-    if unknown := [entry for entry in entries if entry not in others]:
+    """Cautions about entries that are not a `kind`. An entry of the kind `other` belongs in the other annotation."""
+    if of_other := [entry for entry in entries if entry in other.known]:
+        what = f"is {other.article} {other.noun}" if len(of_other) == 1 else f"are {other.noun}s"
+        yield Caution(f"{_shown(of_other)} {what}; use the annotation {other.annotation}")
+    if unknown := [entry for entry in entries if entry not in of_other]:
         yield Caution(f"no {kind.noun} is called {_unknown(unknown, kind.known)}")
 
 
 def _unknown(names: Sequence[str], known: Iterable[str]) -> str:
-    """The first few names and the likely intended ones. If one has none, the command that lists the names."""
+    """The first few names, the similar known names, and the command that lists all names if one has no similar name."""
     known = tuple(known)
     shown = names[:MAX_UNKNOWN_SHOWN]
     near = [closest_name(name, known) if len(name) >= SHORTEST else None for name in shown]

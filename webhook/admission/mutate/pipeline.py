@@ -30,19 +30,18 @@ _LIST_OF_INJECTIONS: Final[Path] = ("metadata", "annotations", annotations.INJEC
 
 
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """Inject what the job needs. Never denies: an object of a wrong shape is left to the API server's schema.
+    """Inject what the job needs. Never denies: the API server's schema rejects an object of the wrong shape.
 
-    On UPDATE only values come back that the stored job has and an injection can write (see `updates`): `kubectl apply`
-    replaces whole lists of a custom resource, and Kueue stops a running job whose containers change.
+    An UPDATE only gets dropped values back (see `updates`).
     """
     request = structs.replace(request, object=document.without_status(request.object))
     if too_large.finding(request.object) or (request.operation == "UPDATE" and too_large.finding(request.old_object)):
         return Decision(name=request.name, skipped=too_large.TOO_LARGE)
     stored = None
     try:
-        job, written = document.decode(request.object)
+        job, content = document.decode(request.object)
         ctx = context_of(request, job, view, old=None, document=request.object, policy=policy)
-        builder = PatchBuilder(written)
+        builder = PatchBuilder(content)
         if request.operation == "UPDATE":
             stored = untyped.decode(request.old_object)
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -54,7 +53,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     decision.injection_warnings = policy.document.injection_warnings
     if decision.skipped and not only_claims(request, decision.skipped, policy, view):
         return decision
-    if decision.skipped and old is None:  # an update injects nothing new
+    if decision.skipped and old is None:  # an update gets no new injections
         policy = _unskippable(policy)
     try:
         if request.operation == "UPDATE":
@@ -85,20 +84,20 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
 
 def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """The injections that no user can skip, for a new job for which `mutate` takes too long; no warnings on its fields.
+    """The injections that users cannot skip, for a new job for which `mutate` takes too long. It warns about no fields.
 
-    An update gets nothing: rules reject the removal of their values.
+    An update gets no injections: rules reject the removal of these values.
     """
     decision = Decision(name=request.name)
     if request.operation != "CREATE":
         return decision
     try:
-        job, written = document.decode(document.without_status(request.object))
+        job, content = document.decode(document.without_status(request.object))
         decision.name = name_of(request, job)
         reason = reason_to_inject_nothing(request, job, None, policy, view)
         if reason and not only_claims(request, reason, policy, view):
             return decision
-        builder = PatchBuilder(written)
+        builder = PatchBuilder(content)
         ctx = context_of(request, job, view, old=None, document=request.object, policy=policy)
         decision.told = _inject(job, _unskippable(policy), ctx, builder)
     except (PatchConflict, ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -114,9 +113,9 @@ def _unskippable(policy: Policy) -> Policy:
 
 
 def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
-    """Write the ids of the injections to an annotation. It is for people only and decides nothing.
+    """Write the ids of the injections to an annotation. Only people read it.
 
-    The API server may call again after another webhook changed the job, so earlier ids stay.
+    Earlier ids stay, because the API server may call the webhook again after another webhook changed the job.
     """
     earlier = [each for each in job.annotations.get(annotations.INJECTED, "").split(",") if each in injections.REGISTRY]
     ids = ",".join(sorted({*earlier, *added}))
@@ -125,7 +124,7 @@ def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> No
 
 
 def _new_replicas(stored: Any, new: Any) -> frozenset[Path]:
-    """The launcher or workers that an update adds: their template gets the injections of a new job."""
+    """The launcher or workers that an update adds. Their templates get the injections of a new job."""
     before, after = (at(document, "spec", "mpiReplicaSpecs") for document in (stored, new))
     return frozenset(("spec", "mpiReplicaSpecs", role) for role in after if before and role not in before)
 
@@ -139,12 +138,10 @@ def _inject_again(
     *,
     ids: frozenset[str] | None,
 ) -> dict[str, list[str]]:
-    """Run the injections of these `ids`, None for all, on the job in `builder` as at its creation; returns their
-    notes.
-    """
-    written = msgspec.Raw(msgspec.json.encode(builder.document))
-    job = mpijob.decode(written)
-    ctx = context_of(request, job, view, old, document=written, policy=policy)
+    """Run the injections with these `ids` (None for all) on the job in `builder` like at its creation."""
+    content = msgspec.Raw(msgspec.json.encode(builder.document))
+    job = mpijob.decode(content)
+    ctx = context_of(request, job, view, old, document=content, policy=policy)
     return _inject(job, policy, ctx, builder, ids)
 
 
@@ -152,15 +149,15 @@ def _inject(
     job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder, ids: frozenset[str] | None = None
 ) -> dict[str, list[str]]:
     """Run the injections that the job does not skip; returns their notes."""
-    told: dict[str, list[str]] = {}
+    notes_by_source: dict[str, list[str]] = {}
     notes: list[str] = [*opt_out.cautions(job, policy)]
     if notes:
-        told[annotations.SKIP] = notes
+        notes_by_source[annotations.SKIP] = notes
     skipped = opt_out.honoured(job, policy)
     ctx = exemptions.for_injections(ctx, job, policy)
     for injection, settings in policy.injections:
         if injection.id not in skipped and (ids is None or injection.id in ids):
             builder.author = injection.id
             if notes := [*injection.inject(job, settings, ctx, builder)]:
-                told[injection.id] = notes
-    return told
+                notes_by_source[injection.id] = notes
+    return notes_by_source

@@ -1,13 +1,15 @@
-"""An update gets back what injections put into the stored job.
+"""Restores injected values that an update dropped.
 
-`kubectl apply` replaces whole lists of a custom resource and so drops injected items; Kueue stops a running job whose
-containers change. An update gets back what the stored job has, the new one lacks, and an injection can write (`Form`).
-The author of the job can write any annotation, so none is trusted: what is not in a form never comes back.
-Someone who changes the stored job with kubectl (`edit`, `patch`, `label`, `annotate`, or `replace` of what `get`
-returned) has seen the injected values: what they take out stays out, except the time limit and a waiting job's queue.
+`kubectl apply` replaces whole lists of a custom resource and so drops injected items, and Kueue stops a running job
+whose containers change. A value is restored if the stored job has it, the new job lacks it, and an injection can write
+it (`Form`). The author of the job can write any annotation, so annotations do not decide about this.
 
-The injections also run on both jobs without the dropped values. If the outcome differs, the update changes what an
-injection reads, such as `training.openshift.io/timeout`, and today's outcome replaces the stored values.
+A user who changes the stored job with kubectl (`edit`, `patch`, `label`, `annotate`, or `replace` of the output of
+`get`) has seen the injected values. Values that this user removes are not restored, except the time limit and the queue
+of a waiting job.
+
+The injections also run on both jobs without the dropped values. If the results differ, the update changes an input of
+an injection, such as `training.openshift.io/timeout`, and the new result replaces the stored values.
 """
 
 from collections import defaultdict
@@ -28,12 +30,12 @@ from webhook.kit.forms import ITEM, ComesBack, Form
 from webhook.kit.patch import Addition, PatchBuilder, PatchConflict, Path
 
 Notes = dict[str, list[str]]
-"""The reports of each injection, by its id."""
+"""Notes by the id of their injection."""
 Inject = Callable[[PatchBuilder, frozenset[str] | None], Notes]
-"""Runs the injections with these ids, None for all, as at creation."""
+"""Runs the injections with these ids (None for all) like at creation."""
 
 _WRITTEN_PARTS: Final = (("metadata", "labels"), ("metadata", "annotations"), ("spec",))
-"""The parts of a job that injections write to."""
+"""The parts of a job that injections change."""
 KUBECTL_APPLY: Final = "kubectl-client-side-apply"
 """The field manager of `kubectl apply` without `--server-side`."""
 _KUBECTL_REPLACE: Final = "kubectl-replace"
@@ -57,13 +59,13 @@ class Restored:
     """Notes to the user about an update."""
 
     changed: list[str] = field(default_factory=list)
-    """Injections that gave the job another value than before."""
+    """Injections that changed a value of the job."""
     notes: Notes = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A value that the stored job has and the new one lacks."""
+    """A value that the stored job has and the new job lacks."""
 
     injection: str
     form: Form
@@ -75,18 +77,18 @@ class Dropped:
     """The value in the new job."""
     item: bool
     comes_back: bool
-    """If false, it only shows that the injection may have written something else before."""
+    """If false, the value is not restored; it only shows that the injection may have written a different value."""
 
     @property
     def defaulted(self) -> bool:
-        """Whether the API server has put the schema's default in its place."""
+        """Whether the API server replaced the value by the schema's default."""
         return self.form.default is not None
 
 
 def restore(
     stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: frozenset[str], manager: str = ""
 ) -> Restored:
-    """Put back into the new job in `builder` what it lost of the `stored` one, except by `skipped` injections.
+    """Restore dropped values of the `stored` job in the new job in `builder`, except values of `skipped` injections.
 
     `manager` is the field manager of the client.
     """
@@ -117,7 +119,7 @@ def restore(
 
 
 def _edits_the_stored_job(manager: str, new: Any) -> bool:
-    """Whether kubectl changes what the cluster has; a file has no uid."""
+    """Whether kubectl changes the stored job, which has a uid, rather than a job from a file."""
     if manager == _KUBECTL_REPLACE:
         return bool(_part(new, "metadata", "uid"))
     return manager.startswith("kubectl-") and manager != KUBECTL_APPLY
@@ -147,25 +149,26 @@ def _part(document: Any, *path: str) -> Any:
 
 def _put_back(dropped: list[Dropped], builder: PatchBuilder, today: _Run, *, same_file: bool) -> None:
     authors: set[str] = set()
-    for each in sorted(dropped, key=lambda each: each.defaulted):  # defaults last: they may need the others
-        alone = each.defaulted and each.injection not in authors
-        if each.comes_back and not (alone and not _comes_back_alone(each, today.builder)):
-            value = _networks(each, today.builder, same_file=same_file) if each.form.text else each.value
-            _put(each, builder, value)
-            authors.add(each.injection)
+    # Defaults are last, because some are restored only together with other values.
+    for lost in sorted(dropped, key=lambda lost: lost.defaulted):
+        alone = lost.defaulted and lost.injection not in authors
+        if lost.comes_back and not (alone and not _comes_back_alone(lost, today.builder)):
+            value = _networks(lost, today.builder, same_file=same_file) if lost.form.text else lost.value
+            _put(lost, builder, value)
+            authors.add(lost.injection)
 
 
 def _comes_back_alone(dropped: Dropped, today: PatchBuilder) -> bool:
-    """Whether a default is replaced though no other value of the injection comes back."""
+    """Whether a default is replaced although no other value of the injection is restored."""
     if dropped.form.when is ComesBack.WITH_OTHERS:
         return False
     return _writes(today, dropped.path, dropped.value, dropped.form)
 
 
 def _writes(today: PatchBuilder, path: Path, value: Any, form: Form) -> bool:
-    """Whether the injections would write the value today."""
-    there = today.get(path)
-    return value in there if isinstance(there, list) and form.path[-1] == ITEM else value == there
+    """Whether the injections would write the value now."""
+    written = today.get(path)
+    return value in written if isinstance(written, list) and form.path[-1] == ITEM else value == written
 
 
 def _put(dropped: Dropped, builder: PatchBuilder, value: Any) -> None:
@@ -177,9 +180,9 @@ def _put(dropped: Dropped, builder: PatchBuilder, value: Any) -> None:
 
 
 def _networks(dropped: Dropped, today: PatchBuilder, *, same_file: bool) -> str:
-    """The text for a list of networks: today's if all of it comes from the stored job, else the stored one.
+    """The text for a list of networks: the new result if the whole text is from the stored job, else the stored text.
 
-    A user's text that does not begin the stored one stays as it is.
+    A user's text that is not the start of the stored text is not changed.
     """
     users, text = str(dropped.new or ""), today.get(dropped.path)
     try:
@@ -191,7 +194,7 @@ def _networks(dropped: Dropped, today: PatchBuilder, *, same_file: bool) -> str:
 
 
 class _Walk:
-    """A walk through the stored job and the new one in parallel."""
+    """A walk through the stored and the new job in parallel."""
 
     def __init__(
         self, skipped: frozenset[str], today: PatchBuilder, *, same_file: bool, other_client: bool, edited: bool
@@ -221,11 +224,11 @@ class _Walk:
         if pattern not in self._prefixes or _gets_nothing_back(stored, new, pattern):
             return stored
         if isinstance(stored, dict) and (new is None or isinstance(new, dict)):
-            there = new or {}
+            new_fields = new or {}
             if pattern[-1:] == ("resources",):
-                there = _with_changed_pairs(stored, there)
+                new_fields = _with_changed_pairs(stored, new_fields)
             parts = {
-                key: self.without_dropped(value, there.get(key), (*path, key), (*pattern, key))
+                key: self.without_dropped(value, new_fields.get(key), (*path, key), (*pattern, key))
                 for key, value in stored.items()
             }
             rest: Any = {key: value for key, value in parts.items() if value is not _GONE}
@@ -250,7 +253,7 @@ class _Walk:
         return rest
 
     def _drops(self, path: Path, stored: Any, new: Any, pattern: tuple[str, ...], *, item: bool = False) -> bool:
-        """Record a dropped value under an injection that can have written it; False if there is none."""
+        """Record a dropped value under an injection that may have written it; False if there is no such injection."""
         any_key = (*pattern[:-1], ITEM)
         fitting = [
             Dropped(author, form, path, stored, new, item=item, comes_back=self._comes_back(form, path, stored))
@@ -266,7 +269,7 @@ class _Walk:
         return bool(fitting)
 
     def _comes_back(self, form: Form, path: Path, value: Any) -> bool:
-        """Whether a value of this form may come back in this update."""
+        """Whether a value of this form may be restored in this update."""
         if self._edited:
             return form.when in {ComesBack.ALWAYS, ComesBack.WITH_OTHERS}
         if form.text or form.default is not None or self._whatever_is_written_today.get(form.when):
@@ -282,9 +285,9 @@ def _is_lost(form: Form, stored: Any, new: Any) -> bool:
 
 
 def _with_changed_pairs(stored: Any, new: Any) -> Any:
-    """The new resources, with the stored request if only the limit has changed, and the other way round.
+    """The new resources, with the stored request if only the limit has changed and the other way round.
 
-    An unchanged one does not come back: the API server rejects a request above its limit.
+    A dropped request or limit is then not restored, because the API server rejects a request above its limit.
     """
     amended = dict(new)
     for half, other in (("requests", "limits"), ("limits", "requests")):
@@ -296,9 +299,9 @@ def _with_changed_pairs(stored: Any, new: Any) -> Any:
 
 
 def _gets_nothing_back(stored: Any, new: Any, pattern: tuple[str, ...]) -> bool:
-    """Whether a part gets nothing back: a template that is gone, or a security context that the user has changed.
+    """Whether a part is not restored: a template that was removed, or a security context that the user has changed.
 
-    The API server rejects some values of a security context next to others.
+    The API server rejects some combinations of values in a security context.
     """
     if pattern[-1:] == ("securityContext",):
         return not _is_within(new, stored)
@@ -307,7 +310,7 @@ def _gets_nothing_back(stored: Any, new: Any, pattern: tuple[str, ...]) -> bool:
 
 
 def _is_within(new: Any, stored: Any) -> bool:
-    """Whether everything in the new value is in the stored one."""
+    """Whether the stored value contains the whole new value."""
     if isinstance(new, dict) and isinstance(stored, dict):
         return all(_is_within(value, stored.get(key)) for key, value in new.items())
     if isinstance(new, list) and isinstance(stored, list):

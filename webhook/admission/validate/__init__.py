@@ -1,6 +1,6 @@
 """The validating pipeline.
 
-`pipeline` collects the findings of the rules, `custom_rules` those of the policies' expressions, and
-`required_injections` those about injections that other webhooks removed. `ratchet` keeps for an update only findings
-that it made worse, and `exemptions` removes those that the policy or an annotation excuses.
+`pipeline` collects the findings of the rules, of the policies' expressions (`custom_rules`), and about injections that
+other webhooks removed (`required_injections`). `ratchet` keeps only findings that an update makes worse. `exemptions`
+removes findings that the policy or an annotation exempts.
 """

@@ -1,4 +1,4 @@
-"""Custom rules in a verdict: what they read, and their outcomes."""
+"""Custom rules in a verdict: their variables and outcomes."""
 
 from typing import Any, Final
 
@@ -22,38 +22,40 @@ from webhook.predict import devices
 
 
 class JobFacts(msgspec.Struct, frozen=True, rename="camel"):
-    """The variable `job`."""
+    """The variable `job` of custom rules."""
 
     workers: int
     """Worker pods, without the launcher."""
     gpus_per_worker: int
-    """Accelerators of a worker, by resources and by claims."""
+    """Accelerators of a worker, requested as resources or by claims."""
     total_gpus: int
     """Accelerators of all workers and of the launcher."""
     slots: int
-    """`slotsPerWorker`, 1 where it is not set."""
+    """`slotsPerWorker`, or 1 if it is not set."""
     images: tuple[str, ...]
     """The images of all containers, init containers and image volumes, without duplicates."""
     accelerator: str
-    """The resource name of the accelerators, such as nvidia.com/gpu; empty if the job requests none by name."""
+    """The accelerators' resource name, such as nvidia.com/gpu; empty without such a resource."""
     queue: str
-    """The LocalQueue that the job names; empty for none."""
+    """The job's LocalQueue; empty for none."""
 
 
 def job_facts(job: MPIJob, ctx: Context) -> JobFacts:
     """The facts of a job with the operator's defaults."""
     patterns = ctx.admitted.accelerators
-    each = devices.of_each(job.worker, patterns, ctx)
+    per_worker = devices.of_each(job.worker, patterns, ctx)
     launcher = devices.of_each(job.launcher, patterns, ctx)
     names = devices.names(patterns, ctx)
-    templates = [replica.template for _, _, replica in reversed(job.replicas())]  # the workers' accelerator first
+    templates = [
+        replica.template for _, _, replica in reversed(job.replicas())
+    ]  # the workers first: their accelerator is preferred
     return JobFacts(
         workers=job.workers,
-        gpus_per_worker=each,
-        total_gpus=job.workers * each + launcher,
+        gpus_per_worker=per_worker,
+        total_gpus=job.workers * per_worker + launcher,
         slots=job.spec.slots_per_worker or 1,
         images=tuple(dict.fromkeys(image for template in reversed(templates) for image in _images(template))),
-        accelerator=next((found for template in templates if (found := _accelerator(template, names))), ""),
+        accelerator=next((name for template in templates if (name := _accelerator(template, names))), ""),
         queue=job.labels.get(QUEUE_NAME, ""),
     )
 
@@ -81,11 +83,11 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
     if not policy.own_rules:
         return ctx
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
-    known = isinstance(namespace, Namespace)
+    namespace_is_known = isinstance(namespace, Namespace)
     outcomes: dict[str, Outcome] = {}
     rules: list[OwnRule] = []
     for rule in policy.own_rules:
-        if (rule.needs_namespace and not known) or (rule.needs_user and not request.user_info.username):
+        if (rule.needs_namespace and not namespace_is_known) or (rule.needs_user and not request.user_info.username):
             outcomes[rule.id] = Outcome()  # an unknown value never denies
         else:
             rules.append(rule)
@@ -105,13 +107,13 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
 
 
 def of_stored(ctx: Context, document: msgspec.Raw) -> Context:
-    """The context of the stored job, with the custom rules that it breaks too."""
+    """The context of the stored job, with the outcomes of custom rules for it."""
     standing = {own_id: outcome for own_id, outcome in ctx.own_rules.items() if outcome.standing}
     return structs.replace(ctx, old=None, document=document, own_rules=standing, memo=Memo())
 
 
 def faults(ctx: Context) -> dict[str, str]:
-    """Why custom rules have no outcome."""
+    """Errors of custom rules by id."""
     return {full_id(own_id): outcome.fault for own_id, outcome in ctx.own_rules.items() if outcome.fault}
 
 
@@ -121,7 +123,7 @@ def _namespace(namespace: Namespace) -> dict[str, Any]:
 
 
 def _request(request: AdmissionRequest, ctx: Context) -> dict[str, Any]:
-    """As a ValidatingAdmissionPolicy sees it: without empty fields."""
+    """The request in the form of a ValidatingAdmissionPolicy's `request`: without empty fields."""
     user = request.user_info
     kind = {"group": request.kind.group, "version": request.kind.version, "kind": request.kind.kind}
     fields = {

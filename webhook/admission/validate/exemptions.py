@@ -1,4 +1,4 @@
-"""Exemptions from rules: by the policy, or by annotation if the requester may exempt jobs from that rule."""
+"""Exemptions from rules: in the policy, or in an annotation if the requester may exempt jobs from the rule."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,14 +22,14 @@ from webhook.rules import Violation
 
 
 class ExemptionVerdict(msgspec.Struct, frozen=True):
-    """Whether a finding is excused."""
+    """Whether a finding is exempted."""
 
     finding: Finding
-    """The finding. If the job requests an exemption and gets none, a note says why."""
+    """The finding. If the job requests an exemption and gets none, its message has the reason."""
     reason: str = ""
-    """Why it is excused; empty if it is not."""
+    """The reason for the exemption; empty if there is none."""
     requested: bool = False
-    """Whether it depends on the requester's right to exempt jobs from the rule."""
+    """Whether the exemption depends on the requester's right to exempt jobs from the rule."""
 
 
 def excuse_for(
@@ -41,7 +41,7 @@ def excuse_for(
     today: date,
     granted: Mapping[str, bool] | None,
 ) -> ExemptionVerdict:
-    """Whether the finding is excused: the policy's exemptions come first, then the job's annotation."""
+    """Whether the finding is exempted: by the policy's exemptions, else by the job's annotation."""
     ended: date | None = None
     for exemption in ctx.once(_concerned, policy):
         if names_rule(exemption.rules, finding.rule):
@@ -64,9 +64,9 @@ def excuse_for(
 
 
 def for_injections(ctx: Context, job: MPIJob, policy: Policy) -> Context:
-    """`ctx` without the floor of Pod Security if the job may be exempt from it, so that its pods still run as root.
+    """`ctx` without the minimum level of Pod Security if the job may be exempt, so that its pods can run as root.
 
-    Whether the exemption has expired, or the annotation has an effect, is decided when the job is judged.
+    The validating webhook decides whether the exemption has expired and whether the annotation has an effect.
     """
     if ctx.admitted.restricted_since is None:
         return ctx
@@ -80,7 +80,7 @@ def for_injections(ctx: Context, job: MPIJob, policy: Policy) -> Context:
 def without_excused_limits(
     ctx: Context, job: MPIJob, policy: Policy, today: date, granted: Mapping[str, bool] | None
 ) -> Context:
-    """`ctx` for advice, without the limits of the rules that the job is exempt from."""
+    """`ctx` for advice, without the limits of rules from which the job is exempt."""
     document = policy.document
     if not document.exemptions and not ctx.once(_asked, job):
         return ctx
@@ -95,10 +95,10 @@ def without_excused_limits(
 
 def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
     """The unknown rules in the job's annotation."""
-    if not (asked := ctx.once(_asked, job)):
+    if not (requested := ctx.once(_asked, job)):
         return
     known = {*rules.REGISTRY, required_injections.RULE, EVERY_RULE, PREFIX}
-    unknown = [entry for entry in asked if entry not in known and not is_own(entry)]
+    unknown = [entry for entry in requested if entry not in known and not is_own(entry)]
     yield from opt_out.misplaced(unknown, opt_out.RULES, opt_out.INJECTIONS)
 
 

@@ -29,7 +29,7 @@ from webhook.predict.quota.assessment import reservation_of
 from webhook.rules import CauseReason, Rule, Violation
 
 RESERVE_SECONDS: Final = 0.05
-"""Reserved for writing the reply."""
+"""Seconds reserved for writing the reply."""
 
 
 class DeadlineExceeded(Exception):
@@ -45,12 +45,11 @@ def validate(
     granted: Mapping[str, bool] | None = None,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
-    """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
+    """All violations in one decision. `time_left` returns the seconds until the API server stops waiting.
 
-    On UPDATE only findings apply that the old object lacks (see `ratchet`). Exemptions expire by `today` (UTC).
-    `granted` says whether the requester may exempt the job, by rule that the job requests to be exempt from. The
-    decision names the rules that are missing there in `requested`; the caller looks them up and calls again.
-    DeadlineExceeded when the time is up.
+    On UPDATE only findings that the update makes worse apply (see `ratchet`). Exemptions expire by `today` (UTC).
+    `granted` says for each rule whether the requester may exempt jobs from it. A rule missing in `granted` is in the
+    decision's `requested`: the caller checks the permission and calls again. DeadlineExceeded when the time is up.
     """
     if reason := reason_to_check_nothing(request, policy, view):
         return Decision(name=request.name, skipped=reason)
@@ -69,13 +68,13 @@ def validate(
     ctx = custom_rules.evaluated(request, job, ctx, policy)
     decision.rule_faults = custom_rules.faults(ctx)
     before = None if old is None else custom_rules.of_stored(ctx, request.old_object)
-    found = messages.without_copies(list(_findings(policy.rules, job, ctx, time_left)), job)
-    if found and old is not None and before is not None:
+    findings = messages.without_copies(list(_findings(policy.rules, job, ctx, time_left)), job)
+    if findings and old is not None and before is not None:
         before = ratchet.judging_stored(before, job, old)
-        of_stored = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
-        found = ratchet.worse(found, job, of_stored, old)
-    found += _missing(request, job, policy, ctx)
-    for finding, action in found:
+        stored_findings = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
+        findings = ratchet.worse(findings, job, stored_findings, old)
+    findings += _missing(request, job, policy, ctx)
+    for finding, action in findings:
         leads_to = action.at_most(finding.violation.ceiling)
         outcome = exemptions.excuse_for(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
         if outcome.reason:
@@ -84,8 +83,8 @@ def validate(
         if outcome.requested and leads_to is Action.DENY:
             decision.requested.append(finding.rule)
         decision.add(outcome.finding, leads_to)
-    if vain := list(exemptions.cautions(job, ctx)):
-        decision.told[ASKED] = [*vain]
+    if cautions := list(exemptions.cautions(job, ctx)):
+        decision.told[ASKED] = [*cautions]
     decision.denied = messages.told_once(decision.denied)
     decision.put_worst_first()
     decision.refused_gpus = rejected_gpus.of(decision, job, ctx)
@@ -118,8 +117,8 @@ def _findings(
 def _missing(
     request: review.AdmissionRequest, job: MPIJob, policy: Policy, ctx: Context
 ) -> list[tuple[Finding, Action]]:
-    """Required injections that are missing. Any user may write what keeps a job without injections, so that excuses
-    only controllers that the policy trusts.
+    """Findings about missing required injections. A job's own reason for no injections is accepted only if a controller
+    that the policy trusts submits the job.
     """
     if not policy.required:
         return []

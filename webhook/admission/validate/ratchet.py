@@ -1,9 +1,9 @@
 """Findings that an update makes worse. Only these apply, so a stricter policy never prevents users from fixing a job.
 
-A finding about the new object is not worse if the stored object has the same fault in the same place. A place inside a
-pod template is identified by the names of containers and volumes, since an item that is inserted before others moves
-them. A renamed item counts as the same. Other lists have no names, so there the number of findings counts. A fault with
-degrees (`Degree`) passes if the degree does not rise, whatever its text says.
+A finding about the new object is not worse if the stored object has the same fault in the same place. Containers and
+volumes in a pod template are identified by name, because inserting an item moves the items after it. A renamed item is
+regarded as the same item. Items of other lists have no names, so only the number of findings is compared. A fault with
+degrees (`Degree`) is not worse if the degree does not rise, even if its text changes.
 """
 
 import re
@@ -31,35 +31,35 @@ Named = Callable[[str], str]
 Key = tuple[str, ...]
 
 
-def worse(found: Sequence[Found], job: MPIJob, known: Iterable[Finding], stored: MPIJob) -> list[Found]:
-    """The findings about `job` in `found` that are worse than the findings about the `stored` job in `known`."""
+def worse(found: Sequence[Found], job: MPIJob, stored_findings: Iterable[Finding], stored: MPIJob) -> list[Found]:
+    """The findings about `job` in `found` that are worse than the findings about the `stored` job."""
     items, stored_items = _items(job), _items(stored)
     renamed = {place: _renamed(names, stored_items.get(place, ())) for place, names in items.items()}
-    here, there = _by_name(renamed), _by_name(stored_items)
+    in_job, in_stored = _by_name(renamed), _by_name(stored_items)
     before: Counter[Key] = Counter()
     degrees: dict[Key, list[Degree]] = {}
-    for finding in known:
+    for finding in stored_findings:
         if degree := finding.violation.degree:
-            degrees.setdefault(_measured(finding, degree, there), []).append(_named(degree, there))
+            degrees.setdefault(_measured(finding, degree, in_stored), []).append(_named(degree, in_stored))
         else:
-            before[_identity(finding, there)] += 1
-    left = []
+            before[_identity(finding, in_stored)] += 1
+    worse_findings = []
     for finding, action in found:
         if degree := finding.violation.degree:
-            stored_degrees = degrees.get(_measured(finding, degree, here), ())
-            if not any(_named(degree, here).is_within(then) for then in stored_degrees):
-                left.append((finding, action))
-        elif before[identity := _identity(finding, here)]:
+            stored_degrees = degrees.get(_measured(finding, degree, in_job), ())
+            if not any(_named(degree, in_job).is_within(then) for then in stored_degrees):
+                worse_findings.append((finding, action))
+        elif before[identity := _identity(finding, in_job)]:
             before[identity] -= 1
         else:
-            left.append((finding, action))
-    return left
+            worse_findings.append((finding, action))
+    return worse_findings
 
 
 def judging_stored(ctx: Context, job: MPIJob, old: MPIJob) -> Context:
-    """`ctx` for rules that judge the stored job. If the update starts it, they do not read the cluster.
+    """`ctx` for rules that judge the stored job. If the update starts the job, they do not read the cluster.
 
-    A claim or a template may have been replaced while the job had no pods here.
+    A claim or a template may have been replaced while the job had no pods.
     """
     starts = job.active_here and not old.active_here
     return structs.replace(ctx, view=NothingKnown() if starts else ctx.view, memo=Memo())
@@ -94,7 +94,7 @@ def _items(job: MPIJob) -> dict[tuple[str, str], list[str]]:
 
 
 def _renamed(names: Sequence[str], stored: Sequence[str]) -> list[str]:
-    """`names`, in which a new name in the place of a missing one is replaced by that."""
+    """`names`, with a renamed item's old name: the name that the stored list has at the position of a new name."""
     new, gone = set(names).difference(stored), set(stored).difference(names)
     pairs = zip_longest(names, stored[: len(names)], fillvalue="")
     return [then if name in new and then in gone else name for name, then in pairs]

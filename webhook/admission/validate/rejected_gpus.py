@@ -1,4 +1,4 @@
-"""The GPUs and other accelerators that a rejected job requested, for the metric about them."""
+"""The GPUs and other accelerators that a rejected job requested, for a metric."""
 
 from collections import Counter
 
@@ -12,12 +12,12 @@ from webhook.predict.job_pods import job_pods
 
 
 def of(decision: Decision, job: MPIJob, ctx: Context) -> dict[str, int]:
-    """The number of each, by the names of metrics; empty for a job that is admitted or already exists."""
+    """The number of accelerators, by name in metrics; empty if the job is admitted or already exists."""
     if decision.allowed or ctx.operation != "CREATE":
         return {}
-    found: Counter[str] = Counter()
+    accelerators: Counter[str] = Counter()
     for pods in job_pods(job, ctx):
         claims = pods.shape.device_claims
         for name, count in (*counted_accelerators(pods.requests), *by_claims(claims, ctx.namespace, ctx.view)):
-            found[name] += pods.count * count
-    return {name: min(count, MAX_COUNTED_GPUS) for name, count in found.items()}
+            accelerators[name] += pods.count * count
+    return {name: min(count, MAX_COUNTED_GPUS) for name, count in accelerators.items()}

@@ -1,8 +1,8 @@
 """Checks that the job that will be stored has every injection that the policy requires.
 
-Mutating webhooks that run after this service may remove what it injected, and if the mutating hook was not reached it
-injected nothing. The injection runs on the final object: what it would still add is missing. On an update only what the
-stored job has counts as missing, since an update injects nothing new, except into a template that the stored job lacks.
+Mutating webhooks that run after this service may remove its injections, or the mutating hook was not reachable. The
+injection runs on the final object: values that it would still add are missing. On an update a value is missing only if
+the stored job has it, or lacks the whole template, because an update gets no other new injections.
 """
 
 from collections.abc import Iterator
@@ -34,13 +34,13 @@ _FIX_CLAIMED = (
 def missing(
     policy: Policy, ctx: Context, *, claimed: str = "", stored: msgspec.Raw | None = None
 ) -> Iterator[tuple[Finding, Action]]:
-    """A finding for each required injection that would still add something to the job of `ctx`.
+    """A finding for each required injection that would still add values to the job of `ctx`.
 
-    `claimed` is the claim that kept the job without injections, if any. `stored` is the stored job of an update.
+    `claimed` is the reason in the job why it got no injections, or empty. `stored` is the stored job of an update.
     """
     if not policy.required:
         return
-    job = mpijob.decode(ctx.document)  # as it is: without the operator's defaults
+    job = mpijob.decode(ctx.document)  # the object without the operator's defaults
     builder = PatchBuilder(document.object_of(ctx.document))
     before = None if stored is None else PatchBuilder(document.object_of(stored))
     fix = _FIX_CLAIMED.format(claimed) if claimed else _FIX
@@ -67,12 +67,12 @@ def _additions(
     start = len(builder.additions)
     builder.author = injection.id
     for _ in injection.inject(job, settings, ctx, builder):
-        pass  # the mutating hook has reported it
+        pass  # the mutating hook has reported this fault
     return builder.additions[start:]
 
 
 def _had(stored: PatchBuilder, addition: Addition) -> bool:
-    """Whether the stored job has what is missing now, or lacks the whole template that it is missing from."""
+    """Whether the stored job has the missing value, or lacks the whole template that should contain it."""
     path = addition.path
     if path[:2] == _REPLICAS and stored.get(_REPLICAS) and stored.get(path[:3]) is None:
         return True
@@ -86,7 +86,7 @@ def _violation(injection_id: str, added: list[Addition], fix: str) -> Violation:
 
 
 def field(path: Path) -> str:
-    """The path as messages show it: `spec.mpiReplicaSpecs[Worker].template`."""
+    """The path in messages: `spec.mpiReplicaSpecs[Worker].template`."""
     shown = ""
     for depth, token in enumerate(path):
         in_brackets = isinstance(token, int) or not token.isalnum() or path[depth - 1] == "mpiReplicaSpecs"

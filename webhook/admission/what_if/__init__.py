@@ -1,5 +1,5 @@
 """Verdicts on stored jobs.
 
-`resubmitted` judges one as if its owner submitted it again now. `replay` does so for all jobs under the policies of
-today and under changed ones, and counts the difference.
+`resubmitted` judges a job as if its owner submitted it again now. `replay` does this for all jobs under the current and
+under changed policies, and counts the differences.
 """

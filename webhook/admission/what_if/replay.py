@@ -1,6 +1,6 @@
-"""What-if: verdicts and injections for existing jobs under the current policies and under others.
+"""Compares verdicts and injections for existing jobs under the current and under changed policies.
 
-Jobs are judged as if they were created now. Policies do not stop running jobs.
+Jobs are judged as if they were created now, although policies do not stop running jobs.
 """
 
 from collections import Counter
@@ -27,34 +27,34 @@ OTHERWISE: Final = "otherwise"
 
 @dataclass(slots=True)
 class Hit:
-    """The jobs of a namespace that a rule hits."""
+    """The jobs of a namespace that violate a rule."""
 
     new: set[str] = field(default_factory=set)
-    """Jobs that it does not hit under the current policies."""
+    """Jobs that violate the rule only under the changed policies."""
     gone: set[str] = field(default_factory=set)
-    """Jobs that it would no longer hit."""
+    """Jobs that violate the rule only under the current policies."""
     stays: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
 class Replay:
-    """Counts over the jobs seen so far."""
+    """Counts over the jobs judged so far."""
 
     total: int = 0
     newly_denied: dict[str, list[str]] = field(default_factory=dict)
     """The rules that would deny, by job."""
     newly_admitted: list[str] = field(default_factory=list)
     injections: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    """Injections that would be new, gone or different: the jobs by that change, by the injection's id."""
+    """Jobs by injection id and by change: new, gone or different."""
     hits: dict[tuple[Action, str, str], Hit] = field(default_factory=dict)
     """By action, rule and namespace."""
     complete: bool = True
-    """False if there were more jobs than time."""
+    """False if the time did not suffice for all jobs."""
     too_expensive: int = 0
-    """Jobs that take more processor time than one may. They are not in `total`."""
+    """Jobs that exceed the limit on processor time. They are not in `total`."""
 
     def summary(self) -> str:
-        """One line for a user: what would change, most frequent rule first."""
+        """One line about the changed verdicts, with the most frequent rule first."""
         more = f"; {self.too_expensive:,} more are too expensive to judge" if self.too_expensive else ""
         return self._summary() + more
 
@@ -71,23 +71,23 @@ class Replay:
         return text
 
     def injections_summary(self) -> str:
-        """One line on how the injections into jobs like these would change; empty if they would not."""
-        found = [
+        """One line about the changed injections; empty if none would change."""
+        changed = [
             f"{injection} {how} into {len(jobs):,}"
             for injection, changes in sorted(self.injections.items())
             for how, jobs in changes.items()
         ]
-        more = [f"and {len(found) - MAX_NAMED_INJECTIONS} more"] if len(found) > MAX_NAMED_INJECTIONS else []
-        return f"would inject {', '.join([*found[:MAX_NAMED_INJECTIONS], *more])}" if found else ""
+        more = [f"and {len(changed) - MAX_NAMED_INJECTIONS} more"] if len(changed) > MAX_NAMED_INJECTIONS else []
+        return f"would inject {', '.join([*changed[:MAX_NAMED_INJECTIONS], *more])}" if changed else ""
 
 
 class Replayed(NamedTuple):
-    """A job as judged under both sets of policies."""
+    """The decisions about a job under both sets of policies."""
 
     namespace: str
     name: str
     injected: tuple[Decision, Decision]
-    """The injections now and after the change; the same decision twice if they cannot differ."""
+    """The injections before and after the change; the same decision twice if they cannot differ."""
     verdicts: tuple[Decision, Decision]
 
 
@@ -107,7 +107,7 @@ class Replayer:
             self.count(self.judge(data))
 
     def judge(self, data: bytes | msgspec.Raw) -> Replayed | None:
-        """The job under both sets of policies, not counted yet; None if it cannot be read."""
+        """The decisions about the job, without counting them; None if the job cannot be read."""
         request = resubmitted.creation(data)
         if request is None:
             return None
@@ -120,7 +120,7 @@ class Replayer:
         return Replayed(request.namespace, request.name, (injected, injected_then), (before, after))
 
     def count(self, job: Replayed | None) -> None:
-        """Add what changes for the job to `result`."""
+        """Add the changes for the job to `result`."""
         if job is not None:
             self.result.total += 1
             self._compare(job.namespace, job.name, *job.verdicts)
@@ -149,7 +149,7 @@ class Replayer:
 
 
 def _inject_alike(old: Policy, new: Policy) -> bool:
-    """Whether both inject the same into every job: then the injections run once."""
+    """Whether both policies make the same injections into every job. Then the injections run only once."""
     inputs = [(each.injections, each.document.controllers, each.admitted) for each in (old, new)]
     return old is new or inputs[0] == inputs[1]
 
@@ -159,16 +159,16 @@ def _rules(decision: Decision, action: Action) -> set[str]:
 
 
 def _by_author(decision: Decision) -> dict[str, set[tuple[str, bytes]]]:
-    """(path, value) of everything that each injection added."""
-    found: dict[str, set[tuple[str, bytes]]] = {}
-    # The record comes last and has no author.
+    """(path, value) of all values that each injection added."""
+    values: dict[str, set[tuple[str, bytes]]] = {}
+    # The last operation writes the record and has no author.
     for author, operation in zip(decision.authors, decision.patch, strict=False):
-        found.setdefault(author, set()).update(_parts(str(operation["path"]), operation["value"]))
-    return found
+        values.setdefault(author, set()).update(_parts(str(operation["path"]), operation["value"]))
+    return values
 
 
 def _parts(path: str, value: Any) -> Iterator[tuple[str, bytes]]:
-    """The single values: the first of several injections creates the mapping or list that all of them add to."""
+    """The single values. Several injections may add to the mapping or list that the first of them creates."""
     if isinstance(value, dict) and value and not path.endswith("/-"):
         for key, each in value.items():
             yield from _parts(f"{path}/{key}", each)

@@ -1,4 +1,4 @@
-"""Kueue's ClusterQueues: who may use them, and how much of which flavor they have."""
+"""Kueue's ClusterQueues: the namespaces that may use them, and their quotas by flavor."""
 
 import sys
 
@@ -14,17 +14,17 @@ class ClusterQueue(msgspec.Struct, frozen=True):
 
     name: str
     cohort: str
-    """Empty if it has none."""
+    """The parent Cohort; empty for none."""
     namespaces: Selector
     """The namespaces whose LocalQueues may use it."""
     stop_policy: str
-    """Empty unless it is stopped."""
+    """Kueue's stop policy; empty unless the queue is stopped."""
     inactive: str
-    """Kueue's reason; empty if it is active."""
+    """Kueue's reason why the queue is inactive; empty if it is active."""
     groups: tuple[kueue.Group, ...]
     quotas: kueue.Quotas
     checks: tuple[str, ...]
-    """AdmissionChecks that a job needs in addition to quota, as for MultiKueue."""
+    """AdmissionChecks that a job needs in addition to quota, for example for MultiKueue."""
 
 
 class _Check(msgspec.Struct, omit_defaults=True):

@@ -1,4 +1,4 @@
-"""OpenShift's ClusterResourceQuotas: what the objects of several namespaces may take together.
+"""OpenShift's ClusterResourceQuotas: limits on all objects of several namespaces together.
 
 https://github.com/openshift/api/blob/master/quota/v1/types.go
 """
@@ -28,16 +28,16 @@ class _ClusterResourceQuota(Wire):
 
 
 class ClusterResourceQuota(ResourceQuota, frozen=True):
-    """A quota of the `namespaces` that OpenShift lists in its status: those that it selects."""
+    """A quota for the selected `namespaces`, which OpenShift lists in the status."""
 
     namespaces: frozenset[str] = frozenset()
 
 
-def _record(found: _ClusterResourceQuota) -> ClusterResourceQuota:
-    spec, status = found.spec or _Spec(), found.status or _Status()
+def _record(decoded: _ClusterResourceQuota) -> ClusterResourceQuota:
+    spec, status = decoded.spec or _Spec(), decoded.status or _Status()
     return ClusterResourceQuota(
         "",
-        f"clusterresourcequota/{found.metadata.name}",  # a ResourceQuota may have its name
+        f"clusterresourcequota/{decoded.metadata.name}",  # a ResourceQuota may have the same name
         **limits(spec.quota or QuotaSpec(), status.total or QuotaStatus()),
         namespaces=frozenset(each.namespace for each in status.namespaces or ()),
     )

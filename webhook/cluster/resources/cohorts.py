@@ -1,6 +1,6 @@
-"""Kueue's Cohorts: ClusterQueues, and Cohorts, that lend each other what they do not use.
+"""Kueue's Cohorts: groups of ClusterQueues and Cohorts that lend each other unused quota.
 
-A Cohort that is only named, by a ClusterQueue or another Cohort, exists without an object.
+A Cohort without an object also exists if a ClusterQueue or another Cohort names it.
 """
 
 import sys
@@ -12,7 +12,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class Cohort(msgspec.Struct, frozen=True):
-    """A Cohort; `parent` is empty at the top."""
+    """A Cohort. `parent` is empty for a root Cohort."""
 
     name: str
     parent: str

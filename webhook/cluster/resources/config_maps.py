@@ -1,7 +1,7 @@
-"""ConfigMaps: their existence, owners and keys, never their data.
+"""ConfigMaps: their owners and keys, never their data.
 
-The API server sends only metadata. The record of field managers shows the keys of an object
-(https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers). A file may have the data itself.
+The API server sends only metadata. The keys are in `managedFields`
+(https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers). A snapshot file may contain the data.
 """
 
 import sys
@@ -21,7 +21,7 @@ class ConfigMap(Owned, frozen=True, gc=False):
     """A ConfigMap."""
 
     keys: tuple[str, ...] | None = None
-    """None if they are unknown."""
+    """The keys of the data; None if unknown."""
 
 
 class _Fields(msgspec.Struct):
@@ -43,12 +43,12 @@ class _ConfigMap(OwnedWire, rename="camel", omit_defaults=True):
     binary_data: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        """Keep only the names of all keys, under `data`."""
+        """Keep only the names of all keys, in `data`."""
         names = {*(self.data or ()), *(self.binary_data or ())}
-        known = self.data is not None or self.binary_data is not None
-        if not known and self.metadata.managed_fields:
-            known, names = True, {*_managed(self.metadata.managed_fields)}
-        self.data = dict.fromkeys(sorted(names), "") if known else None
+        has_keys = self.data is not None or self.binary_data is not None
+        if not has_keys and self.metadata.managed_fields:
+            has_keys, names = True, {*_managed(self.metadata.managed_fields)}
+        self.data = dict.fromkeys(sorted(names), "") if has_keys else None
         self.binary_data = self.metadata.managed_fields = None
 
 
@@ -59,10 +59,10 @@ def _managed(managers: list[_Manager]) -> Iterator[str]:
 
 
 def _record(decoded: _ConfigMap) -> ConfigMap:
-    known, names = owned(decoded), decoded.data
-    kept = names is not None and sum(map(len, names)) <= MAX_CONFIG_MAP_KEYS_CHARACTERS
-    keys = tuple(map(sys.intern, names or ())) if kept else None
-    return ConfigMap(known.namespace, known.name, known.owner, known.deleted, keys)
+    base, names = owned(decoded), decoded.data
+    within_limit = names is not None and sum(map(len, names)) <= MAX_CONFIG_MAP_KEYS_CHARACTERS
+    keys = tuple(map(sys.intern, names or ())) if within_limit else None
+    return ConfigMap(base.namespace, base.name, base.owner, base.deleted, keys)
 
 
 CONFIG_MAPS = namespaced("configmaps", "ConfigMap", "v1", wire=_ConfigMap, record=_record, metadata_only=True)

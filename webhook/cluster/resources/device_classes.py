@@ -1,4 +1,4 @@
-"""DeviceClasses: the extended resource by which pods may request devices of a class without a claim."""
+"""DeviceClasses: the extended resources with which pods may request devices of a class without a claim."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from webhook.cluster.resources.resource_claim_templates import API_VERSIONS
 
 
 class DeviceClass(msgspec.Struct, frozen=True):
-    """A class; `extended_resource` is empty if it has none."""
+    """A device class. `extended_resource` may be empty."""
 
     name: str
     extended_resource: str = ""

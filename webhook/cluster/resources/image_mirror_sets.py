@@ -8,7 +8,7 @@ API_VERSION = "config.openshift.io/v1"
 
 
 class MirroredSource(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, gc=False):
-    """A host (`*.example.com` for all below it), a path or a repository, and whether nodes may fall back to it."""
+    """A mirrored host (`*.example.com` for subdomains), path or repository, and whether nodes may fall back to it."""
 
     source: str
     mirrors: tuple[str, ...] = ()
@@ -16,19 +16,19 @@ class MirroredSource(msgspec.Struct, rename="camel", frozen=True, omit_defaults=
 
     @property
     def never_asked(self) -> bool:
-        """Whether nodes pull from the mirrors only."""
+        """Whether nodes pull only from the mirrors."""
         return self.mirror_source_policy == "NeverContactSource"
 
 
 class MirrorSet(msgspec.Struct, frozen=True):
-    """A set, of images by digest or by tag."""
+    """A mirror set for images by digest or by tag."""
 
     name: str
     sources: tuple[MirroredSource, ...]
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A set has one of the two."""
+    """The spec. A set has one of the two fields."""
 
     image_digest_mirrors: tuple[MirroredSource, ...] | None = None
     image_tag_mirrors: tuple[MirroredSource, ...] | None = None

@@ -1,6 +1,6 @@
 """Kueue's own configuration, in the ConfigMap that its manager reads at its start.
 
-Feature gates may also be flags of the manager, which are not visible here.
+Feature gates may also be flags of the manager, which the service cannot see.
 """
 
 from typing import Annotated, Any, Final
@@ -19,28 +19,28 @@ _DEFAULT_FRAMEWORKS: Final = ["batch/job"]
 
 
 class KueueConfig(msgspec.Struct, frozen=True):
-    """The parts of Kueue's configuration that affect jobs."""
+    """The settings in Kueue's configuration that affect jobs."""
 
     namespace: str
     frameworks: frozenset[str]
     namespaces: Selector
     selector_holds: bool | None
-    """Kueue ignores a namespace that the selector does not match, even if a job names a queue.
+    """Whether Kueue ignores a namespace that the selector does not match, even if a job names a queue.
 
-    None if that depends on Kueue's version.
+    None if this depends on Kueue's version.
     """
     manages_without_queue: bool
     topology_aware: bool | None
-    """Topology-aware scheduling is on; None if that depends on Kueue's version."""
+    """Whether topology-aware scheduling is on; None if this depends on Kueue's version."""
     excluded_prefixes: tuple[str, ...]
     transformed: frozenset[str]
-    """Resources that Kueue converts to others before it counts."""
+    """Resources that Kueue converts to different resources before it counts."""
     ignores_undeclared: bool
     maps_devices: bool
 
     def leaves_out(self, resource: str) -> bool:
         """Whether Kueue ignores, or may ignore, the resource under this name."""
-        # With mappings for devices Kueue may count an extended resource under another name.
+        # With device mappings, Kueue may count an extended resource under a different name.
         of_devices = self.maps_devices and "/" in resource
         return of_devices or resource in self.transformed or resource.startswith(self.excluded_prefixes)
 
@@ -78,26 +78,26 @@ class _ConfigMap(Wire):
     data: _Data | None = None
 
 
-def _record(found: _ConfigMap) -> KueueConfig | None:
+def _record(decoded: _ConfigMap) -> KueueConfig | None:
     """None for an unrelated ConfigMap; ValueError for a configuration that cannot be read."""
-    if found.data is None or found.data.config is None:
+    if decoded.data is None or decoded.data.config is None:
         return None
-    documents: list[Any] = yaml.load_all(found.data.config)
+    documents: list[Any] = yaml.load_all(decoded.data.config)
     if len(documents) != 1:
         raise ValueError(f"{KEY} has {len(documents)} documents")
     try:
         config = msgspec.convert(documents[0], _Configuration)
     except msgspec.ValidationError as error:
         raise ValueError(f"{KEY}: {error}") from None
-    # Both gates are on by default in each Kueue that reads this version, and in some that read the one before.
+    # Both gates are on by default in all Kueue releases with this version, and in some with the previous version.
     default = True if config.api_version == f"{GROUP}v1beta2" else None
     gates = config.feature_gates or {}
     resources = config.resources or _Resources()
     selector = config.managed_jobs_namespace_selector
     return KueueConfig(
-        namespace=found.metadata.namespace,
+        namespace=decoded.metadata.namespace,
         frameworks=frozenset((config.integrations and config.integrations.frameworks) or _DEFAULT_FRAMEWORKS),
-        namespaces=_but_for("kube-system", config.namespace or found.metadata.namespace)
+        namespaces=_all_except("kube-system", config.namespace or decoded.metadata.namespace)
         if selector is None
         else Selector.parse(selector),
         selector_holds=gates.get("ManagedJobsNamespaceSelectorAlwaysRespected", default),
@@ -110,7 +110,7 @@ def _record(found: _ConfigMap) -> KueueConfig | None:
     )
 
 
-def _but_for(*namespaces: str) -> Selector:
+def _all_except(*namespaces: str) -> Selector:
     expression = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(namespaces)}
     return Selector.parse({"matchExpressions": [expression]})
 

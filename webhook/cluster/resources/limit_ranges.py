@@ -1,4 +1,4 @@
-"""LimitRanges: limits of the requests of containers, pods and claims in a namespace, and defaults for containers."""
+"""LimitRanges: limits on the requests of containers, pods and claims in a namespace, and defaults for containers."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,11 +19,11 @@ CLAIM = "PersistentVolumeClaim"
 
 
 Sourced = tuple[Bounds, tuple[str, ...]]
-"""Limits, and the names of the LimitRanges that have them."""
+"""Limits, and the names of the LimitRanges that set them."""
 
 
 class LimitRange(msgspec.Struct, frozen=True):
-    """Limits by type of object and resource, and defaults for containers."""
+    """The limits by type of object and resource, and the defaults for containers."""
 
     namespace: str
     name: str
@@ -50,7 +50,7 @@ class _LimitRange(Wire):
 
 
 def _record(decoded: _LimitRange) -> LimitRange:
-    """Defaults as the API server fills them in (`SetDefaults_LimitRangeItem`); no two items are of one type."""
+    """The record, with the API server's defaults (`SetDefaults_LimitRangeItem`). Each type has at most one item."""
     name = decoded.metadata.name
     by_type: dict[str, dict[str, Sourced]] = {}
     default_limits: dict[str, Quantity] = {}
@@ -69,7 +69,7 @@ def _record(decoded: _LimitRange) -> LimitRange:
 
 
 def _entries(limit_range: LimitRange) -> int:
-    """The number of limits and defaults: each is compared with each container of a job."""
+    """The number of limits and defaults. Each is compared with each container of a job."""
     return len(limit_range.default_requests) + sum(map(len, limit_range.bounds.values()))
 
 
@@ -81,7 +81,7 @@ LIMIT_RANGES = namespaced("limitranges", "LimitRange", "v1", wire=_LimitRange, r
 
 
 class Defaults(NamedTuple):
-    """The defaults of containers. For a disputed resource, the smallest possible default."""
+    """The defaults of containers. A disputed resource has the smallest of its defaults."""
 
     requests: Amounts
     limits: Amounts
@@ -93,16 +93,16 @@ NO_DEFAULTS = Defaults({}, {})
 
 
 def defaults(ranges: Iterable[LimitRange]) -> Defaults:
-    """The defaults of all the LimitRanges of a namespace.
+    """The defaults of all LimitRanges in a namespace.
 
-    The API server processes them in random order (that of a Go map), and the first that has a default wins: if two
-    differ, the outcome is unknown.
+    The API server processes LimitRanges in random order (of a Go map), and uses the first default. If two defaults
+    differ, the result is unknown.
     """
-    found = tuple(ranges)
-    if len(found) == 1:
-        return Defaults(found[0].default_requests, found[0].default_limits)
-    requests, disputed_requests = _smallest(each.default_requests for each in found)
-    limits, disputed_limits = _smallest(each.default_limits for each in found)
+    all_ranges = tuple(ranges)
+    if len(all_ranges) == 1:
+        return Defaults(all_ranges[0].default_requests, all_ranges[0].default_limits)
+    requests, disputed_requests = _smallest(each.default_requests for each in all_ranges)
+    limits, disputed_limits = _smallest(each.default_limits for each in all_ranges)
     return Defaults(requests, limits, disputed_requests, disputed_limits)
 
 
@@ -118,12 +118,12 @@ def _smallest(every: Iterable[Amounts]) -> tuple[Mapping[str, Quantity], frozens
 
 
 def bounds(ranges: Sequence[LimitRange], kind: str) -> Mapping[str, Sourced]:
-    """The combined limits of all the LimitRanges for one type of object, by resource."""
+    """The combined limits of all LimitRanges for one type of object, by resource."""
     if len(ranges) == 1:
         return ranges[0].bounds.get(kind, {})
-    found: dict[str, Sourced] = {}
-    for each in ranges:
-        for name, (own, names) in each.bounds.get(kind, {}).items():
-            others = found.get(name)
-            found[name] = (own, names) if others is None else (others[0] & own, (*others[1], *names))
-    return found
+    combined: dict[str, Sourced] = {}
+    for limit_range in ranges:
+        for name, (own, names) in limit_range.bounds.get(kind, {}).items():
+            earlier = combined.get(name)
+            combined[name] = (own, names) if earlier is None else (earlier[0] & own, (*earlier[1], *names))
+    return combined

@@ -13,11 +13,11 @@ class LocalQueue(msgspec.Struct, frozen=True):
     name: str
     cluster_queue: str
     stop_policy: str
-    """Empty if it is not stopped."""
+    """Kueue's stop policy; empty if the queue is not stopped."""
     inactive: str
-    """Kueue's reason; empty if active."""
+    """Kueue's reason why the queue is inactive; empty if it is active."""
     active: bool
-    """Kueue reports that it takes jobs."""
+    """Whether Kueue reports that the queue is active."""
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):

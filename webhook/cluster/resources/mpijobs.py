@@ -1,4 +1,4 @@
-"""Stored MPIJobs: the resources that the pods of each use, so that no other job gets them."""
+"""Stored MPIJobs, and the resources that their pods use."""
 
 import sys
 from collections.abc import Hashable
@@ -115,17 +115,17 @@ class _MPIJob(Wire):
     status: mpijob.JobStatus | None = None
 
 
-# Weak references: repeated updates of a job of 6,000 containers must not leave hundreds of shapes in memory.
+# Weak references, so that updates of a job with 6,000 containers do not leave hundreds of shapes in memory.
 _SHARED: WeakKeyDictionary[PodShape, ref[PodShape]] = WeakKeyDictionary()
 
 
 def _shared(shape: PodShape) -> PodShape:
     """The cached shape equal to `shape`."""
     shared = _SHARED.get(shape)
-    kept = shared() if shared is not None else None
-    if kept is None:
+    cached = shared() if shared is not None else None
+    if cached is None:
         _SHARED[shape] = ref(shape)
-    return kept or shape
+    return cached or shape
 
 
 class PodsRecord(msgspec.Struct, frozen=True, gc=False):
@@ -143,17 +143,17 @@ class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
     name: str
     uid: str
     over: bool = False
-    """It has ended or is being deleted: it uses nothing any more, so it has no `pods`."""
+    """The job has ended or is being deleted. It uses no resources, so it has no `pods`."""
     suspended: bool = False
     queue: str = ""
     pods: tuple[PodsRecord, ...] = ()
-    """Empty if this cluster's operator makes none: another operator makes them, or it rejects the job."""
+    """Empty if this cluster's operator creates no pods: it rejects the job, or a different operator manages the job."""
     ended_at: str = ""
-    """When this cluster's operator recorded its end (RFC 3339, UTC); empty before that."""
+    """The time when this cluster's operator recorded the job's end (RFC 3339, UTC); empty before that."""
     generation: int = 0
-    """Changes with every change of the spec."""
+    """The generation: it changes with every change of the spec."""
     network_policy: str = ""
-    """The posture in its annotation."""
+    """The network posture in the job's annotation."""
 
 
 def _record(decoded: _MPIJob) -> MPIJobRecord:
@@ -176,9 +176,9 @@ def _record(decoded: _MPIJob) -> MPIJobRecord:
 
 
 def _refused(decoded: _MPIJob) -> bool:
-    """Whether the operator rejects the job in its present form, so that it makes no pods.
+    """Whether the operator rejects the job in its current form and so creates no pods.
 
-    A job with a status was accepted earlier, and that stays valid.
+    A job with a status was accepted earlier and stays accepted.
     """
     if decoded.status is not None and decoded.status.conditions:
         return False
@@ -198,7 +198,7 @@ def _pods(spec: _Spec) -> list[PodsRecord]:
 
 
 def _group(job: MPIJobRecord) -> Hashable:
-    """The namespace of a job. Ended jobs are in no namespace group, so old jobs make no review slower."""
+    """The namespace of a job; ended jobs have a separate group, so that they do not make reviews slower."""
     return None if job.over else job.namespace
 
 

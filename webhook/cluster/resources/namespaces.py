@@ -14,11 +14,11 @@ class Namespace(msgspec.Struct, frozen=True):
     name: str
     labels: dict[str, str]
     annotations: dict[str, str] = {}
-    """Each cut after `MAX_ANNOTATION_CHARACTERS` + 1 characters; the last one shows that it is longer."""
+    """Values are cut to `MAX_ANNOTATION_CHARACTERS` + 1 characters: the last character shows that it was longer."""
 
     @property
     def of_openshift(self) -> bool:
-        """Whether OpenShift has reserved ids for its pods."""
+        """Whether OpenShift has reserved user ids for the namespace's pods."""
         return UID_RANGE in self.annotations
 
 

@@ -1,4 +1,4 @@
-"""NetworkAttachmentDefinitions: further networks that Multus attaches pods to."""
+"""NetworkAttachmentDefinitions: additional networks to which Multus attaches pods."""
 
 import sys
 
@@ -9,7 +9,7 @@ from webhook.cluster.resource import Metadata, Wire, namespaced
 
 
 class NetworkAttachmentDefinition(msgspec.Struct, frozen=True):
-    """A network in addition to the cluster's own."""
+    """A network in addition to the cluster's default network."""
 
     namespace: str
     name: str

@@ -1,4 +1,4 @@
-"""NetworkPolicies: the pods that they protect, and the sources that they allow."""
+"""NetworkPolicies: the protected pods and the allowed sources."""
 
 import sys
 from collections.abc import Mapping
@@ -14,18 +14,18 @@ from webhook.cluster.resource import Wire, namespaced
 
 
 class NetworkPolicy(msgspec.Struct, frozen=True):
-    """A NetworkPolicy for ingress; others do not limit connections to pods."""
+    """A NetworkPolicy for ingress. Policies only for egress are ignored."""
 
     namespace: str
     name: str
     pods: Selector
     lets_in: tuple[Selector, ...]
-    """The namespaces from which it allows some pods."""
+    """The namespaces from which some pods are allowed."""
     lets_in_own: bool
-    """It allows some pods of its own namespace, or addresses, which may be theirs."""
+    """Whether it allows pods of its own namespace, or addresses, which may belong to these pods."""
 
     def keeps_out(self, labels: Mapping[str, str]) -> bool:
-        """Whether it allows no pod of its own namespace, which has these labels."""
+        """Whether it allows no pod of its own namespace. `labels` are the namespace's labels."""
         return not self.lets_in_own and not any(selector.matches(labels) for selector in self.lets_in)
 
 

@@ -1,4 +1,4 @@
-"""Nodes, grouped by shape: thousands of them have a few dozen shapes."""
+"""Nodes, grouped by shape: thousands of nodes have a few dozen shapes."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from webhook.cluster.resource import Metadata, Wire, cluster_wide
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
-# Labels with a different value on every node. Any label whose value is the node's name is one too.
+# Labels with a different value on every node. A label whose value is the node's name is treated like them.
 _OWN: Final = frozenset({HOSTNAME, "nvidia.com/gfd.timestamp", "alpha.eksctl.io/instance-id"})
 # Taints for a temporary state of a node: unreachable, cordoned, starting, about to be removed.
 _PASSING: Final = (
@@ -36,19 +36,19 @@ class NodeShape:
 
     labels: Mapping[str, str]
     varying: frozenset[str]
-    """The keys of labels whose value differs between these nodes."""
+    """The keys of labels whose values differ between these nodes."""
     taints: tuple[Taint, ...]
     """The permanent taints."""
     allocatable: Amounts
-    """The total that pods may use of a node; `coarse` amounts."""
+    """The total that pods may use on a node, in `coarse` amounts."""
     kubelet: tuple[int, int] = (0, 0)
-    """Major and minor version of the kubelet, (0, 0) if it cannot be read."""
+    """The major and minor version of the kubelet; (0, 0) if it cannot be read."""
     cri_o: bool = False
     """Whether CRI-O runs the containers."""
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """A node, also while it is cordoned or not ready: that is temporary."""
+    """A node. Nodes that are cordoned or not ready are included, because these states are temporary."""
 
     name: str
     shape: NodeShape
@@ -79,9 +79,9 @@ class _Node(Wire):
 
 
 def coarse(name: str, amount: Quantity) -> Quantity:
-    """The amount of a resource, bytes cut to 8 significant bits.
+    """The amount of a resource. Bytes are cut to 8 significant bits.
 
-    Machines of one kind differ by some pages of memory. A pod that fits exactly still fits when both sides are cut.
+    Machines of the same type differ by some pages of memory. A pod that just fits still fits if both amounts are cut.
     """
     if name not in _COARSE:
         return amount
@@ -91,7 +91,7 @@ def coarse(name: str, amount: Quantity) -> Quantity:
 
 
 def uncut(name: str, amount: Quantity) -> Quantity:
-    """The most that a coarse amount can have been."""
+    """The maximum amount that has this coarse amount."""
     return Quantity(amount + (amount >> (_BITS - 1))) if name in _COARSE else amount
 
 
@@ -127,12 +127,12 @@ def _version(info: _NodeInfo | None) -> tuple[int, int]:
 _Key = tuple[
     frozenset[tuple[str, str]], frozenset[str], frozenset[Taint], frozenset[tuple[str, Quantity]], tuple[int, int], bool
 ]
-# Weak references: a shape exists while a node has it.
+# Weak references: a shape is dropped with its last node.
 _SHAPES: WeakValueDictionary[_Key, NodeShape] = WeakValueDictionary()
 
 
 def _shape(key: _Key) -> NodeShape:
-    """The cached shape, which nodes share."""
+    """The cached shape, shared by its nodes."""
     shape = _SHAPES.get(key)
     if shape is None:
         labels, varying, taints, allocatable, kubelet, cri_o = key

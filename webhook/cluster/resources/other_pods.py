@@ -1,7 +1,7 @@
-"""Pods that no Kubeflow operator made and that have the name of a worker.
+"""Pods with the name of a worker that no Kubeflow operator created.
 
-Most of a cluster's pods are of this kind, and only one rule uses them. So the service does not wait for their list, and
-they are unknown until then. The API server sends only metadata, and pods with other names are dropped.
+A cluster has many such pods to list, and only one rule uses them. The service does not wait for the list: until it is
+complete, the answer is UNKNOWN. The API server sends only metadata, and pods with other names are dropped.
 """
 
 import re

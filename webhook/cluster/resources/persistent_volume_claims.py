@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims: their storage classes, and who may mount them."""
+"""PersistentVolumeClaims: their storage classes and access modes."""
 
 import msgspec
 
@@ -12,9 +12,9 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     storage_class: str | None
-    """None if the claim names none; empty if it requests a volume without one."""
+    """The storage class; None if it is not set, empty for a volume without a class."""
     access_modes: tuple[str, ...] = ()
-    """The requested modes, such as `ReadWriteMany`."""
+    """The requested access modes, such as `ReadWriteMany`."""
 
 
 class _Metadata(Metadata):

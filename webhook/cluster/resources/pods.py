@@ -1,4 +1,4 @@
-"""Pods that Kubeflow's operators made for jobs. A cluster has many more other pods, which change all the time."""
+"""Pods that Kubeflow's operators created for jobs. A cluster has many other pods, which change often."""
 
 from typing import Final
 
@@ -20,19 +20,19 @@ class _Metadata(OwnedMetadata):
 
 
 class PodWire(OwnedWire):
-    """A pod: its metadata, and the one label that says whether an operator made it."""
+    """A pod: its metadata, and the label that an operator sets on its pods."""
 
     metadata: _Metadata
 
     @property
     def of_operator(self) -> bool:
-        """Whether it has the label, with any value."""
+        """Whether the pod has the label, with any value."""
         labels = self.metadata.labels
         return labels is not None and labels.job_name is not None
 
 
 def _record(decoded: PodWire) -> Owned | None:
-    """A file may have pods of both kinds."""
+    """The record of an operator's pod. A snapshot file may also contain other pods."""
     return owned(decoded) if decoded.of_operator else None
 
 

@@ -1,18 +1,18 @@
-"""PriorityClasses: those of the scheduler, for pods."""
+"""PriorityClasses of the scheduler, for pods."""
 
 import msgspec
 
 from webhook.cluster.resource import Wire, cluster_wide
 
 PREEMPTS = "PreemptLowerPriority"
-"""The default policy of a class."""
+"""The default preemption policy of a class."""
 
 PREEMPTION_POLICIES = frozenset({PREEMPTS, "Never"})
 """All valid policies."""
 
 
 class PriorityClass(msgspec.Struct, frozen=True):
-    """A class of the scheduler; pods without a class get the global default."""
+    """A priority class. Pods without a class get the global default."""
 
     name: str
     value: int = 0

@@ -1,7 +1,7 @@
-"""Reservations: quota that admitted jobs will use, until every replica of the service sees the jobs themselves.
+"""Reservations: the quota that admitted jobs will use, stored until every replica of the service sees the jobs.
 
-Each namespace with reservations has one Lease in the service's own namespace: the service needs no right to write into
-other namespaces, and a Lease cannot hold a policy. All replicas update it with the resourceVersion that they read.
+Each namespace with reservations has one Lease in the service's namespace, so that the service needs no permission to
+write in other namespaces. All replicas update the Lease with the resourceVersion that they read.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from webhook.cluster.resource import Metadata, WatchedPlace, Wire, namespaced
 
 
 class ReservedPods(msgspec.Struct, frozen=True):
-    """The pods of a role: how many, and the resources of one with its claims."""
+    """The pods of a role: their number, and the resources of one pod with its claims."""
 
     role: str
     count: int
@@ -25,14 +25,14 @@ class ReservedPods(msgspec.Struct, frozen=True):
 
 
 class Reservation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an admitted job uses: all of its pods, whether they exist or not, and the objects made for it."""
+    """The use of an admitted job: all its pods, even before they exist, and its other objects."""
 
     uid: str
     name: str
     pods: tuple[ReservedPods, ...] = ()
     objects: tuple[Charge, ...] = ()
     new: bool = False
-    """The job is not stored yet. Once it is, the stored job itself shows all of this."""
+    """The job is not stored yet. A stored job needs no reservation."""
 
 
 LABEL = "training.openshift.io/reservations"
@@ -42,7 +42,7 @@ ENTRIES = "training.openshift.io/reserved"
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, gc=False):
-    """A reservation and when it ends, in seconds since 1970."""
+    """A reservation and its end in seconds since 1970."""
 
     reservation: Reservation
     expires: float
@@ -54,11 +54,11 @@ class Reservations:
 
     namespace: str
     name: str
-    """The name of the Lease that holds the entries."""
+    """The name of the Lease with the entries."""
     version: str
-    """The resourceVersion of that Lease; empty if none exists."""
+    """The resourceVersion of the Lease; empty if it does not exist."""
     entries: Sequence[LedgerEntry]
-    """In the order in which they were written."""
+    """The entries in the order in which they were written."""
 
 
 class _Metadata(Metadata):
@@ -67,13 +67,13 @@ class _Metadata(Metadata):
 
 
 class Lease(Wire):
-    """A Lease that holds reservations."""
+    """A Lease with reservations."""
 
     metadata: _Metadata
 
 
 _Row = tuple[str, tuple[Charge, ...]]
-"""The role of pods, or "" for objects, and the resources of one."""
+"""(role of the pods, or "" for objects; resources of one pod or object)."""
 
 
 class _Job(msgspec.Struct, array_like=True, gc=False):
@@ -83,12 +83,12 @@ class _Job(msgspec.Struct, array_like=True, gc=False):
     name: str
     expires: float
     takes: list[tuple[int, int]]
-    """(number, index of a row of the table)."""
+    """(number of pods or objects, index of a row in the table)."""
     new: bool = False
 
 
 class _Stored(msgspec.Struct):
-    """The entries of a namespace. Jobs of one kind differ only in uid and name, so that an entry has some 90 bytes."""
+    """The entries of a namespace. Similar jobs share rows of the table, so an entry has only about 90 bytes."""
 
     table: list[_Row]
     jobs: list[_Job]
@@ -98,13 +98,13 @@ _stored = msgspec.json.Decoder(_Stored)
 
 
 def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
-    """The annotation that holds these entries, and the names of the jobs that exceed `MAX_LEDGER_BYTES`."""
+    """The annotation with these entries, and the names of jobs that do not fit into `MAX_LEDGER_BYTES`."""
     table: list[bytes] = []
     jobs: list[bytes] = []
     left_out = []
     size = 0
     numbers: dict[bytes, int] = {}
-    encoded: dict[int, bytes] = {}  # values decoded from one row are one object
+    encoded: dict[int, bytes] = {}  # values decoded from the same row are the same object
     for entry in entries:
         reservation = entry.reservation
         counted = [*((pods.count, pods.role, pods.charges) for pods in reservation.pods), (1, "", reservation.objects)]
@@ -133,7 +133,7 @@ def _row(role: str, charges: tuple[Charge, ...], encoded: dict[int, bytes]) -> b
 
 
 def decode(text: str) -> tuple[LedgerEntry, ...]:
-    """The entries in an annotation; msgspec.DecodeError or LookupError for one that is damaged."""
+    """The entries in an annotation; msgspec.DecodeError or LookupError if it is damaged."""
     stored = _stored.decode(text)
     return tuple(_entry(job, stored.table) for job in stored.jobs)
 
@@ -146,7 +146,7 @@ def _entry(job: _Job, table: list[_Row]) -> LedgerEntry:
 
 
 def manifest(lease: Reservations, entries: Iterable[LedgerEntry]) -> tuple[dict[str, Any], list[str]]:
-    """The Lease with these entries in place of its own, and the names of the jobs that did not fit."""
+    """The Lease with its entries replaced by these entries, and the names of jobs that do not fit."""
     text, left_out = encode(entries)
     metadata = {
         "name": lease.name,
@@ -158,7 +158,7 @@ def manifest(lease: Reservations, entries: Iterable[LedgerEntry]) -> tuple[dict[
 
 
 def record(lease: Lease) -> Reservations:
-    """The content of a Lease; an unreadable annotation counts as empty, and the next write replaces it."""
+    """The content of a Lease. An unreadable annotation is read as empty, and the next write replaces it."""
     metadata, annotations = lease.metadata, lease.metadata.annotations or {}
     entries: Sequence[LedgerEntry] = ()
     with suppress(msgspec.DecodeError, LookupError):

@@ -1,4 +1,4 @@
-"""ResourceClaimTemplates: the devices that each pod gets by its own claim (dynamic resource allocation)."""
+"""ResourceClaimTemplates: the devices that each pod gets with its own claim (dynamic resource allocation)."""
 
 import sys
 
@@ -11,16 +11,16 @@ _ALL = "All"
 
 
 class DeviceChoice(msgspec.Struct, frozen=True, gc=False):
-    """A number of devices of a class; None for all that a node has."""
+    """A number of devices of a class; None means all devices of a node."""
 
     device_class: str
     count: int | None = 1
     admin: bool = False
-    """For administrators who inspect devices in use; quotas include them anyway."""
+    """Access for administrators to devices in use. Quotas count these devices too."""
 
 
 class ResourceClaimTemplate(msgspec.Struct, frozen=True, gc=False):
-    """A template; each of its requests is for one of some choices."""
+    """A template. Each request is a list of alternatives."""
 
     namespace: str
     name: str
@@ -35,7 +35,7 @@ class _Exact(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class _Request(_Exact, rename="camel", omit_defaults=True):
-    """Until v1beta1 the request itself had the only choice."""
+    """A request. Until v1beta1 it had no alternatives, and its fields were the only choice."""
 
     exactly: _Exact | None = None
     first_available: list[_Exact] | None = None

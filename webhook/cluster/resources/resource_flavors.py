@@ -1,4 +1,4 @@
-"""Kueue's ResourceFlavors: kinds of nodes."""
+"""Kueue's ResourceFlavors: types of nodes."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class ResourceFlavor(msgspec.Struct, frozen=True):
-    """A flavor; `topology` is empty without topology-aware scheduling."""
+    """A flavor. `topology` is empty without topology-aware scheduling."""
 
     name: str
     node_labels: dict[str, str]

@@ -1,4 +1,4 @@
-"""ResourceQuotas: limits of all pods and other objects of a namespace together."""
+"""ResourceQuotas: limits on all pods and other objects of a namespace together."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class QuotaSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class QuotaStatus(msgspec.Struct, omit_defaults=True):
-    """The use as counted by the controller."""
+    """The use counted by the quota controller."""
 
     hard: dict[str, object] | None = None
     used: dict[str, object] | None = None
@@ -39,7 +39,7 @@ class _ResourceQuota(Wire):
     status: QuotaStatus | None = None
 
 
-# Every container must state these if a quota counts them, unless the pod as a whole states a value
+# If a quota counts these resources, every container must set them, unless the pod sets a pod-level value
 # (`podEvaluator.Constraints`). Other resources may be left out.
 _STATED = {
     "cpu": ("requests", "cpu"),
@@ -52,44 +52,44 @@ _STATED = {
 
 
 class ResourceQuota(msgspec.Struct, frozen=True):
-    """A quota; amounts are by its own resource names (`requests.cpu`)."""
+    """A quota. Amounts are by the quota's resource names (`requests.cpu`)."""
 
     namespace: str
     name: str
     hard: Amounts
     used: Amounts
-    """Lags behind the newest objects."""
+    """The used amounts. They lag behind the newest objects."""
     scopes: tuple[Scope, ...] = ()
 
     @property
     def reach(self) -> str:
-        """What it is for, in messages."""
+        """The scope of the quota in messages."""
         return "namespace" if self.namespace else "cluster"
 
     def counts(self, traits: Traits) -> bool:
-        """Whether the object is within every scope."""
+        """Whether the quota counts the object: it is within every scope."""
         return not self.scopes or all(map(traits.meets, self.scopes))
 
     @property
     def by_priority(self) -> bool:
-        """Whether the priority class of a pod matters."""
+        """Whether the quota depends on the pod's priority class."""
         return any(scope.name == PRIORITY_CLASS for scope in self.scopes)
 
     def unstated(self, pod: PodResources) -> dict[str, list[int]]:
-        """For each resource that a counted pod must state: the containers (by index) that do not."""
+        """The containers (by index) that lack a required resource, by this resource."""
         if any(map(is_pod_level, (*pod.requests, *pod.limits))):
             return {}
-        found = {}
+        unstated = {}
         for resource in sorted(self.hard.keys() & _STATED.keys()):
             field, name = _STATED[resource]
             missing = [index for index, container in enumerate(pod.containers) if name not in getattr(container, field)]
             if missing:
-                found[resource] = missing
-        return found
+                unstated[resource] = missing
+        return unstated
 
 
 def limits(spec: QuotaSpec, status: QuotaStatus) -> dict[str, Any]:
-    """The fields of a quota as admission reads it: by its status, once the controller has written one."""
+    """The fields of a quota. Like in admission, the status precedes the spec once the controller has written it."""
     selector = (spec.scope_selector and spec.scope_selector.match_expressions) or ()
     return {
         "hard": parse_amounts(status.hard or spec.hard),

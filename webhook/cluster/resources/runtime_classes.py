@@ -8,7 +8,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class RuntimeClass(msgspec.Struct, frozen=True):
-    """A class; `overhead` is None if it states none."""
+    """A runtime class. `overhead` is None if it is not set."""
 
     name: str
     overhead: Amounts | None
@@ -25,7 +25,7 @@ class _RuntimeClass(Wire):
 def _record(decoded: _RuntimeClass) -> RuntimeClass:
     if decoded.overhead is None:
         return RuntimeClass(decoded.metadata.name, None)
-    # Not rounded: the API server copies it unchanged into pods that it has already rounded.
+    # Not rounded: the API server rounds a pod's other amounts before it copies the overhead into the pod.
     overhead = {name: quantity.parse(value) for name, value in (decoded.overhead.pod_fixed or {}).items()}
     return RuntimeClass(decoded.metadata.name, overhead)
 

@@ -1,4 +1,4 @@
-"""OpenShift's SecurityContextConstraints (SCC): what a pod may ask of its node, and who may use them.
+"""OpenShift's SecurityContextConstraints (SCC): the allowed security settings of pods, and the users of each SCC.
 
 https://github.com/openshift/api/blob/master/security/v1/types.go
 """
@@ -23,7 +23,7 @@ class IdRange(msgspec.Struct, frozen=True):
 
 
 class Users(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """The users that containers may run as; the range is the namespace's where it has no ends."""
+    """The users that containers may run as. A range without limits is the namespace's range."""
 
     type: str = ""
     uid: int | None = None
@@ -32,14 +32,14 @@ class Users(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class Groups(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The groups of a pod; the ranges are the namespace's where there are none."""
+    """The groups of a pod. Without ranges, the namespace's ranges apply."""
 
     type: str = ""
     ranges: tuple[IdRange, ...] = ()
 
 
 class SELinuxLabel(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The SELinux label that is required; the level is the namespace's where it is empty."""
+    """The required SELinux label. An empty level is the namespace's level."""
 
     level: str = ""
     role: str = ""
@@ -48,7 +48,7 @@ class SELinuxLabel(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SELinux(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """The SELinux labels that are allowed."""
+    """The allowed SELinux labels."""
 
     type: str = ""
     options: SELinuxLabel | None = msgspec.field(default=None, name="seLinuxOptions")
@@ -83,7 +83,6 @@ class SecurityContextConstraints(Wire, rename="camel", omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """The name of the SCC."""
         return self.metadata.name
 
 

@@ -1,4 +1,4 @@
-"""ServiceAccounts: their existence, and whether their pods get a token for the API server."""
+"""ServiceAccounts, and whether their pods get a token for the API server."""
 
 import msgspec
 

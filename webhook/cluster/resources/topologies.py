@@ -7,7 +7,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class Topology(msgspec.Struct, frozen=True):
-    """Labels of nodes, from the widest level to the narrowest."""
+    """The node labels of the levels, from the widest to the narrowest."""
 
     name: str
     levels: tuple[str, ...]

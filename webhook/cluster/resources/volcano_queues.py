@@ -1,4 +1,4 @@
-"""Volcano's Queues: whether they take jobs, and the limit of all their jobs together."""
+"""Volcano's Queues: their state, and the limit for all their jobs together."""
 
 import sys
 from typing import Final
@@ -11,7 +11,7 @@ from webhook.api.quantity import Quantity
 from webhook.cluster.resource import Wire, cluster_wide
 
 DEFAULT: Final = "default"
-"""The queue of jobs that name none."""
+"""The queue of jobs without a queue name."""
 ROOT: Final = "root"
 """The parent of all other queues."""
 OPEN: Final = "Open"
@@ -26,13 +26,13 @@ class VolcanoQueue(msgspec.Struct, frozen=True):
 
     name: str
     state: str
-    """Volcano's name of the state; empty before Volcano has processed it."""
+    """The state in Volcano's words; empty before Volcano has processed the queue."""
     parent: str
-    """The parent queue; empty at the top."""
+    """The parent queue; empty for the root queue."""
     capability: Amounts
-    """The limit of all its jobs together; a missing resource has none."""
+    """The limit for all jobs in the queue together. A missing resource is not limited."""
     allocated: Amounts
-    """The current use of its jobs."""
+    """The current use of all jobs in the queue."""
 
 
 class _Spec(msgspec.Struct, omit_defaults=True):
@@ -61,13 +61,13 @@ def _record(decoded: _Queue) -> VolcanoQueue:
     )
 
 
-def _bounds(written: Amounts) -> Amounts:
-    """The limits as Volcano reads them (`NewResource` in `pkg/scheduler/api/resource_info.go`, v1.14.1).
+def _bounds(amounts: Amounts) -> Amounts:
+    """The limits, read like Volcano does (`NewResource` in `pkg/scheduler/api/resource_info.go`, v1.14.1).
 
-    A CPU or memory of zero means no limit, memory counts in whole bytes, pods are not counted, and resources that no
-    container can request are ignored.
+    A CPU or memory of zero means no limit. Memory is in whole bytes. The number of pods, and resources that no
+    container can request, are ignored.
     """
-    bounds = {name: amount for name, amount in written.items() if _is_counted(name)}
+    bounds = {name: amount for name, amount in amounts.items() if _is_counted(name)}
     bounds |= {name: Quantity(quantity.whole(bounds[name]) * quantity.NANO) for name in bounds.keys() & {"memory"}}
     return {name: amount for name, amount in bounds.items() if amount > 0 or name not in _UNBOUNDED_AT_NOTHING}
 

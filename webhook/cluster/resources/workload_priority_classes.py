@@ -1,4 +1,4 @@
-"""WorkloadPriorityClasses: those of Kueue, for the order in the queue."""
+"""Kueue's WorkloadPriorityClasses: they define the order in a queue."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class WorkloadPriorityClass(msgspec.Struct, frozen=True):
-    """A class of Kueue, for the order in the queue."""
+    """A priority class of Kueue."""
 
     name: str
 
@@ -15,7 +15,7 @@ def _record(decoded: Wire) -> WorkloadPriorityClass:
     return WorkloadPriorityClass(decoded.metadata.name)
 
 
-# Kueue serves the first since 0.15, and only the second before that.
+# Kueue serves the first version since 0.15. Older releases serve only the second version.
 WORKLOAD_PRIORITY_CLASSES = cluster_wide(
     "workloadpriorityclasses",
     "WorkloadPriorityClass",

@@ -1,5 +1,5 @@
-"""Quotas that all replicas share: what an admitted job will use is reserved until every replica sees the job.
+"""Quotas shared by all replicas: the use of an admitted job is reserved until every replica sees the job.
 
-`ledger` judges jobs, reserves what they use, selects the valid reservations, and reads and writes the Leases; `limits`
-has the limits. `webhook.predict.quota` computes what a job uses and whether it fits.
+`ledger` judges jobs, reserves their use, selects the valid reservations, and reads and writes the Leases; `limits`
+has the limits. `webhook.predict.quota` computes the use of a job and whether it fits.
 """

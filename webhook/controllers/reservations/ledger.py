@@ -1,20 +1,20 @@
-"""No over-commit: quota verdicts that hold for all replicas of the service at once.
+"""Quota verdicts shared by all replicas of the service, so that quotas are not over-committed.
 
 Caches lag, so two replicas could both grant the last GPU. If a quota counts the job, the job is therefore judged again
-with the current quotas and the reservations of all replicas. What an admitted job will use is written into the
-namespace's Lease (`webhook.cluster.resources.reservations`) before the answer.
+with the current quotas and the reservations of all replicas. Before the reply, the use of an admitted job is written
+into the namespace's Lease (`webhook.cluster.resources.reservations`).
 
-The jobs that wait in this replica are judged in rounds: read, judge, write, answer. The write carries the
+The jobs that wait in this replica are judged in rounds: read, judge, write, reply. The write contains the
 resourceVersion that was read. If another replica has written since, the API server answers 409, and the jobs are judged
-again in the next round. The pauses between rounds are random, so that each replica gets its turn.
+again in the next round. The pauses between rounds are random, so that other replicas can write.
 
-A reservation is valid until the replicas see the job, at most for `LIFETIME_SECONDS` by the API server's clock. So the
-reservations of a replica that is killed before it answers expire within seconds.
+A reservation is valid until the replicas see the job, at most for `LIFETIME_SECONDS` by the API server's clock. If a
+replica is killed before it replies, its reservations expire within seconds.
 
-A new pod is in a quota's `used` before a list has it, so for a moment it counts twice. While pods change, a rejected
-job is therefore judged once more with the pods of a moment later, and again from the start if it fits these.
+A quota's `used` includes a new pod before a list contains the pod, so the pod is briefly counted twice. While pods
+change, a rejected job is therefore judged again with newer pods. If it fits then, it is judged from the start.
 
-`LedgerApi` reads and writes the Leases, and reads the objects of a namespace; its calls raise ClusterError.
+`LedgerApi` reads and writes the Leases, and reads the objects of a namespace. Its calls raise ClusterError.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ from webhook.predict.quota.assessment import namespace_quotas
 
 
 class LedgerApi:
-    """The Leases are in `own_namespace`."""
+    """Access to the API server. The Leases are in `own_namespace`."""
 
     def __init__(self, api: Client, connection: Connection, own_namespace: str) -> None:
         self._api = api
@@ -68,15 +68,15 @@ class LedgerApi:
     async def reservations(self, namespace: str) -> Reservations:
         """The namespace's reservations."""
         name = f"quota-{namespace}"
-        found = await get(self._api, f"{self._leases}/{quote(name, safe='')}")
-        if found is None:
+        lease = await get(self._api, f"{self._leases}/{quote(name, safe='')}")
+        if lease is None:
             return Reservations(namespace, name, "", ())
-        return reservations.record(msgspec.convert(found, Lease))
+        return reservations.record(msgspec.convert(lease, Lease))
 
     async def write(self, lease: Reservations, entries: Iterable[LedgerEntry]) -> list[str]:
-        """Write these entries into the Lease that was read; returns the names of jobs that did not fit.
+        """Write these entries into the Lease; returns the names of jobs that did not fit.
 
-        ApiError 409 if the Lease was written or created since.
+        ApiError 409 if the Lease was written or created since it was read.
         """
         body, left_out = reservations.manifest(lease, entries)
         method, path = ("PUT", f"/{quote(lease.name, safe='')}") if lease.version else ("POST", "")
@@ -89,7 +89,7 @@ class LedgerApi:
         await self._api.request("DELETE", f"{self._leases}/{quote(lease.name, safe='')}", options)
 
     async def records(self, resource: Resource[ByNamespace, T], namespace: str) -> Group[ByNamespace, T]:
-        """The objects in the namespace now. Other reviews run between two objects."""
+        """The current objects in the namespace. Reviews can run between the decoding of two objects."""
         fetch = partial(self._connection.list_page, metadata_only=resource.metadata_only)
         path = resource.path(resource.api_versions[0], quote(namespace, safe=""))
         records: Group[ByNamespace, T] = Group()
@@ -107,11 +107,11 @@ class LedgerApi:
 
 
 OUTCOMES: Final = ("reserved", "not-reserved", "full", "late", "unavailable")
-"""The outcomes for a job: a metric label."""
+"""The possible outcomes for a job, which are values of a metric label."""
 Decide = Callable[[ClusterView], Decision]
-"""Judges a job on another view. Its exceptions are raised for the review of that job."""
+"""Judges a job with a different view. Its exceptions are raised in the review of this job."""
 Known = dict[Resource[Any, Any], Any]
-"""Objects read from the namespace, in place of the cache."""
+"""Objects of the namespace that replace cached objects."""
 
 
 @dataclass(slots=True, eq=False)
@@ -121,46 +121,46 @@ class WaitingJob:
     decide: Decide
     by_cache: Decision
     cached_limits: quick_fit.Limits
-    """The quotas' limits in the cache."""
+    """The limits of the cached quotas."""
     writes: bool
-    """Whether to reserve what it uses: not for a dry run."""
+    """Whether to reserve the job's use. A dry run does not."""
     rejections: int = 0
-    """While pods changed."""
+    """The number of rejections while pods changed."""
     answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
-    def certain(self, left: quick_fit.Room) -> bool:
-        """Whether it is a new job that fits in any case. Then the verdict of the cache is final."""
+    def certain(self, room: quick_fit.Room) -> bool:
+        """Whether the job is new and certainly fits. Then the verdict by the cache is final."""
         reserved = None if self.by_cache.denied else self.by_cache.reservation
-        return reserved is not None and reserved.new and self.cached_limits == left.limits and left.holds(reserved)
+        return reserved is not None and reserved.new and self.cached_limits == room.limits and room.holds(reserved)
 
     def judged(self, view: ClusterView) -> Decision | Exception:
         """The verdict with `view`, or the exception."""
         try:
             return self.decide(view)
-        except Exception as error:  # noqa: BLE001 - it concerns this job alone
+        except Exception as error:  # noqa: BLE001 - the error only concerns this job
             return error
 
 
 class CurrentEntries:
-    """Selects the valid reservations: those not expired whose job may not be in every cache yet.
+    """Selects the valid reservations: not expired, and with a job that may be missing in some cache.
 
-    It follows the jobs that `view` shows; `clock` is the API server's.
+    It listens to changes of the jobs in `view`. `clock` is the API server's clock.
     """
 
     def __init__(self, view: LiveView, clock: Callable[[], float]) -> None:
         self._view = view
         self._clock = clock
-        self._ended: dict[str, float] = {}  # when a job was deleted or over, by its uid
+        self._ended: dict[str, float] = {}  # the time when a job ended or was deleted, by its uid
         view.on_change(MPI_JOBS, self._job_changed)
         for other in other_jobs.all_kinds():
             view.on_change(other.jobs, self._job_changed)
 
     def of(self, lease: Reservations) -> list[LedgerEntry]:
-        """The valid entries. An entry that expires much too late is damaged."""
+        """The valid entries. An entry that expires too late is invalid."""
         now, current, stored_names = self._clock(), list[LedgerEntry](), set[str]()
         for entry in reversed(lease.entries):
             reserved = entry.reservation
-            # A client whose replica was killed sends its job again. Once that is stored, the first one cannot be.
+            # If a replica is killed, the client sends its job again. Once this job is stored, the first cannot be.
             replaced = reserved.new and reserved.name in stored_names
             if replaced or reserved.uid in self._ended or not now < entry.expires <= now + 2 * limits.LIFETIME_SECONDS:
                 continue
@@ -171,7 +171,7 @@ class CurrentEntries:
         return current[::-1]
 
     def forget(self) -> None:
-        """Drop what is older than any reservation."""
+        """Drop times that are older than any reservation."""
         oldest = self._clock() - 3 * limits.LIFETIME_SECONDS
         self._ended = {uid: ended for uid, ended in self._ended.items() if ended > oldest}
 
@@ -199,11 +199,11 @@ class QuotaLedger:
     async def verdict(
         self, namespace: str, *, decide: Decide, first: Decision, writes: bool, seconds: float
     ) -> Decision:
-        """The verdict with the current quotas. What an admitted job uses is reserved if it `writes`.
+        """The verdict with the current quotas. If `writes`, the use of an admitted job is reserved.
 
-        `first` is the verdict of the cache. ClusterError if quotas or reservations cannot be used: then the verdict of
-        the cache is final. DeadlineExceeded after `seconds`: when many jobs arrive at once, the cache would admit too
-        many.
+        `first` is the verdict by the cache. ClusterError if quotas or reservations cannot be read or written: then the
+        verdict by the cache is final. DeadlineExceeded after `seconds`: if many jobs arrive at the same time, verdicts
+        by the cache would admit too many.
         """
         quotas = namespace_quotas(Context(namespace=namespace, view=self._view))
         job = WaitingJob(decide, first, quick_fit.limits(quotas), writes)
@@ -234,23 +234,23 @@ class QuotaLedger:
         await asyncio.gather(*self._workers.values(), return_exceptions=True)
 
     async def _work(self, namespace: str) -> None:
-        """Judge the jobs that wait in `namespace` until none is left."""
+        """Judge the jobs that wait in `namespace` until no job waits."""
         waiting = self._waiting[namespace]
         while waiting:
             batch = [waiting.popleft() for _ in range(min(len(waiting), limits.MAX_JOBS_PER_WRITE))]
             try:
                 await self._round(namespace, batch)
-            except Exception as error:  # noqa: BLE001 - it is raised for every job of the batch
+            except Exception as error:  # noqa: BLE001 - raised in the review of every job in the batch
                 if not (isinstance(error, ApiError) and error.status == 409):
                     self._log.warning("quota ledger not usable", namespace=namespace, reason=str(error)[:256])
                     for job in batch:
                         self._answer(job, error)
             waiting.extendleft(job for job in reversed(batch) if not job.answer.done())
-            await asyncio.sleep(uniform(0, limits.MAX_PAUSE_SECONDS))  # noqa: S311 - it spreads the replicas
+            await asyncio.sleep(uniform(0, limits.MAX_PAUSE_SECONDS))  # noqa: S311 - a random pause, not a secret
         del self._workers[namespace], self._waiting[namespace]
 
     async def _round(self, namespace: str, batch: list[WaitingJob]) -> None:
-        """Judge jobs, reserve and answer; ApiError 409 and no answer if another replica has written."""
+        """Judge jobs, reserve and reply; ApiError 409 without replies if another replica has written."""
         caches = await self._read(namespace)
         lease = await self._api.reservations(namespace)
         entries = (before := self._current.of(lease)).copy()
@@ -263,11 +263,11 @@ class QuotaLedger:
             if settled or isinstance(decision, Exception) or not decision.denied:
                 self._answer(job, decision, left_out)
         if rejected := [job for job in decisions if not job.answer.done()]:
-            await self._look_again(namespace, rejected, view)
+            await self._judge_again(namespace, rejected, view)
 
     async def _read(self, namespace: str) -> Known:
-        """The namespace's current objects. A pod newer than the quotas would be missing in both `used` and the jobs'
-        remainder.
+        """The namespace's current objects. The pods must not be newer than the quotas: `used` does not include newer
+        pods, and the jobs' remaining use does not either.
         """
         caches = self._other_pods(namespace)
         caches[PODS] = copy(self._view.within(PODS, namespace))
@@ -279,32 +279,32 @@ class QuotaLedger:
         return caches
 
     def _other_pods(self, namespace: str) -> Known:
-        """The cached pods of jobs of other kinds."""
+        """The cached pods of jobs of other kinds, by resource."""
         return {each.pods: copy(self._view.within(each.pods, namespace)) for each in other_jobs.all_kinds()}
 
     async def _judge(
-        self, batch: list[WaitingJob], entries: list[LedgerEntry], view: ClusterView, left: quick_fit.Room
+        self, batch: list[WaitingJob], entries: list[LedgerEntry], view: ClusterView, room: quick_fit.Room
     ) -> dict[WaitingJob, Decision | Exception]:
-        """The verdicts. Jobs without one must wait for the write. What jobs use is added to `entries`."""
+        """The verdicts; other jobs wait for the next round. The use of admitted jobs is added to `entries`."""
         decisions: dict[WaitingJob, Decision | Exception] = {}
         deadline = 0.0
         for job in sorted(batch, key=lambda job: bool(job.by_cache.denied)):
-            if job.answer.done():  # it was too late: the API server does not store the job
+            if job.answer.done():  # too late: the API server does not store the job
                 continue
-            decision = decisions[job] = job.by_cache if job.certain(left) else job.judged(view)
+            decision = decisions[job] = job.by_cache if job.certain(room) else job.judged(view)
             reserved = None if isinstance(decision, Exception) or decision.denied else decision.reservation
             if job.writes and reserved is not None:
                 entries[:] = [entry for entry in entries if entry.reservation != reserved]
                 entries.append(LedgerEntry(reserved, self._api.now() + limits.LIFETIME_SECONDS))
-                left.promise(reserved)
+                room.promise(reserved)
                 deadline = deadline or asyncio.get_running_loop().time() + limits.MAX_JUDGING_SECONDS
             if 0 < deadline < asyncio.get_running_loop().time():
                 break
             await asyncio.sleep(0)  # lets reviews run
         return decisions
 
-    async def _look_again(self, namespace: str, rejected: list[WaitingJob], view: Overlay) -> None:
-        """Reject the jobs that do not fit with the current pods either."""
+    async def _judge_again(self, namespace: str, rejected: list[WaitingJob], view: Overlay) -> None:
+        """Reject the jobs that do not fit with newer pods either."""
         await asyncio.sleep(limits.PODS_COUNTED_SECONDS)
         pods = await self._api.records(PODS, namespace)
         later = Overlay(self._view, namespace, {**view.known, PODS: pods, **self._other_pods(namespace)})

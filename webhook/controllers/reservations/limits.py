@@ -3,25 +3,25 @@
 from typing import Final
 
 LIFETIME_SECONDS: Final = 20.0
-"""How long a reservation is valid. By then every replica sees the job, or the job was never stored: an answer may come
-8 seconds after the reservation was made, storing the job takes seconds, the watch may lag by `MAX_SILENCE_SECONDS`, and
+"""Lifetime of a reservation. After this time every replica sees the job, or the job was never stored: the reply may be
+sent 8 seconds after the reservation, storing the job takes seconds, the watch may lag by `MAX_SILENCE_SECONDS`, and
 the replicas' estimates of the API server's clock differ by up to 4 seconds.
 """
 MAX_SILENCE_SECONDS: Final = 5.0
-"""A watch on jobs that is silent for longer may have stalled: the jobs of the namespace are then listed."""
+"""Silence after which the watch on jobs may have stalled: the jobs of the namespace are then listed."""
 MAX_LISTED_JOBS: Final = 1000
-"""In one namespace. Listing more takes too long for a review, which then uses the cache."""
+"""Jobs in a namespace that are listed. Listing more takes too long for a review, so it uses the cache."""
 MAX_JOBS_PER_WRITE: Final = 100
-"""Limits the objects that are made in one round."""
+"""Jobs judged in one round, to limit the number of objects."""
 MAX_JUDGING_SECONDS: Final = 0.02
-"""After the first reservation of a round. If another replica writes first, the round is void."""
+"""Time from the first reservation of a round to its write. If another replica writes first, the round fails."""
 MAX_PAUSE_SECONDS: Final = 0.1
-"""Between two rounds, at random. The other replicas get their turn."""
+"""Random pause between two rounds, in which other replicas can write."""
 PODS_COUNTED_SECONDS: Final = 0.1
-"""From a quota counting a pod to a list having it."""
+"""Time from the moment when a quota counts a pod to the moment when a list contains the pod."""
 PODS_MOVE_SECONDS: Final = 5.0
-"""More changes are likely within this time after a change of a pod or a quota."""
+"""Time after a change of a pod or a quota in which more changes are likely."""
 MAX_REJECTIONS: Final = 10
-"""For one job while pods change. The last one is final, so that the user gets an answer."""
+"""Rejections of a job in a row while pods change. The last rejection is final, so that the user gets an answer."""
 SWEEP_SECONDS: Final = 5.0
-"""Interval between sweeps of Leases without a valid reservation."""
+"""Time between two removals of Leases without a valid reservation."""

@@ -1,5 +1,5 @@
 """The SSH keys of a job, in the Secret that the operator creates.
 
-`secret` decides what a Secret needs, `pool` makes key pairs in advance, `removal` deletes the Secrets of ended jobs. No
-key is read from the cluster, logged or kept once it has been sent.
+`secret` decides which data a Secret gets, `pool` makes spare key pairs, `removal` deletes the Secrets of ended jobs. No
+key is read from the cluster, logged, or stored after it has been sent.
 """

@@ -1,12 +1,10 @@
-"""Key pairs made ahead: an RSA-4096 key takes half a second of a core, and a job should not wait for it.
+"""A stock of spare key pairs: an RSA-4096 key takes half a second of a core, and a job should not wait for it.
 
-They are made in threads. OpenSSL works without Python's lock, and these threads have a lower priority than the thread
-that answers reviews, so that keys do not slow reviews down. Pairs of the fast algorithms are made on request.
+Threads make the pairs. OpenSSL works without Python's lock, and these threads have a lower priority than the thread
+that answers reviews, so they do not slow reviews down. Pairs of fast algorithms are made on request.
 
-A pair leaves the stock with the one reply that has it; nothing here keeps or logs a key.
-
-The keys come from `cryptography` (OpenSSL), in the formats that OpenSSH reads. The `repr` of a pair has no key, and no
-error here quotes one.
+Each pair is in exactly one reply. No key is stored after that, logged, or quoted in an error or a `repr`. The keys come
+from `cryptography` (OpenSSL), in formats that OpenSSH reads.
 """
 
 import asyncio
@@ -40,7 +38,7 @@ GENERATORS: Final[Mapping[Algorithm, Callable[[], PrivateKey]]] = {
     "ecdsa-p256": lambda: ec.generate_private_key(ec.SECP256R1()),
     "ed25519": ed25519.Ed25519PrivateKey.generate,
 }
-# An RSA-4096 key takes half a second of a core, each of these less than half a millisecond.
+# An RSA-4096 key takes half a second of a core, a key of these algorithms less than half a millisecond.
 INSTANT: Final[frozenset[Algorithm]] = frozenset({"ecdsa-p521", "ecdsa-p256", "ed25519"})
 
 
@@ -50,13 +48,13 @@ class KeyPair:
 
     algorithm: Algorithm
     private: bytes
-    """In PEM, as ssh reads it from `id_rsa`."""
+    """In PEM, the format of ssh's `id_rsa`."""
     public: bytes
     """The first two words of a line of authorized_keys."""
 
     @property
     def fingerprint(self) -> str:
-        """As `ssh-keygen -l` prints it."""
+        """The fingerprint in the format of `ssh-keygen -l`."""
         return fingerprint(self.public)
 
     def authorized_key(self, comment: str) -> bytes:
@@ -76,7 +74,7 @@ def fingerprint(public: bytes) -> str:
 
 
 def _private(key: PrivateKey) -> bytes:
-    # Ed25519 has no older format. For the others, every version of OpenSSH and other clients read the older one.
+    # Ed25519 has only the new format. For other algorithms the older format is used, which every ssh client reads.
     is_new = isinstance(key, ed25519.Ed25519PrivateKey)
     style = PrivateFormat.OpenSSH if is_new else PrivateFormat.TraditionalOpenSSL
     return key.private_bytes(Encoding.PEM, style, NoEncryption())
@@ -87,22 +85,22 @@ def _public(key: PrivateKey) -> bytes:
 
 
 STOCKED: Final[Algorithm] = "rsa-4096"
-NICENESS = 10  # more than that of the process
+NICENESS = 10  # a higher number (lower priority) than the process has
 LOWEST = 19
 
 Observe = Callable[[Algorithm, float], object]
 
 
 class NoKey(Exception):
-    """No pair was ready in time. The client may retry."""
+    """No pair was ready in time. The client may try again."""
 
 
 @dataclass(eq=False)
 class KeyPool:
-    """A stock of `size` pairs, refilled one pair after the other, with at most `rate` each second.
+    """A stock of `size` pairs. Pairs are added one after the other, at most `rate` each second.
 
-    While the stock is empty, requests wait and are served in their order; up to `workers` pairs are made at a time.
-    `made` gets the seconds that a pair took to make, `waited` those that a request waited for one.
+    While the stock is empty, requests wait and are served in their order, and up to `workers` pairs are made in
+    parallel. `made` gets the seconds to make a pair, `waited` the seconds that a request waited.
     """
 
     size: int
@@ -115,22 +113,22 @@ class KeyPool:
     def __post_init__(self) -> None:
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="ssh-keys", initializer=_step_back)
         self._ready: asyncio.Queue[KeyPair | Exception] = asyncio.Queue()
-        """Pairs, or the error of the pair that a request waits for."""
+        """Pairs, or the error that occurred while a request waited for a pair."""
         self._taken = asyncio.Event()
         self._making = 0
         self._makers: set[asyncio.Task[None]] = set()
         self._filler: asyncio.Task[None] | None = None
         self.waiting = 0
-        """Requests that wait for a pair."""
+        """The number of requests that wait for a pair."""
 
     @property
     def ready(self) -> int:
-        """Pairs in stock."""
+        """The number of pairs in stock."""
         return self._ready.qsize()
 
     @asynccontextmanager
     async def filled(self) -> AsyncIterator[None]:
-        """Keep the stock filled until the block ends; then the stock is emptied and requests fail."""
+        """Keep the stock filled until the block ends. Then the stock is emptied and requests fail."""
         self._filler = asyncio.create_task(self._fill())
         try:
             yield
@@ -138,17 +136,17 @@ class KeyPool:
             self.stop_filling()
             for task in self._makers:
                 task.cancel()
-            # A pair in progress is not awaited here; the interpreter waits for its thread at the end.
+            # A pair in progress is not awaited. The interpreter waits for its thread at the end.
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._ready = asyncio.Queue()
 
     def stop_filling(self) -> None:
-        """Stop making spare pairs; requests are still served."""
+        """Make no more spare pairs. Requests are still served."""
         if self._filler is not None:
             self._filler.cancel()
 
     async def take(self, algorithm: Algorithm, *, deadline: float) -> KeyPair:
-        """A pair for this caller alone; NoKey if none is ready by `deadline` (monotonic)."""
+        """A pair that no other caller gets; NoKey if none is ready by `deadline` (monotonic)."""
         started = monotonic()
         try:
             if algorithm in INSTANT:
@@ -156,10 +154,10 @@ class KeyPool:
                 self.made(algorithm, monotonic() - started)
                 return pair
             self._taken.set()
-            found = await self._wait(deadline) if self.waiting or not self.ready else self._ready.get_nowait()
-            if isinstance(found, Exception):
-                raise found
-            return found
+            result = await self._wait(deadline) if self.waiting or not self.ready else self._ready.get_nowait()
+            if isinstance(result, Exception):
+                raise result
+            return result
         finally:
             self.waited(algorithm, monotonic() - started)
 
@@ -181,7 +179,7 @@ class KeyPool:
             self.waiting -= 1
 
     async def _make_for_waiting(self) -> None:
-        # Counted here: the caller that gets the last pair may request another before this task counts as done.
+        # Counted here, because the caller that gets the last pair may request a new pair before this task is done.
         try:
             while self.waiting > self.ready:
                 await self._make_one()
@@ -199,11 +197,11 @@ class KeyPool:
             await asyncio.sleep(max(0, 1 / self.rate - (monotonic() - started)))
 
     async def _make_one(self) -> None:
-        """Make a pair in a thread, for the request that has waited longest, else for the stock."""
+        """Make a pair in a thread: for the request that has waited longest, else for the stock."""
         started = monotonic()
         try:
             pair = await asyncio.get_running_loop().run_in_executor(self._threads, self.make, STOCKED)
-        except Exception as error:  # noqa: BLE001 - raised for the request that waits; for the stock it is tried again
+        except Exception as error:  # noqa: BLE001 - raised for a waiting request; for the stock, the next attempt follows
             if self.waiting > self.ready:
                 self._ready.put_nowait(error)
             return
@@ -212,7 +210,7 @@ class KeyPool:
 
 
 def _step_back() -> None:
-    """Lower the priority of this thread. On Linux each thread has its own (setpriority(2), "C library/kernel
+    """Lower the priority of this thread. On Linux each thread has a priority (setpriority(2), "C library/kernel
     differences").
     """
     if os.uname().sysname == "Linux":

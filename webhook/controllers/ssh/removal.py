@@ -1,12 +1,11 @@
-"""With --remove-keys, the SSH keys of a job are deleted when it has ended; without it, when the job is deleted.
+"""With --remove-keys, the SSH keys of a job are deleted when the job ends; otherwise when the job is deleted.
 
-The operator maintains the Secret until the launcher has ended, and never creates it again after that (mpi-operator
-`pkg/controller/mpi_job_controller.go`, syncHandler). A job that has ended had its Secret under this name, for no pod is
-created without it. So no Secret is read to find it, and `delete` is the only right that is needed.
+The operator maintains the Secret until the launcher has ended, and does not create it again after that (mpi-operator
+`pkg/controller/mpi_job_controller.go`, syncHandler). It creates no pods without the Secret, so every ended job had a
+Secret with this name. The service need not read Secrets: it only needs permission to delete them.
 
-In the meantime another job may have taken the name, with a new Secret. A dry-run deletion returns the uid of the stored
-Secret. If the ended job still exists after that, this Secret does not belong to a later job, and it is deleted on
-condition that it has this uid.
+Meanwhile a new job may have the same name and a new Secret. A dry-run deletion returns the uid of the stored Secret. If
+the ended job still exists after that, the Secret is not a later job's. It is deleted with this uid as a precondition.
 """
 
 import asyncio
@@ -27,26 +26,26 @@ from webhook.controllers.reconciler import DONE, PacedClient, Reconciler
 from webhook.controllers.ssh.secret import SUFFIX
 
 NAME: Final = "key-removal"
-# In the service's own namespace, where it has the right to write Leases anyway. Holds the time until which ended jobs
-# have been processed.
+# A Lease in the service's namespace, where the service may write Leases. It stores the time until which ended jobs have
+# been processed.
 LEASE: Final = f"{PROGRAM}-key-removal"
 ANNOTATION: Final = "training.openshift.io/removed-until"
-# Interval between two writes of the progress.
+# Seconds between two writes of the progress.
 REMEMBER_SECONDS: Final = 10.0
-# A job's end is seen some time after the moment in its status, which is by another clock.
+# Seconds. The watch shows a job's end later than the time in its status, which is from a different clock.
 MARGIN_SECONDS: Final = 600.0
-# Without the right, one job per interval is tried: each call is a line in the cluster's audit log.
+# Seconds. Without permission, one job per interval is tried: each call is a line in the cluster's audit log.
 DENIED_SECONDS: Final = 300.0
-# The status of a deletion if the name belongs to another object, or to none.
+# The status of a deletion if a different object or no object has the name.
 _NOT_IT: Final = {404, 409}
 
 
 @dataclass(eq=False)
 class KeyRemoval:
-    """Every replica does all of it: a Secret that another replica has deleted does no harm.
+    """Deletes the SSH keys of ended jobs. Every replica does this: they may try to delete the same Secret.
 
-    Jobs that ended before the time stored in `namespace`, the service's own, were processed by an earlier run. `now` is
-    the API server's clock.
+    Jobs that ended before the time stored in the service's `namespace` were processed by an earlier run. `now` is the
+    API server's clock.
     """
 
     api: PacedClient
@@ -90,23 +89,23 @@ class KeyRemoval:
             self._remembered = done
 
     async def _read_since(self) -> str:
-        """The time that an earlier run has stored; empty if there is none, which only means more work."""
+        """The time that an earlier run stored; empty if there is none, which only causes more work."""
         try:
-            found = await get(self.api, f"{self._leases}/{LEASE}")
+            lease = await get(self.api, f"{self._leases}/{LEASE}")
         except ClusterError:
             return ""
-        return _moment(found)
+        return _moment(lease)
 
     async def _write_since(self, moment: str) -> None:
-        """Store `moment`, unless a later one is stored or another replica is faster."""
+        """Store `moment`, unless a later time is stored or another replica is faster."""
         try:
-            found = await get(self.api, f"{self._leases}/{LEASE}")
+            lease = await get(self.api, f"{self._leases}/{LEASE}")
             metadata: dict[str, Any] = {"name": LEASE, "annotations": {ANNOTATION: moment}}
             body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
-            if found is None:
+            if lease is None:
                 await self.api.request("POST", self._leases, body)
-            elif _moment(found) < moment:
-                metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
+            elif _moment(lease) < moment:
+                metadata["resourceVersion"] = lease["metadata"]["resourceVersion"]
                 await self.api.request("PUT", f"{self._leases}/{LEASE}", body)
         except ApiError as error:
             if error.status not in {403, *_NOT_IT}:
@@ -128,7 +127,7 @@ class KeyRemoval:
         return None
 
     async def _remove(self, job: MPIJobRecord) -> None:
-        """Delete the job's Secret, and no other with the same name."""
+        """Delete the job's Secret, but not a later job's Secret with the same name."""
         namespace, name = quote(job.namespace, safe=""), quote(job.name, safe="")
         secret = f"/api/v1/namespaces/{namespace}/secrets/{name}{SUFFIX}"
         found = await self.api.request("DELETE", secret, {"dryRun": ["All"]})
@@ -136,7 +135,7 @@ class KeyRemoval:
         path = MPI_JOBS.path(MPI_JOBS.api_versions[0], namespace)
         there = await get(self.api, f"{path}/{name}")
         if not uid or there is None or there["metadata"].get("uid") != job.uid:
-            return  # the job is deleted, and its Secret with it
+            return  # the garbage collector deletes the Secret of a deleted job
         await self.api.request("DELETE", secret, {"preconditions": {"uid": uid}})
         self.log.info("SSH keys removed", namespace=job.namespace, job=job.name)
 

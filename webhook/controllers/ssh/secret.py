@@ -1,12 +1,12 @@
-"""The Secret `<job>-ssh` gets a key pair of the service while the operator creates it. Pure.
+"""Puts a key pair into the Secret `<job>-ssh` while the operator creates the Secret. Pure.
 
-The operator creates that Secret for every job, and accepts any content under its two keys (mpi-operator
-`pkg/controller/mpi_job_controller.go`, getOrCreateSSHAuthSecret). Name, labels and owner stay the operator's. So the
-service creates, finds and removes no Secret, and needs no right on Secrets. A stored Secret is left alone: a user who
-may write the Secrets of a namespace can replace the keys in them.
+The operator creates this Secret for every job, and accepts any content under its two keys (mpi-operator
+`pkg/controller/mpi_job_controller.go`, getOrCreateSSHAuthSecret). The service changes only the content, and only during
+admission, so it needs no permission for Secrets. It does not change stored Secrets: a user who may write the Secrets of
+a namespace can replace the keys in them.
 
-The requester does not matter: the operator's ServiceAccount has another name in each installation. The owner reference
-ties the Secret to its job, and the operator checks it too.
+Any requester is accepted, because the name of the operator's ServiceAccount differs between installations. The owner
+reference connects the Secret to its job, and the operator checks it too.
 """
 
 import re
@@ -29,7 +29,7 @@ PUBLIC: Final = "ssh-publickey"
 SUFFIX: Final = "-ssh"
 AUTHOR: Final = "ssh-keys"
 FINGERPRINT: Final = "ssh-key-fingerprint"
-# Kubernetes allows no other characters, and none of these is special in a line of authorized_keys.
+# The characters that Kubernetes allows in names. None of them has a special meaning in authorized_keys.
 _NAME = re.compile(r"[a-z0-9.-]+")
 
 
@@ -39,7 +39,7 @@ class _Metadata(msgspec.Struct, rename="camel", gc=False):
 
 
 class Secret(msgspec.Struct, gc=False):
-    """The part of a Secret that is read; the values of `data` are base64."""
+    """The fields of a Secret that are read. The values of `data` are base64."""
 
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     type: str = ""
@@ -47,7 +47,7 @@ class Secret(msgspec.Struct, gc=False):
 
     @property
     def job(self) -> str:
-        """The name of the MPIJob whose SSH keys these are, empty for any other Secret."""
+        """The name of the MPIJob whose SSH keys are in the Secret; empty for any other Secret."""
         if self.type != TYPE:
             return ""
         for owner in self.metadata.owner_references or ():
@@ -62,11 +62,11 @@ class Wanted:
 
     name: str
     comment: str
-    """For the line of authorized_keys: it names the job."""
+    """The comment in the line of authorized_keys. It names the job."""
     algorithm: Algorithm
 
     def filled(self, pair: KeyPair) -> Decision:
-        """The decision that replaces all data by `pair`."""
+        """The decision that replaces all data of the Secret by `pair`."""
         data = {
             PRIVATE: b64encode(pair.private).decode(),
             PUBLIC: b64encode(pair.authorized_key(self.comment)).decode(),
@@ -80,7 +80,7 @@ class Wanted:
 def what_is_needed(request: AdmissionRequest, keys: SshKeys) -> Wanted | Decision:
     """The changes that the Secret needs, or the decision if it needs none. Never denies.
 
-    A dry run discards its pair, so the pair is of a fast algorithm and does not come from the stock.
+    A dry run discards its pair, so its pair has a fast algorithm and is not from the stock.
     """
     untouched = Decision(name=request.name)
     if request.operation != "CREATE" or request.sub_resource:

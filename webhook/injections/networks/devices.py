@@ -1,4 +1,4 @@
-"""Device requests for the first container, unless the job could not have the devices."""
+"""Requests of devices for the first container, unless the job could not get the devices."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -37,8 +37,8 @@ Amounts = Mapping[str, str]
 QUEUE: Final[Path] = ("metadata", "labels", QUEUE_NAME)
 
 
-def ask(role: str, amounts: Amounts, patch: PatchBuilder) -> None:
-    """Write them as request and limit, in place of those that another injection has written for the same job."""
+def add_requests(role: str, amounts: Amounts, patch: PatchBuilder) -> None:
+    """Writes the amounts as requests and limits, and replaces amounts that another injection has written."""
     resources = (*template_path(role), "spec", "containers", 0, "resources")
     ours = {addition.path for addition in patch.additions}
     for name, amount in amounts.items():
@@ -48,7 +48,7 @@ def ask(role: str, amounts: Amounts, patch: PatchBuilder) -> None:
 
 
 def refusal(wanted: Mapping[str, Amounts], resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
-    """Why the job would be rejected, or wait for ever, for these `resources`, if roles requested what is `wanted`."""
+    """The reason why the job would be rejected or wait for ever for `resources`; `wanted` are the amounts by role."""
     if not resources:
         return ""
     queue = patch.get(QUEUE)
@@ -58,14 +58,14 @@ def refusal(wanted: Mapping[str, Amounts], resources: set[str], ctx: Context, pa
     trial = PatchBuilder(copy)
     trial.additions = [*patch.additions]
     for role, amounts in wanted.items():
-        ask(role, amounts, trial)
+        add_requests(role, amounts, trial)
     document = msgspec.Raw(msgspec.json.encode(trial.document))
-    made = structs.replace(ctx, document=document, memo=Memo())
-    return never_has(mpijob.apply_operator_defaults(mpijob.decode(document)), made, resources, label=queue)
+    trial_context = structs.replace(ctx, document=document, memo=Memo())
+    return never_has(mpijob.apply_operator_defaults(mpijob.decode(document)), trial_context, resources, label=queue)
 
 
 def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
-    """The amount that no node for the pods has; empty if nodes are unknown."""
+    """The message about an amount that no node for the pods has; empty for none, or if nodes are unknown."""
     shapes = shapes_for(pods, ctx)
     for name, amount in amounts.items():
         if shapes and all(shape.allocatable.get(name, 0) < quantity.parse(amount) for shape in shapes):
@@ -74,5 +74,5 @@ def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
 
 
 def shapes_for(pods: JobPods, ctx: Context) -> list[NodeShape]:
-    """The nodes that could hold the pods, by what they have in common; none if they are unknown."""
+    """The shapes of nodes that could hold the pods; none if nodes are unknown."""
     return holding(pods, node_shapes(ctx.view))

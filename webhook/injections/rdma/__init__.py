@@ -1,27 +1,33 @@
-"""Pods that compute get RDMA devices, if the job or the policy requests them.
+"""Pods that run ranks get RDMA devices, if the job or the policy requests them.
 
-A job requests them with the annotation `training.openshift.io/rdma: "true"`, and opts out with `"false"`. With `always:
-true` in the policy every job with accelerators gets them. They go to the first container of the Worker, and of the
-Launcher with `runLauncherAsWorker`:
+A job requests devices with the annotation `training.openshift.io/rdma: "true"`, and opts out with `"false"`. With
+`always: true` in the policy every job with accelerators gets devices. The first container of the Worker, and of the
+Launcher with `runLauncherAsWorker`, gets
 
 - the device, as request and limit: the policy's `resource`, else the only RDMA device of the nodes that could hold the
-  pods; of each device that a network names (`k8s.v1.cni.cncf.io/resourceName`) one for each attachment to it;
-- as many as the policy says for each GPU or pod, else the same share of a node's devices as of its GPUs;
-- huge pages, for a device that needs them, if every node that has it offers as much;
-- the policy's `networks`, as the injection `networks` does it;
-- the policy's `environment`, on the launcher, as far as mpirun passes it on to the ranks.
+  pods. If networks name devices (`k8s.v1.cni.cncf.io/resourceName`), one device for each attachment instead;
+- the number that the policy sets for each GPU or pod, else the same share of a node's devices as of its GPUs;
+- huge pages, for a device that needs them, if every node with the device has enough;
+- the policy's `networks`, as in the injection `networks`.
 
-A pod that already requests such a device keeps its request. Nothing is injected, and a warning says why, if a network
-does not exist or is unknown, the device or its number cannot be determined, the pods are for Windows, or the
-ClusterQueue of the job has no quota for it, or could never have as much: Kueue would never start the job. The queue is
-also the one that Kueue itself gives to a job without any. The same goes for a ResourceQuota of the namespace that is
-smaller. By policy alone, `always`, nothing is injected either if no node that could hold the pods has as much; a job
-with the annotation may wait for such a node.
+The launcher gets the policy's `environment`, if mpirun passes it on to the ranks.
 
-Neither hostPath nor hostNetwork nor privileged is injected: device plugins give a container its devices themselves.
-`IPC_LOCK` is only injected with `ipcLock: true`, in a namespace that enforces no Pod Security level, and for a
-container that may run as root: others never get the capability. Elsewhere the nodes need a higher limit of locked
-memory (`LimitMEMLOCK` of the container runtime).
+A pod that already requests an RDMA device stays unchanged. In the following cases nothing is injected, and a warning
+gives the reason:
+
+- a network does not exist or is unknown;
+- the device or the number cannot be determined;
+- the pods are for Windows;
+- the quota of the job's ClusterQueue does not cover the device or is too small, so Kueue would never start the job. For
+  a job without a queue this is the queue that Kueue itself chooses;
+- a ResourceQuota of the namespace is too small;
+- only the policy (`always`) requests devices, and no node that could hold the pods has enough. A job with the
+  annotation may wait for such a node.
+
+hostPath, hostNetwork and privileged are never injected, because device plugins give devices to containers. `IPC_LOCK`
+is only injected with `ipcLock: true`, in a namespace that enforces no Pod Security level, and for a container that may
+run as root: the capability has no effect for other users. Otherwise the nodes need a higher limit of locked memory
+(`LimitMEMLOCK` of the container runtime).
 """
 
 from collections.abc import Iterator
@@ -34,7 +40,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
 from webhook.injections.networks import FORMS as NETWORKS
 from webhook.injections.networks import attach, planned, read
-from webhook.injections.networks.devices import ask, on_no_node, refusal, shapes_for
+from webhook.injections.networks.devices import add_requests, on_no_node, refusal, shapes_for
 from webhook.injections.rdma.ipc_lock import CAPABILITY, add_ipc_lock
 from webhook.injections.rdma.rank_environment import is_for_ranks, set_for_ranks
 from webhook.injections.rdma.settings import Settings
@@ -84,7 +90,7 @@ FORMS: Final = (
 
 @injection("rdma", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Decide for all templates, then write."""
+    """Plans the additions to all templates, then writes them."""
     annotated = job.annotations.get(annotations.RDMA)
     if annotated not in {None, "true", "false"}:
         yield Caution(f'{annotations.mention(annotations.RDMA, annotated or "")} is neither "true" nor "false"')
@@ -124,8 +130,8 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
     attached = planned(patch, pods.role, read(settings.networks), ctx)
     used = devices([*attached.there, *attached.added], ctx)
     stated = [name for each in pods.resources.containers for name in (*each.requests, *each.limits)]
-    known = (*settings.devices, *(used or ()), *([settings.resource] if settings.resource else ()))
-    if any(is_accelerator(name, known) for name in stated):
+    device_patterns = (*settings.devices, *(used or ()), *([settings.resource] if settings.resource else ()))
+    if any(is_accelerator(name, device_patterns) for name in stated):
         return plan
     if attached.problems:
         raise Undecided(attached.problems[0])
@@ -150,14 +156,14 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
 
 
 def _look_for_nodes(plans: list[_Plan], ctx: Context) -> None:
-    """Drop the plans if no node for the pods has as much and the job did not request it: the pods would never start."""
+    """Raises Undecided if no node that could hold the pods has the planned amounts."""
     for plan in plans:
         if problem := on_no_node(plan.pods, plan.amounts, ctx):
             raise Undecided(problem)
 
 
 def _leave_pages_out(plans: list[_Plan], ctx: Context, patch: PatchBuilder) -> str:
-    """Remove the huge pages from the plans if the job would be rejected for them, and return why."""
+    """Removes the huge pages from the plans if a quota forbids them, and returns the reason."""
     amounts = {plan.pods.role: plan.amounts for plan in plans}
     pages = [plan.amounts.pop(HUGEPAGES, "") for plan in plans]
     if problem := refusal(amounts, {name for plan in plans for name in plan.amounts}, ctx, patch):
@@ -177,7 +183,7 @@ def _write(plan: _Plan, patch: PatchBuilder) -> Iterator[str]:
     added = []
     if plan.attached is not None and attach(patch, role, plan.attached):
         added.append(f"the networks {listed(plan.attached.added, room=44)}")
-    ask(role, plan.amounts, patch)
+    add_requests(role, plan.amounts, patch)
     added += [f"{amount} {name}" for name, amount in plan.amounts.items()]
     if added:
         yield f"gave the {role.lower()} {', '.join(added)}"

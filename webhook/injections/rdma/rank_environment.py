@@ -1,7 +1,7 @@
 """Environment variables for the ranks.
 
-They go on the launcher's first container: sshd on the workers gives ranks a fresh environment, and mpirun passes on
-variables from the launcher.
+They are set on the launcher's first container, because sshd on the workers gives ranks a new environment, and mpirun
+passes on variables of the launcher.
 """
 
 import re
@@ -20,10 +20,10 @@ FAMILIES: Final = (
     *("NCCL_", "RCCL_", "UCX_", "UCC_", "FI_", "OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_", "MV2_", "I_MPI_"),
     *("IBV_", "RDMAV_", "MLX4_", "MLX5_", "HCOLL_", "SHARP_", "PSM2_", "PSM3_", "GLOO_", "TENSORPIPE_", "OFI_", "EFA_"),
 )
-"""Prefixes of the variables that a policy may set: those of network libraries and MPI. An update puts back what this
+"""Prefixes of the variables that a policy may set, of network libraries and MPI. An update restores variables that this
 injection can write, so a variable that every program reads, such as LD_PRELOAD, must not match."""
 _NAME: Final = re.compile(rf"(?:{'|'.join(FAMILIES)})[A-Za-z0-9_]+")
-# Open MPI 4 ends with an error where this is set and mpirun has `-x`.
+# Open MPI 4 fails if this variable is set and mpirun has `-x`.
 _NEVER: Final = frozenset({mca.ENV_PREFIX + mca.ENV_LIST})
 
 
@@ -38,7 +38,7 @@ def _checked(variables: dict[str, str]) -> dict[str, str]:
 
 
 Variables = Annotated[dict[str, str], AfterValidator(_checked)]
-"""Names and values of environment variables, checked."""
+"""Values by name; the names are validated."""
 
 
 def is_for_ranks(_: str, item: Any) -> bool:
@@ -48,7 +48,7 @@ def is_for_ranks(_: str, item: Any) -> bool:
 
 
 def set_for_ranks(job: MPIJob, variables: Mapping[str, str], patch: PatchBuilder) -> Iterator[str]:
-    """Append the variables that reach the ranks and that the user does not set; a Caution for those that do not."""
+    """Appends variables that the user does not set, or yields a Caution for variables that do not reach the ranks."""
     if job.launcher is None or not job.launcher.template.containers:
         return
     container = job.launcher.template.containers[0]

@@ -36,7 +36,7 @@ class Settings(InjectionSettings):
         RDMA_DEVICES, description="Names of the resources that are RDMA devices; * matches any text."
     )
     shared: ResourceNames = Field(
-        ("rdma/*",), description="Devices that are shares of an adapter: a pod gets one share by default."
+        ("rdma/*",), description="Devices that are shares of one adapter: a pod gets one share by default."
     )
     accelerators: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * matches any text."

@@ -1,7 +1,7 @@
 """A PodDisruptionBudget for every running job, if the policy sets one.
 
-`upkeep` creates and updates the objects; `serving` starts it for `serve --disruption-budgets`. The setting is that of
-the injection `no-disruption`.
+`upkeep` creates and updates the objects; `serving` starts the controller for `serve --disruption-budgets`. The setting
+is `budget` of the injection `no-disruption`.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ INJECTION: Final = "no-disruption"
 OPTION: Final = "--disruption-budgets"
 
 PART: Final = Part(
-    options={OPTION: "Make a PodDisruptionBudget for each running job; needs the right to."},
+    options={OPTION: "Make a PodDisruptionBudget for each running job; needs permission to create them."},
     start="webhook.parts.disruption_budgets.serving:start",
     rights=(
         ComponentRights(

@@ -1,4 +1,4 @@
-"""Starts the upkeep of PodDisruptionBudgets."""
+"""Starts the controller for PodDisruptionBudgets."""
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -12,7 +12,7 @@ from webhook.server.controllers import Surroundings, run_reconciler
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None] | None:
-    """Runs until `stack` ends; call the returned function when policies have changed."""
+    """Start the controller until `stack` ends. Call the returned function when policies have changed."""
     if OPTION not in around.settings.options:
         around.readiness.concerns_of(lambda: not_made(around.policies()))
         return None
@@ -26,7 +26,7 @@ async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], Non
 
 
 def not_made(policies: PolicySet) -> dict[str, str]:
-    """Policies that set a budget although the controller for it is switched off."""
+    """A concern if a policy sets a budget although the controller is switched off."""
     injections = [layers.written(layer.document).get("injections") or {} for layer in policies.layers]
     if any(each.get(INJECTION, {}).get("budget") for each in injections):
         return {NAME: f"a policy sets a budget, and without {OPTION} no job gets one"}

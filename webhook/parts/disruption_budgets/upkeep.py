@@ -1,8 +1,8 @@
 """With --disruption-budgets, every running job has a PodDisruptionBudget if the policy requires it.
 
-`minAvailable` is the number of the job's pods. `maxUnavailable` does not work: Kubernetes cannot tell how many pods
-an MPIJob has (https://kubernetes.io/docs/tasks/run-application/configure-pdb/). A job that has not run gets no budget.
-When it has ended, or is suspended after it ran, `minAvailable` becomes 0: otherwise drains would wait for its pods.
+`minAvailable` is the number of the job's pods. `maxUnavailable` cannot be used: Kubernetes does not know how many pods
+an MPIJob has (https://kubernetes.io/docs/tasks/run-application/configure-pdb/). A job gets no budget before it runs.
+When the job ends or is suspended, `minAvailable` becomes 0: otherwise drains would wait for its pods.
 """
 
 import asyncio
@@ -44,14 +44,14 @@ BUDGETS: Final = KIND.watched()
 
 
 def budget(job: MPIJobRecord, pods: int) -> KubernetesObject:
-    """The budget of a job with this number of pods to keep."""
+    """The budget that protects this number of the job's pods."""
     selector = {"matchLabels": {OPERATOR_NAME: "mpi-operator", JOB_NAME: job.name}}
     return KIND.of_job((job.namespace, job.name), job.uid, "true", {"minAvailable": pods, "selector": selector})
 
 
 @dataclass(eq=False)
 class DisruptionBudgets:
-    """The controller. Every replica does all of it; `watch` has the objects of all replicas."""
+    """The controller. Every replica maintains all budgets; `watch` has the budgets of all replicas."""
 
     api: PacedClient
     view: LiveView
@@ -79,7 +79,6 @@ class DisruptionBudgets:
                 await asyncio.sleep(RESYNC)
 
     def resync(self) -> None:
-        """Check every job."""
         self._look_at(self.view.all(MPI_JOBS))
 
     def _look_at(self, jobs: Iterable[ByNamespace] | Answer) -> None:
@@ -87,7 +86,7 @@ class DisruptionBudgets:
             self.reconciler.add(key)
 
     async def _look(self, key: ByNamespace) -> float | None:
-        """A stale job does no harm: the garbage collector deletes an object whose owner is gone."""
+        """Check one job. It may be stale: the garbage collector deletes the budget of a deleted job."""
         job, namespace = self.view.get(MPI_JOBS, key), self.view.get(NAMESPACES, key[0])
         if job is Answer.ABSENT:
             self._writer.forget(key)
@@ -95,19 +94,19 @@ class DisruptionBudgets:
             return None
         if isinstance(job, Answer) or isinstance(namespace, Answer):
             return LATE_PAUSE if namespace is Answer.ABSENT else UNKNOWN_PAUSE
-        seen = self.watch.get((key[0], PREFIX + key[1]))
-        exists = isinstance(seen, SeenObject) and seen.owner == job.uid
+        stored = self.watch.get((key[0], PREFIX + key[1]))
+        exists = isinstance(stored, SeenObject) and stored.owner == job.uid
         pods = 0 if job.suspended else sum(each.count for each in job.pods)
         settings = self.policies().for_namespace(namespace).document.settings_of_injection(INJECTION)
         if not (isinstance(settings, Settings) and settings.budget):
             pods = 0
         body = budget(job, pods)
         wanted = KIND.record(body)
-        if seen == wanted or not (pods or exists):
+        if stored == wanted or not (pods or exists):
             return None
         if exists and (wait := self._changed.wait(key, self._clock())):
             return wait
-        later = await self._writer.write(key, body, wanted, seen)
+        later = await self._writer.write(key, body, wanted, stored)
         if exists and later is None:
             self._changed.note(key, self._clock())
         return later

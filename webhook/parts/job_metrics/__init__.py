@@ -1,8 +1,8 @@
 """Metrics and Events about jobs: `serve --job-metrics` and `serve --deadline-events`.
 
-`happenings` counts state changes, and `telemetry` shows the counts at `/metrics/jobs`. `deadline_events` informs users
-when a job's time is nearly over and when it is over. `watches` follows the states of jobs for both; `serving` starts
-what the options require.
+`happenings` counts state changes, and `telemetry` exposes the counts at `/metrics/jobs`. `deadline_events` creates
+Events before and at a job's time limit. `watches` defines the watches on jobs that both options use. `serving` starts
+the modules that the options require.
 """
 
 from typing import Final

@@ -1,10 +1,11 @@
-"""With --deadline-events, Events inform a job's users at 80 % of its time limit, and at its end.
+"""With --deadline-events, Events inform a job's users at 80 % of its time limit, and when the limit ends the job.
 
-Every replica writes every Event. The name of an Event follows from its content, so that the second write is a conflict.
+Every replica writes every Event. The name of an Event is derived from its content, so that the second write is a
+conflict.
 
-A notice is due in a window after its moment. The window is shorter than the hour for which an API server keeps Events.
-While the notice is due, an Event with its name still exists if it was written, so none is written twice. A service that
-was down for less than the window misses no notice.
+A notice is due for a limited time. This time is shorter than the hour for which an API server stores Events: while the
+notice is due, the Event still exists if it was written, so it is not written twice. If the service is down for less
+than this time, no notice is missed.
 """
 
 from collections import Counter
@@ -24,7 +25,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.controllers.reconciler import PacedClient, Reconciler
 from webhook.predict.deadlines import FIELD, Deadline, deadlines, moment, remaining
 
-TOLD_FOR: Final = 45 * 60.0
+NOTICE_DURATION: Final = 45 * 60.0
 """Seconds for which a notice is due. Must be shorter than `--event-ttl` of the API server, whose default is 1 h."""
 
 IS_NEAR: Final = "TimeLimitNear"
@@ -33,7 +34,7 @@ IS_OVER: Final = "TimeLimitReached"
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message about a job. All replicas use the same `key` for it, and no other notice has that key."""
+    """A message about a job. `key` identifies it, and is the same in all replicas."""
 
     key: str
     reason: str
@@ -41,56 +42,56 @@ class Notice:
 
 
 def due(job: JobLife, launcher: Launcher | None, now: float) -> list[Notice]:
-    """The notices that are due now, whether written or not."""
+    """The notices that are due now, including those already written."""
     return [notice for notice, since, until in _notices(job, launcher) if since <= now < until]
 
 
 def next_due(job: JobLife, launcher: Launcher | None, now: float) -> float | None:
-    """Seconds until the next notice is due; None if there will be none unless the job changes."""
+    """Seconds until the next notice is due; None if no notice follows unless the job changes."""
     return min((since - now for _, since, _ in _notices(job, launcher) if since > now), default=None)
 
 
 def _notices(job: JobLife, launcher: Launcher | None) -> Iterator[tuple[Notice, float, float]]:
-    """All notices of a job in its present state, each with the times from and until which it is due."""
-    counting = deadlines(job, launcher)
-    hard = next((each for each in counting if each.ends_job), None)
-    for each in counting:
-        run = f"{job.uid}|{each.started:.0f}|{each.seconds}"
-        near = each.near, min(each.end, each.near + TOLD_FOR)
-        if each.ends_job:
-            yield Notice(f"{run}|near", IS_NEAR, _near(each)), *near
+    """All notices of a job in its current state, each with the start and the end of the time in which it is due."""
+    limits = deadlines(job, launcher)
+    hard = next((limit for limit in limits if limit.ends_job), None)
+    for limit in limits:
+        run = f"{job.uid}|{limit.started:.0f}|{limit.seconds}"
+        near = limit.near, min(limit.end, limit.near + NOTICE_DURATION)
+        if limit.ends_job:
+            yield Notice(f"{run}|near", IS_NEAR, _near(limit)), *near
         else:
-            yield Notice(f"{run}|asked-near", IS_NEAR, _asked(each, hard, "80 % of the")), *near
-            over = Notice(f"{run}|asked-over", IS_OVER, _asked(each, hard, "The"))
-            yield over, each.end, each.end + TOLD_FOR
-    # The reason decides, not the time: a job that succeeded in its last second was not terminated.
+            yield Notice(f"{run}|asked-near", IS_NEAR, _notify_only(limit, hard, "80 % of the")), *near
+            over = Notice(f"{run}|asked-over", IS_OVER, _notify_only(limit, hard, "The"))
+            yield over, limit.end, limit.end + NOTICE_DURATION
+    # The reason is decisive, not the time: the limit does not terminate a job that succeeds in the last second.
     if job.ended is not None and job.reason == DEADLINE_EXCEEDED and job.managed_here and not job.leaving:
-        limit = launcher.limit if launcher is not None and launcher.owner == job.uid else job.limit
-        yield Notice(f"{job.uid}|over", IS_OVER, _over(limit)), job.ended, job.ended + TOLD_FOR
+        seconds = launcher.limit if launcher is not None and launcher.owner == job.uid else job.limit
+        yield Notice(f"{job.uid}|over", IS_OVER, _over(seconds)), job.ended, job.ended + NOTICE_DURATION
 
 
 def _near(deadline: Deadline) -> str:
     return (
-        f"80 % of the {duration.spell(deadline.seconds)} that this job may take ({FIELD}) are over. It is ended at "
-        f"{moment(deadline.end)} and has failed then, however far it has come: let it save a checkpoint. "
-        f"The next one gets more time by the annotation {TIMEOUT}."
+        f"80 % of this job's time limit of {duration.spell(deadline.seconds)} ({FIELD}) have passed. At "
+        f"{moment(deadline.end)} the job is terminated and fails, even if it is nearly done: save a checkpoint before. "
+        f"For a longer limit of the next job set the annotation {TIMEOUT}."
     )
 
 
-def _asked(deadline: Deadline, hard: Deadline | None, what: str) -> str:
-    end = "" if hard is None else f" until {moment(hard.end)}, when it is ended ({FIELD})"
-    over = "are over" if what == "The" else f"are over, and all of them at {moment(deadline.end)}"
+def _notify_only(deadline: Deadline, hard: Deadline | None, part: str) -> str:
+    end = "" if hard is None else f" until {moment(hard.end)}, when it is terminated ({FIELD})"
+    passed = "have passed" if part == "The" else f"have passed, and the rest passes at {moment(deadline.end)}"
     return (
-        f"{what} {duration.spell(deadline.seconds)} of {TIMEOUT} {over}. The job goes on{end}, by "
-        f"{TIMEOUT_ACTION}: {NOTIFY_ONLY}. Look whether it still makes progress, and delete it if it does not."
+        f"{part} {duration.spell(deadline.seconds)} in the annotation {TIMEOUT} {passed}. The job continues{end}, "
+        f"because of {TIMEOUT_ACTION}: {NOTIFY_ONLY}. Check whether it makes progress, and delete it if it does not."
     )
 
 
 def _over(limit: int | None) -> str:
-    taken = "the time that it may take" if limit is None else f"the {duration.spell(limit)} that it may take"
+    span = "" if limit is None else f" of {duration.spell(limit)}"
     return (
-        f"This job was ended after {taken} ({FIELD}), and has failed. Its pods' logs say how far it came. "
-        f"For more time set the annotation {TIMEOUT}, and create it again."
+        f"This job was terminated after its time limit{span} ({FIELD}), and has failed. Its pods' logs show its "
+        f"progress. For a longer limit set the annotation {TIMEOUT}, and create the job again."
     )
 
 
@@ -98,7 +99,7 @@ NAME: Final = "deadline-events"
 TOLD: Final = "told"
 KNOWN: Final = "known"
 OUTCOMES: Final = (TOLD, KNOWN)
-"""Written by this replica; written earlier, by another replica or before a restart."""
+"""TOLD: written by this replica. KNOWN: written earlier, by a different replica or before a restart."""
 
 # Seconds. The API server's clock may be adjusted in the meantime.
 LONGEST_WAIT: Final = 300.0
@@ -107,7 +108,7 @@ UNKNOWN_WAIT: Final = 30.0
 
 @dataclass(eq=False)
 class DeadlineEvents:
-    """Writes the due notices of each job in `lives` and `launchers`, by the API server's clock, `now`."""
+    """Writes the due notices of each job. `now` is the API server's clock."""
 
     api: PacedClient
     lives: Watch[ByNamespace, JobLife]
@@ -118,7 +119,7 @@ class DeadlineEvents:
     def __post_init__(self) -> None:
         self._told: dict[ByNamespace, set[str]] = {}
         self.outcomes = Counter(dict.fromkeys(OUTCOMES, 0))
-        """Due notices by outcome."""
+        """The number of due notices by outcome."""
         self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self.reconcile, log=self.log)
         self.lives.store.on_change(lambda key, *_: self.reconciler.add(key))
         self.launchers.store.on_change(self._launcher_changed)
@@ -127,7 +128,7 @@ class DeadlineEvents:
         self.reconciler.add((key[0], key[1].removesuffix(LAUNCHER_SUFFIX)))
 
     async def reconcile(self, key: ByNamespace) -> float | None:
-        """Write this job's due notices; returns the seconds until the next look."""
+        """Write the job's due notices. Returns the seconds until the next notice."""
         job = self.lives.get(key)
         if job is ABSENT:
             self._told.pop(key, None)
@@ -135,23 +136,23 @@ class DeadlineEvents:
         launcher = UNKNOWN if job is UNKNOWN else self.launchers.get(launcher_key(job))
         if job is UNKNOWN or launcher is UNKNOWN:
             return UNKNOWN_WAIT
-        counting = None if launcher is ABSENT else launcher
-        for notice in due(job, counting, self.now()):
+        existing = None if launcher is ABSENT else launcher
+        for notice in due(job, existing, self.now()):
             if notice.key not in self._told.get(key, ()):
                 await self._tell(job, notice)
                 self._told.setdefault(key, set()).add(notice.key)
-        wait = next_due(job, counting, self.now())
+        wait = next_due(job, existing, self.now())
         return None if wait is None else min(wait, LONGEST_WAIT)
 
     def remaining(self) -> Iterator[tuple[str, float]]:
-        """The namespace and the seconds left of each job with a deadline; empty while jobs cannot be read.
+        """The namespace and the remaining seconds of each job with a deadline; empty while jobs cannot be read.
 
-        Another thread may call it: it works on a copy.
+        Works on a copy, since a different thread may call it.
         """
         if self.lives.known and self.launchers.known:
             now, launchers = self.now(), self.launchers.store.records
             for job in list(self.lives.store.records.values()):
-                if job.over:  # most are, and there may be thousands
+                if job.over:  # thousands of jobs may be over: skip them quickly
                     continue
                 left = remaining(job, launchers.get(launcher_key(job)), now)
                 if left is not None:

@@ -1,8 +1,7 @@
-"""Job metrics: what happens to jobs, and how many there are now. Pure.
+"""Counts the state changes of jobs, and the current jobs with the accelerators that they request.
 
-Every replica sees and counts every job, so a query takes the maximum of the replicas and never the sum. A replica does
-not count what happened before it first listed all jobs: another replica has counted it, and a counter starts at 0 with
-its process.
+Every replica counts every job, so a query takes the maximum of the replicas, not the sum. A replica does not count
+changes before it first listed all jobs: the other replicas have counted them, and a process starts its counters at 0.
 """
 
 from collections import Counter
@@ -26,25 +25,26 @@ UNKNOWN: Final = "_unknown"
 
 
 class Counted(NamedTuple):
-    """An event of a job: one more of a counter, or seconds for a histogram."""
+    """An increment of a counter, or an observation for a histogram."""
 
     metric: str
     namespace: str
     seconds: float | None = None
+    """The observed value; None for a counter."""
     reason: tuple[str, ...] = ()
-    """Why it failed."""
+    """Why the job failed; empty if it has not failed."""
 
 
 class Changes:
-    """Derives events from the old and the new state of a job."""
+    """Derives increments and observations from the old and the new state of a job."""
 
     def __init__(self, jobs: Iterable[JobLife] = ()) -> None:
-        """`jobs` exist at the start; their past is not counted."""
-        # A job that was suspended after its start is not waiting for the first time.
+        """`jobs` exist at the start; their earlier changes are not counted."""
+        # Only the first wait in a queue is measured, so jobs that have run before are remembered.
         self._ran = {job.uid for job in jobs if job.phase is not Phase.QUEUED or (job.suspended and job.started)}
 
     def of(self, old: JobLife | None, new: JobLife | None) -> list[Counted]:
-        """The events to count; None means that the job does not exist."""
+        """The changes to count. A state of None means that the job does not exist."""
         if old is not None and (new is None or new.uid != old.uid):
             self._ran.discard(old.uid)
             old = None
@@ -71,9 +71,9 @@ def standing(
     *,
     namespaces: Labels,
 ) -> Counter[tuple[str, ...]]:
-    """By metric and labels, how many jobs are neither ended nor being deleted, and the resources they request.
+    """The number of jobs that are neither ended nor being deleted, and of their accelerators, by metric and labels.
 
-    `view` has the templates of claims.
+    `view` has the templates of device claims.
     """
     counts = Counter[tuple[str, ...]]()
     of_users = Counter[tuple[str, str, str]]()
@@ -84,13 +84,13 @@ def standing(
         running = job.phase is Phase.RUNNING
         counts["running" if running else "queued", namespace] += 1
         record = pods.get((job.namespace, job.name))
-        for each in record.pods if record is not None and record.uid == job.uid else ():
-            claimed = by_claims(each.shape.device_claims, job.namespace, view)
-            for name, count in (*accelerators(each.shape), *claimed):
-                counts["gpus_requested", namespace, name] += each.count * count
-                counts["gpus_in_use", namespace, name] += each.count * count if running else 0
+        for role in record.pods if record is not None and record.uid == job.uid else ():
+            claimed = by_claims(role.shape.device_claims, job.namespace, view)
+            for name, count in (*accelerators(role.shape), *claimed):
+                counts["gpus_requested", namespace, name] += role.count * count
+                counts["gpus_in_use", namespace, name] += role.count * count if running else 0
                 if running:
-                    of_users[namespace, job.created_by or UNKNOWN, name] += each.count * count
+                    of_users[namespace, job.created_by or UNKNOWN, name] += role.count * count
     largest = sorted(of_users, key=lambda series: (-of_users[series], series))
     for rank, (namespace, user, name) in enumerate(largest):
         label = user if rank < MAX_USER_SERIES else BEYOND
@@ -100,5 +100,4 @@ def standing(
 
 @lru_cache(maxsize=1024)
 def accelerators(shape: PodShape) -> tuple[tuple[str, int], ...]:
-    """The accelerators that a pod requests as resources."""
     return tuple(counted_accelerators(pod_resources.requests(shape.resources)))

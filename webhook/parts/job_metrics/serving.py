@@ -8,7 +8,7 @@ from webhook.server.controllers import Surroundings, run_reconciler, run_watch
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> None:
-    """Runs until `stack` ends, as far as the options require."""
+    """Start the modules that the options require, until `stack` ends."""
     options, link, telemetry = around.settings.options, around.link, around.telemetry
     if options.isdisjoint(("--deadline-events", "--job-metrics")):
         return

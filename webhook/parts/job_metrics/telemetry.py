@@ -1,4 +1,4 @@
-"""Metrics of jobs at `/metrics/jobs`, if an option switches them on: they name namespaces, so `/metrics` has none."""
+"""Metrics of jobs. They have namespaces as labels, so they are exposed at `/metrics/jobs` and not at `/metrics`."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
@@ -22,12 +22,12 @@ from webhook.server.namespace_labels import BEYOND, Labels, of_now
 
 
 class JobTelemetry:
-    """The metrics of jobs in a registry, which gets none until one of them is switched on."""
+    """The metrics of jobs. The registry stays empty until `follow` or `deadlines` is called."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
         self._view: LiveView | None = None
-        """The cluster, if verdicts are counted."""
+        """The cluster; None if verdicts are not counted."""
         self._judged = Labels(MAX_NAMESPACE_LABELS)
         self._changed_in = Labels(MAX_NAMESPACE_LABELS)
         self._changes: Changes | None = None
@@ -37,7 +37,7 @@ class JobTelemetry:
         return MetricSet(JOB_METRICS, self.registry)
 
     def follow(self, lives: Watch[ByNamespace, JobLife], view: LiveView) -> None:
-        """Count changes of jobs from the first list on, existing jobs, and verdicts."""
+        """Count existing jobs, verdicts, and changes of jobs after the first list."""
         self._view = view
         lives.store.on_change(self._changed)
         lives.store.on_list(partial(self._listed, lives.store))
@@ -46,7 +46,7 @@ class JobTelemetry:
     def _listed(self, lives: Store[ByNamespace, JobLife]) -> None:
         if self._changes is None:
             self._changes = Changes(lives.records.values())
-            # Sorted: if there are too many namespaces, all replicas leave out the same ones.
+            # Sorted so that all replicas name the same namespaces if there are too many.
             for namespace in sorted({job.namespace for job in lives.records.values()}):
                 self._begin(self._changed_in.bounded(namespace))
 
@@ -57,47 +57,47 @@ class JobTelemetry:
             self._metrics.add("failed_total", namespace, reason, amount=0)
 
     def _changed(self, _: ByNamespace, old: JobLife | None, new: JobLife | None) -> None:
-        for each in self._changes.of(old, new) if self._changes is not None else ():
-            namespace = self._changed_in.bounded(each.namespace)
+        for change in self._changes.of(old, new) if self._changes is not None else ():
+            namespace = self._changed_in.bounded(change.namespace)
             self._begin(namespace)
-            if each.seconds is None:
-                self._metrics.add(each.metric, namespace, *each.reason)
+            if change.seconds is None:
+                self._metrics.add(change.metric, namespace, *change.reason)
             else:
-                self._metrics.observe(each.metric, each.seconds, namespace)
+                self._metrics.observe(change.metric, change.seconds, namespace)
 
     def decided(self, namespace: str, decision: Decision) -> None:
-        """Count a verdict on a job, if an option requires it.
+        """Count a verdict on a job after a call of `follow`.
 
-        Only existing namespaces get a label: a client may send any text as namespace.
+        A namespace that does not exist gets no label: a client may send any text as namespace.
         """
         if self._view is None or decision.skipped:
             return
-        found = self._view.get(NAMESPACES, namespace)
-        label = BEYOND if isinstance(found, Answer) else self._judged.bounded(namespace)
+        existing = self._view.get(NAMESPACES, namespace)
+        label = BEYOND if isinstance(existing, Answer) else self._judged.bounded(namespace)
         self._metrics.add("namespace_reviews_total", label, "allowed" if decision.allowed else "denied")
         for action, finding in decision.findings:
             self._metrics.add("namespace_rule_results_total", label, finding.rule, action)
 
     def deadlines(self, remaining: Callable[[], Iterable[tuple[str, float]]]) -> None:
-        """Report the shortest remaining time; `remaining` has the namespace and the seconds of each job."""
+        """Report the shortest remaining time. `remaining` returns the namespace and the seconds of each job."""
         self._metrics.on_scrape(partial(_remaining, remaining))
 
 
 def _standing(lives: Watch[ByNamespace, JobLife], view: LiveView) -> Iterator[Value]:
-    """Counts of existing jobs; empty while jobs cannot be read. Works on a copy since another thread calls it."""
+    """Counts of existing jobs; empty while jobs cannot be read. Works on a copy, since a different thread calls it."""
     pods = view.all(MPI_JOBS)
     if lives.known and not isinstance(pods, Answer):
         jobs = list(lives.store.records.values())
-        found = standing(jobs, pods, view, namespaces=of_now(job.namespace for job in jobs))
-        yield from ((name, (*labels,), value) for (name, *labels), value in found.items())
+        counts = standing(jobs, pods, view, namespaces=of_now(job.namespace for job in jobs))
+        yield from ((name, (*labels,), value) for (name, *labels), value in counts.items())
 
 
 def _remaining(remaining: Callable[[], Iterable[tuple[str, float]]]) -> Iterator[Value]:
-    """The minimum of each namespace."""
-    least: dict[str, float] = {}
-    found = list(remaining())
-    namespaces = of_now(namespace for namespace, _ in found)
-    for namespace, seconds in found:
+    """The shortest remaining time by namespace."""
+    shortest: dict[str, float] = {}
+    jobs = list(remaining())
+    namespaces = of_now(namespace for namespace, _ in jobs)
+    for namespace, seconds in jobs:
         label = namespaces.bounded(namespace)
-        least[label] = min(seconds, least.get(label, seconds))
-    yield from (("deadline_remaining_seconds", (label,), seconds) for label, seconds in least.items())
+        shortest[label] = min(seconds, shortest.get(label, seconds))
+    yield from (("deadline_remaining_seconds", (label,), seconds) for label, seconds in shortest.items())

@@ -1,4 +1,4 @@
-"""The watches on jobs that controllers need in addition to those of admission."""
+"""Watches on jobs and launchers with the fields that admission does not read."""
 
 from typing import Final
 

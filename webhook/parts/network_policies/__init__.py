@@ -1,8 +1,8 @@
-"""A NetworkPolicy for every job, by the posture of its policy or the one that the job has chosen.
+"""A NetworkPolicy for every job, with the posture from the policy or from the job's annotation.
 
-`wanted` makes the object: pure. `upkeep` creates and restores the objects and reports obstacles to the user; `serving`
-starts it for `serve --network-policies`. The rule (`webhook.rules.network_policy`) has the settings, and explains what
-no NetworkPolicy filters.
+`wanted` computes the object. `upkeep` creates and restores the objects and reports problems to the user. `serving`
+starts the controller for `serve --network-policies`. The rule `webhook.rules.network_policy` has the settings, and
+explains which traffic no NetworkPolicy filters.
 """
 
 from typing import Final
@@ -16,13 +16,13 @@ RULE: Final = "network-policy"
 OPTION: Final = "--network-policies"
 
 PART: Final = Part(
-    options={OPTION: "Make a NetworkPolicy for each job; needs the right to."},
+    options={OPTION: "Make a NetworkPolicy for each job; needs permission to create them."},
     start="webhook.parts.network_policies.serving:start",
     rights=(
         ComponentRights(
             "network-policies",
             OPTION,
-            "jobs get no NetworkPolicy, or one that is not put back",
+            "jobs get no NetworkPolicy, or a changed NetworkPolicy is not restored",
             (
                 RoleRule("networking.k8s.io", ("networkpolicies",), ("get", "list", "watch", "create", "patch")),
                 RoleRule("", ("events",), ("create",)),

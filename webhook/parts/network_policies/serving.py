@@ -1,4 +1,4 @@
-"""Starts the upkeep of NetworkPolicies."""
+"""Starts the controller for NetworkPolicies."""
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -12,7 +12,7 @@ from webhook.server.controllers import Surroundings, run_reconciler
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None] | None:
-    """Runs until `stack` ends; call the returned function when policies have changed."""
+    """Start the controller until `stack` ends. Call the returned function when policies have changed."""
     if OPTION not in around.settings.options:
         around.readiness.concerns_of(lambda: not_made(around.policies()))
         return None
@@ -20,13 +20,13 @@ async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], Non
 
     link, log = around.link, around.telemetry.log
     api, watch = PacedClient(link.api), Watch(NETWORK_POLICIES, link.connection, log=log)
-    companion = NetworkPolicies(api=api, view=link.view, watch=watch, policies=around.policies, log=log)
-    await run_reconciler(stack, around, companion.reconciler, api, watch, work=companion.run)
-    return companion.resync
+    controller = NetworkPolicies(api=api, view=link.view, watch=watch, policies=around.policies, log=log)
+    await run_reconciler(stack, around, controller.reconciler, api, watch, work=controller.run)
+    return controller.resync
 
 
 def not_made(policies: PolicySet) -> dict[str, str]:
-    """Policies that require the controller although it is switched off."""
+    """A concern if a policy sets or offers a posture although the controller is switched off."""
     rules = [layers.written(layer.document).get("rules") or {} for layer in policies.layers]
     settings = [rule.get(RULE, {}) for rule in rules]
     if any({each.get("posture", "none"), *each.get("choices", ())} != {"none"} for each in settings):

@@ -1,11 +1,10 @@
-"""Maintains the NetworkPolicy of every job, from the moment that the job is stored.
+"""Maintains the NetworkPolicy of every job from the job's creation on.
 
-A job is checked when it, its NetworkPolicy, its namespace or a policy changes, when a ServiceAccount there starts or
-stops giving its pods a token, and every few minutes. If the caches show what is wanted, no call is made. Before a write
-the job is read: it may be deleted, or be another one.
+A job is checked every few minutes, and when the job, its NetworkPolicy, its namespace or a policy changes, or when a
+ServiceAccount in the namespace starts or stops to give its pods a token. If the caches have the expected NetworkPolicy,
+the API server gets no request. Before a write the job is read from the API server: it may be deleted or replaced.
 
-What is in a NetworkPolicy is the administrator's decision, so other users' changes are overwritten, by force.
-`owned_objects` writes it.
+The administrator decides about the content of a NetworkPolicy, so changes by other users are overwritten by force.
 """
 
 import asyncio
@@ -36,33 +35,31 @@ from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filter
 from webhook.policy.in_force import PolicySet
 from webhook.rules.network_policy import Posture, Settings, posture
 
-# Calls for each job when all are checked: more than it takes, so that some calls are left for new jobs.
+# Calls planned for each job when all jobs are checked: more than needed, which leaves calls for new jobs.
 CALLS: Final = 3
 
 NETWORK_POLICIES: Final = NETWORK_POLICY_KIND.watched()
 
 _Basis = tuple[str, int, str, Settings]
-"""The job's uid, generation and annotation; the settings of its namespace."""
+"""The job's uid, generation and annotation, and the settings in its namespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The NetworkPolicy that a job should have, and the basis that it follows from."""
+    """The NetworkPolicy that a job should have, and the values from which it was computed."""
 
     basis: _Basis
     policy: SeenObject | None
-    """None: no object."""
+    """None if the job should have no NetworkPolicy."""
 
-    def met_by(self, seen: SeenObject | Answer) -> bool:
-        """Whether nothing is to be done; an object that cannot be seen has been written once, and counts as
-        unchanged.
-        """
-        return seen in {self.policy, Answer.UNKNOWN} if self.policy else not _owns(self.basis[0], seen)
+    def met_by(self, stored: SeenObject | Answer) -> bool:
+        """Whether no write is needed. If the stored object is unknown, it is assumed to be unchanged."""
+        return stored in {self.policy, Answer.UNKNOWN} if self.policy else not _owns(self.basis[0], stored)
 
 
 @dataclass(eq=False)
 class NetworkPolicies:
-    """The controller. Every replica does all of it; `watch` has the objects of all replicas."""
+    """The controller. Every replica maintains all NetworkPolicies; `watch` has the objects of all replicas."""
 
     api: PacedClient
     view: LiveView
@@ -96,11 +93,10 @@ class NetworkPolicies:
                 await asyncio.sleep(RESYNC)
 
     def resync(self) -> None:
-        """Check every job."""
         self._look_at(self.view.all(MPI_JOBS))
 
     def _look_at(self, jobs: Mapping[ByNamespace, MPIJobRecord] | Answer) -> None:
-        """Check new jobs first; those that already have their NetworkPolicy are checked gradually."""
+        """Check jobs without a NetworkPolicy at once, and jobs with a NetworkPolicy spread over time."""
         if isinstance(jobs, Answer):
             return
         span = CALLS * len(jobs) / MAX_CALLS_PER_SECOND
@@ -119,7 +115,7 @@ class NetworkPolicies:
             self._add(key)
 
     def _account_changed(self, key: ByNamespace, old: ServiceAccount | None, new: ServiceAccount | None) -> None:
-        """Its pods get a token from now on, or no longer; only the jobs name their account."""
+        """Check the namespace's jobs if the account's pods now get a token, or no longer get a token."""
         if (old is None or old.token) == (new is None or new.token):
             return
         for each in [each for each in self._wanted if each[0] == key[0]]:
@@ -135,23 +131,23 @@ class NetworkPolicies:
         return settings
 
     async def _look(self, key: ByNamespace) -> float | None:
-        job, namespace, seen = self.view.get(MPI_JOBS, key), self.view.get(NAMESPACES, key[0]), self._seen(key)
+        job, namespace, stored = self.view.get(MPI_JOBS, key), self.view.get(NAMESPACES, key[0]), self._seen(key)
         if job is Answer.ABSENT:
             self._forget(key)
             return None
-        # Without the labels of the namespace the job might get a narrower policy than it should.
+        # The namespace's labels are necessary: without them the job could get a NetworkPolicy that is too strict.
         if isinstance(job, Answer) or isinstance(namespace, Answer):
             return LATE_PAUSE if namespace is Answer.ABSENT else UNKNOWN_PAUSE
         settings = self._settings(namespace)
-        if posture(job.network_policy, settings) is Posture.NONE and not _owns(job.uid, seen):
+        if posture(job.network_policy, settings) is Posture.NONE and not _owns(job.uid, stored):
             self._forget(key)
             return None
         basis = job.uid, job.generation, job.network_policy, settings
         wanted = self._wanted.get(key)
-        if wanted is None or wanted.basis != basis or not wanted.met_by(seen):
-            return await self._bring_about(key, settings)
-        if isinstance(seen, SeenObject):
-            self._in_place[key] = seen
+        if wanted is None or wanted.basis != basis or not wanted.met_by(stored):
+            return await self._ensure(key, settings)
+        if isinstance(stored, SeenObject):
+            self._in_place[key] = stored
         return None
 
     def _forget(self, key: ByNamespace) -> None:
@@ -160,47 +156,47 @@ class NetworkPolicies:
         self._put_back.forget(key)
         self._writer.forget(key)
 
-    async def _bring_about(self, key: ByNamespace, settings: Settings) -> float | None:
-        """Read the job, and write what is missing."""
+    async def _ensure(self, key: ByNamespace, settings: Settings) -> float | None:
+        """Read the job, and write its NetworkPolicy if it is missing or wrong."""
         document = await get(self.api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], in_path(key[0]))}/{in_path(key[1])}")
         if document is None or document["metadata"].get("deletionTimestamp"):
-            return None  # the cache is late, or the job is ending
-        seen = self._seen(key)  # another replica may have created it meanwhile
+            return None  # the job is deleted or being deleted
+        stored = self._seen(key)  # a different replica may have created it during the call
         document.pop("status", None)
         try:
             job = mpijob.decode(msgspec.json.encode(document))
         except ShapeError as error:
             raise ClusterError(f"MPIJob {key[0]}/{key[1]} cannot be read: {error}") from None
-        asked = job.annotations.get(NETWORK_POLICY, "")
-        chosen = posture(asked, settings) if is_filtered(job) else Posture.NONE
+        requested = job.annotations.get(NETWORK_POLICY, "")
+        chosen = posture(requested, settings) if is_filtered(job) else Posture.NONE
         generation = int(document["metadata"].get("generation") or 0)
-        basis = job.metadata.uid, generation, asked, settings
-        if chosen is Posture.NONE and not _owns(job.metadata.uid, seen):
+        basis = job.metadata.uid, generation, requested, settings
+        if chosen is Posture.NONE and not _owns(job.metadata.uid, stored):
             self._wanted[key] = _Wanted(basis, None)
             return None
         body = network_policy(job, chosen, settings, self.view)
         wanted = NETWORK_POLICY_KIND.record(body)
-        later = None if wanted == seen else await self._put(key, body, wanted, seen)
+        later = None if wanted == stored else await self._put(key, body, wanted, stored)
         if later is None:
             self._wanted[key] = _Wanted(basis, wanted)
-        if wanted == seen:
+        if wanted == stored:
             self._in_place[key] = wanted
         return later
 
     async def _put(
-        self, key: ByNamespace, body: KubernetesObject, wanted: SeenObject, seen: SeenObject | Answer
+        self, key: ByNamespace, body: KubernetesObject, wanted: SeenObject, stored: SeenObject | Answer
     ) -> float | None:
-        again = key in self._in_place or isinstance(seen, SeenObject)
-        if again and (wait := self._put_back.wait(key, self._clock())):
+        existed = key in self._in_place or isinstance(stored, SeenObject)
+        if existed and (wait := self._put_back.wait(key, self._clock())):
             return wait
-        written = await self._writer.write(key, body, wanted, seen)
-        if written is not None:
-            return written
-        if again:
+        later = await self._writer.write(key, body, wanted, stored)
+        if later is not None:
+            return later
+        if existed:
             self._put_back.note(key, self._clock())
         if self._in_place.get(key) == wanted:
             del self._in_place[key]
-            message = f"NetworkPolicy {body['metadata']['name']} was changed or removed, and is put back"
+            message = f"NetworkPolicy {body['metadata']['name']} was changed or removed, and has been restored"
             await self._writer.tell(key, body, "PutBack", message)
         return None
 

@@ -1,9 +1,9 @@
-"""The NetworkPolicy of a job: who may reach its pods, and whom they may reach.
+"""The NetworkPolicy of a job: which peers may connect to its pods, and to which peers its pods may connect.
 
-If facts of the cluster are unknown, a rule is wide rather than wrong. Egress is judged after a Service's address has
-been translated, so rules have the ports of pods. DNS may be a pod, or a process of the node that no selector matches,
-and the API server is not a pod. Pods of the job reach each other from every role to every role: beyond 64 hosts Open
-MPI's daemons start each other by ssh from worker to worker, and they connect back to the launcher.
+If a property of the cluster is unknown, a rule allows more rather than too little. Egress is checked after a Service's
+address has been translated, so rules have the ports of pods. Rules for DNS and for the API server do not select pods:
+DNS may be a process of the node, and the API server is not a pod. All pods of the job may connect to each other: beyond
+64 hosts Open MPI starts its daemons by ssh from worker to worker, and the daemons connect back to the launcher.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from webhook.predict.api_token import gets_token
 from webhook.rules.network_policy import Peers, Posture, Settings
 
 LABEL: Final = NETWORK_POLICY
-"""The object's label with its posture."""
+"""The NetworkPolicy's label for its posture."""
 NETWORK_POLICY_KIND: Final = OwnedKind(
     "networking.k8s.io/v1",
     "NetworkPolicy",
@@ -29,7 +29,7 @@ NETWORK_POLICY_KIND: Final = OwnedKind(
     unordered=("policyTypes",),
 )
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-# The port of sshd in plain images; 2222, that of upstream's, is one of those that any process may listen on.
+# The default port of sshd. Port 2222 in mpi-operator's images is in the unprivileged range, which is always allowed.
 SSH: Final = 22
 UNPRIVILEGED: Final = 1024
 LAST: Final = 65535
@@ -41,25 +41,24 @@ Rule = dict[str, Any]
 def is_filtered(job: MPIJob) -> bool:
     """Whether a NetworkPolicy may be created for the job's pods.
 
-    A job that another cluster runs has no pods here, and a posture that is not a valid label gets no object. Pods in
-    the host network match no selector: the job's other pods would refuse their connections.
+    False for a job that runs in a different cluster, for a job name that is not a valid label value, and for pods in
+    the host network: selectors do not match those pods, so the job's other pods would reject their connections.
     """
     on_host = any(replica.template.spec and replica.template.spec.host_network for _, _, replica in job.replicas())
     return job.managed_here and not on_host and names.label_value_problem(job.metadata.name) is None
 
 
 def network_policy(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -> dict[str, Any]:
-    """The object for the API server, owned by the job."""
     key = job.metadata.namespace, job.metadata.name
     return NETWORK_POLICY_KIND.of_job(key, job.metadata.uid, posture.value, spec(job, posture, settings, view))
 
 
 def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -> dict[str, Any]:
-    """Every field is present, even if empty, so that an apply replaces all of the old spec."""
+    """The NetworkPolicy's spec. It has empty fields too, so that an apply replaces the whole old spec."""
     pods = {"matchLabels": {OPERATOR_NAME: "mpi-operator", JOB_NAME: job.metadata.name}}
     if posture is Posture.NONE:
-        # For a job that should have none any more: it selects no pod, so it has no effect. Deleting it would need the
-        # right to.
+        # For a job that should no longer have a NetworkPolicy: this spec selects no pod. The webhook has no permission
+        # to delete NetworkPolicies.
         nothing = [{"key": JOB_NAME, "operator": "DoesNotExist"}]
         return {
             "podSelector": {**pods, "matchExpressions": nothing},
@@ -86,7 +85,7 @@ def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -
 
 
 def _mpi_ports(job: MPIJob) -> list[dict[str, Any]]:
-    """The port of sshd and those that any process may listen on; all of them if sshd's port is unknown."""
+    """The port of sshd and all unprivileged ports; all ports if sshd's port is unknown."""
     port = sshd.port(job, SSH)
     if port is None:
         return [{"protocol": "TCP", "port": 1, "endPort": LAST}]
@@ -95,18 +94,18 @@ def _mpi_ports(job: MPIJob) -> list[dict[str, Any]]:
 
 
 def _beyond(job: MPIJob, settings: Settings, view: ClusterView) -> list[Rule]:
-    """HTTPS, and the API server for pods with a token for it."""
+    """Rules for HTTPS and, if a pod has a token, for the API server."""
     https = [{"ipBlock": {"cidr": cidr}} for cidr in settings.https_cidrs]
-    found = [_rule("to", https, _ports([HTTPS], "TCP"))]
+    rules = [_rule("to", https, _ports([HTTPS], "TCP"))]
     # A rule without peers and ports would allow everything.
     space = job.metadata.namespace
     if settings.api_ports and any(_has_token(replica.template, view, space) for _, _, replica in job.replicas()):
-        found.append(_rule("to", [], _ports(settings.api_ports, "TCP")))
-    return found
+        rules.append(_rule("to", [], _ports(settings.api_ports, "TCP")))
+    return rules
 
 
 def _has_token(template: PodTemplate, view: ClusterView, namespace: str) -> bool:
-    """Whether its pods get a token, or mount one of their own."""
+    """Whether the template's pods get a token for the API server automatically or from a projected volume."""
     pod = template.spec
     if pod is None or gets_token(pod, view, namespace):
         return True
@@ -119,7 +118,7 @@ def _openings(direction: str, openings: Iterable[Peers]) -> list[Rule]:
 
 
 def _rule(direction: str, peers: Sequence[Any], ports: Sequence[Any]) -> Rule:
-    """A rule; without peers it applies to all of them, without ports to all ports."""
+    """A rule. Without peers it applies to all peers, without ports to all ports."""
     return {**({direction: peers} if peers else {}), **({"ports": ports} if ports else {})}
 
 

@@ -1,22 +1,23 @@
-"""Lossless conversion of a job to another version and back, for a CRD with several versions.
+"""Lossless conversion of a job to a different version and back, for a CRD with several versions.
 
-Older versions have fields that v2beta1 lacks, and the other way round, so two annotations store what the shown version
-has no field for. A job of v2beta1 that was written in an older version has WRITTEN_AS: that older spec. A job that an
-older version shows has SHOWN: the fields that only v2beta1 has, and whether the rest of the spec is v2beta1's as it is.
+v2beta1 lacks some fields of older versions, and older versions lack some fields of v2beta1. Two annotations store the
+fields that the requested version lacks. A v2beta1 job that was created in an older version has the annotation
+WRITTEN_AS with the original older spec. A v2beta1 job that is converted for an older client has the annotation SHOWN
+with the fields that only v2beta1 has.
 
-Later changes of a job, such as an injection, are shown in the older spec too. If no older spec can express the job,
-v2beta1's is shown as it is, together with the fields that only v1alpha1 has. Every choice is made by converting the
-older spec again, so whatever an older version shows converts back to the same job.
+Later changes of a v2beta1 job, such as injections, are merged into the original older spec. If no older spec converts
+to the job, the client gets the v2beta1 spec unchanged ("as it is") with the fields that only older versions have. Each
+older spec is tested by converting it back, so every older spec that a client gets converts back to the same job.
 
-A job that is too large for this is shown as it is, without reading its pods. A request in an older version that is too
-large is rejected; for a stored object a substitute is shown.
+A job that is too large for this is also returned with its v2beta1 spec, and its pods are not decoded. A request with an
+older job that is too large is rejected. For a stored older job that is too large, the client gets the stand-in NO_JOB.
 
-Any user may write the annotations, so only fields whose type is checked here are taken from them. The API server checks
-all others by the schema of the version, so no user can hide there what the operator, or an older client, cannot read.
+Any user may write the annotations. This module therefore checks the types of all fields in annotations: the API server
+does not check them by the schema, and invalid fields could make jobs unreadable for the operator or for older clients.
 
-A wrong type anywhere fails a whole list for a client in Go. Pod templates and `runPolicy` have the schema of v2beta1,
-in the CRD with older versions too (`manifests/older-versions`). Elsewhere a number must fit into 32 bits, which no
-schema says, and an amount must be a quantity.
+A single value with a wrong type makes a whole list of jobs fail for a client in Go. Pod templates and `runPolicy` have
+the schema of v2beta1 in all versions of the CRD (`manifests/older-versions`). In addition to the schema, a number must
+fit into 32 bits, and an amount must be a quantity.
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,19 +47,19 @@ _V1ALPHA1: Final = {
     "launcherOnMaster": Shape("boolean"),
 }
 OWN_FIELDS: Final = dict(zip(OLDER_VERSIONS, (_V1, _V1ALPHA2, _V1ALPHA1), strict=True))
-"""The fields of a version's spec that v2beta1 does not have, in addition to `template` of v1alpha1."""
-# Except for these quantities, a value that is a number or text is a port.
+"""The fields of a version's spec that v2beta1 does not have, except `template` of v1alpha1."""
+# The only field that is not a quantity although its schema allows both a number and a text.
 _PORT: Final = "port"
 _MOST: Final = 2**31 - 1
 
 
 class Fault(NamedTuple):
-    """Why a spec cannot be read."""
+    """A reason why clients of a version cannot decode a spec."""
 
     path: str
     text: str
     of_type: bool
-    """Whether the API server would find it too, by the schema of the version."""
+    """Whether the version's schema excludes it, so that the API server would reject it."""
 
 
 @cache
@@ -71,7 +72,7 @@ def _of_version(version: str) -> Shape:
 
 
 def faults(version: str, spec: Any) -> Iterator[Fault]:
-    """Why clients of the version could not read the spec: fields that it does not have count too."""
+    """Reasons why clients of the version cannot decode the spec, including fields that the version does not have."""
     if spec is not None:
         yield from _faults(spec, _of_version(version), "spec", "spec")
 
@@ -85,10 +86,10 @@ def _faults(value: Any, shape: Shape, path: str, key: str) -> Iterator[Fault]:
     elif isinstance(value, dict):
         yield from _of_mapping(value, shape, path, key)
     elif isinstance(value, list):
-        if shape.items == _TEXT and all(isinstance(each, str) for each in value):
-            return  # the rest may be long
-        for number, each in enumerate(value if shape.items else ()):
-            yield from _faults(each, shape.items or shape, f"{path}[{number}]", key)
+        if shape.items == _TEXT and all(isinstance(item, str) for item in value):
+            return  # a shortcut: the list may be long
+        for number, item in enumerate(value if shape.items else ()):
+            yield from _faults(item, shape.items or shape, f"{path}[{number}]", key)
     elif shape.type == "quantity" and key != _PORT and not _is_quantity(value):
         yield Fault(path, "is not a quantity", of_type=False)
     elif isinstance(value, int) and not -_MOST <= value <= _MOST and (shape.type != "quantity" or key == _PORT):
@@ -96,14 +97,14 @@ def _faults(value: Any, shape: Shape, path: str, key: str) -> Iterator[Fault]:
 
 
 def _of_mapping(value: dict[str, Any], shape: Shape, path: str, key: str) -> Iterator[Fault]:
-    if shape.values == _TEXT and all(isinstance(each, str) for each in value.values()):
+    if shape.values == _TEXT and all(isinstance(field, str) for field in value.values()):
         return
-    for name, each in value.items():
+    for name, field in value.items():
         if shape.values:
-            yield from _faults(each, shape.values, f"{path}[{name}]", key)
+            yield from _faults(field, shape.values, f"{path}[{name}]", key)
         elif name in shape.fields:
-            yield from _faults(each, shape.fields[name], f"{path}.{name}", name)
-        elif shape.fields and each is not None:
+            yield from _faults(field, shape.fields[name], f"{path}.{name}", name)
+        elif shape.fields and field is not None:
             yield Fault(f"{path}.{name}", "is not a field of this version", of_type=False)
 
 
@@ -127,11 +128,11 @@ DEFAULTS: Final[Document] = {
     "launcherCreationPolicy": "AtStartup",
     "mpiImplementation": "OpenMPI",
 }
-"""The defaults of the CRD: a job is stored with them."""
+"""The CRD's defaults, which every stored job has."""
 NO_JOB: Final[Document] = {**DEFAULTS, "runPolicy": {"suspend": True}, "mpiReplicaSpecs": {}}
-"""Shown for a stored spec that is invalid in its own version too: lists of jobs must not fail because of one."""
+"""The stand-in for a stored spec that cannot be converted: a list must not fail because of one job."""
 _ABSENT: Final = object()
-# A change in one of these was meant for an older version, whatever an annotation says.
+# If a client changes one of these fields, the spec is an older version's even if the annotation says "as it is".
 _OLDER_FIELDS: Final = {"template", *(key for fields in OWN_FIELDS.values() for key in fields)}
 
 
@@ -139,8 +140,9 @@ class _Shown(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defau
     """The value of SHOWN."""
 
     spec: Document = {}
+    """The fields that only v2beta1 has."""
     as_it_is: bool = False
-    """Whether the older spec is v2beta1's, without `spec`."""
+    """Whether the older object has the v2beta1 spec, without the fields in `spec`."""
 
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="camel"):
@@ -155,9 +157,9 @@ _written = msgspec.json.Decoder(_Written, float_hook=untyped.number)
 
 
 def convert(document: Document, version: str, *, too_large: str = "") -> Document:
-    """The object in another version; ConversionError if it is not possible. `document` stays unchanged.
+    """The object in a different version; ConversionError if it cannot be converted. `document` is not changed.
 
-    If it is `too_large`, for the given reason, the values of its spec may be undecoded.
+    `too_large` is the reason why the object is too large, or empty. The spec of a too large object may have raw values.
     """
     was = document.get("apiVersion")
     for each in (was, version):
@@ -184,24 +186,24 @@ def _from_older(document: Document, too_large: str) -> Document:
             raise ConversionError("spec", too_large)
         return _document(document, API_VERSION, new, annotations)
     for fault in faults(version, None if stored else spec):
-        if fault.of_type:  # which the API server would no longer see if the conversion removed it
+        if fault.of_type:  # the conversion may remove the field, so that the API server could not check it
             raise ConversionError(fault.path, fault.text)
     new = _of_shown(spec, shown, written)
     if new is None:
         if shown.as_it_is:
-            spec, shown = _own_alone(spec, written), _Shown(shown.spec)
+            spec, shown = _without_v2beta1(spec, written), _Shown(shown.spec)
         new = {**_converted(version, spec, stored=stored), **shown.spec}
     if written is not None:
         if _shows(version, new, written, spec, as_it_is=shown.as_it_is):
             return _document(document, API_VERSION, new, annotations)
         del annotations[WRITTEN_AS]
     if not shown.as_it_is and not _shows(version, new, None, spec, as_it_is=False):
-        _keep(annotations, _Written(version, spec))
+        _store(annotations, _Written(version, spec))
     return _document(document, API_VERSION, new, annotations)
 
 
 def _of_shown(spec: Any, shown: _Shown, written: _Written | None) -> Document | None:
-    """The spec of a job shown as it is; None if it was not, or if an older client changed its own fields."""
+    """The v2beta1 spec of a job that the client got "as it is"; None if it did not, or if it changed older fields."""
     if not isinstance(spec, dict) or not shown.as_it_is or _own(spec) != _own(written.spec if written else None):
         return None
     return {**{key: value for key, value in spec.items() if key not in _OLDER_FIELDS}, **shown.spec}
@@ -221,7 +223,7 @@ def _to_older(document: Document, version: str, too_large: str) -> Document:
 
 
 def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, _Shown]:
-    """The older spec of a job that is not, or no longer, as it was `written`, and the annotation for it."""
+    """An older spec that converts to the job, and the annotation for it. `written` is the original older spec."""
     bases = [new]
     if written is not None:
         bases.insert(0, merge(written.spec, _converted(version, written.spec, stored=True), new))
@@ -231,16 +233,16 @@ def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, 
             again = _converted(version, older, stored=False)
         except ConversionError:
             continue
-        beside: Document = {key: new[key] for key in NEW_FIELDS if key in new and again.get(key) != new[key]}
-        if {**again, **beside} == new:
-            return older, _Shown(beside)
+        added: Document = {key: new[key] for key in NEW_FIELDS if key in new and again.get(key) != new[key]}
+        if {**again, **added} == new:
+            return older, _Shown(added)
     return _as_it_is(new, written)
 
 
 def _as_it_is(new: Document, written: _Written | None) -> tuple[Document, _Shown]:
-    """The same with the fields of v2beta1."""
-    beside: Document = {key: new[key] for key in NEW_FIELDS if key in new}
-    return {**_own(written.spec if written else None), **_without_new(new)}, _Shown(beside, as_it_is=True)
+    """The v2beta1 spec with the older fields of the original, and the annotation for it."""
+    added: Document = {key: new[key] for key in NEW_FIELDS if key in new}
+    return {**_own(written.spec if written else None), **_without_new(new)}, _Shown(added, as_it_is=True)
 
 
 def _without_new(spec: Document) -> Document:
@@ -248,37 +250,37 @@ def _without_new(spec: Document) -> Document:
 
 
 def _shows(version: str, new: Document, written: _Written | None, spec: Any, *, as_it_is: bool) -> bool:
-    """Whether the job would be shown with this older spec."""
+    """Whether a client of the version would get this older spec for the job."""
     if written is None and spec != _without_new(new):
-        return False  # it would be shown with that in any case: no need to convert it again
+        return False  # a shortcut: the client would get `_without_new(new)`, if any spec converts back
     older, shown = _older(version, new, written)
     return older == spec and shown.as_it_is == as_it_is
 
 
 def _own(spec: Any) -> Document:
-    """The fields of an older spec that v2beta1 does not have."""
+    """The fields of an older spec that v2beta1 does not have, decoded."""
     return {key: _plain(value) for key, value in spec.items() if key in _OLDER_FIELDS} if isinstance(spec, dict) else {}
 
 
 def _plain(value: Any) -> Any:
-    """The value decoded, unless it is larger than any that was stored."""
+    """The decoded value. A value too large for an annotation stays raw: it cannot equal a value from an annotation."""
     if isinstance(value, msgspec.Raw) and len(memoryview(value)) <= MAX_ANNOTATIONS_BYTES:
         return untyped.decode(value)
     return value
 
 
-def _own_alone(spec: Any, written: _Written | None) -> Any:
-    """A spec of v1alpha1 without the fields of v2beta1 that were shown with it; that of a later version as it is."""
+def _without_v2beta1(spec: Any, written: _Written | None) -> Any:
+    """A v1alpha1 spec without the v2beta1 fields that the client got with it; the spec of a later version unchanged."""
     if not isinstance(spec, dict) or "template" not in spec:
         return spec
-    besides = {"runPolicy", "mpiReplicaSpecs"}
+    added = {"runPolicy", "mpiReplicaSpecs"}
     if written is not None and isinstance(written.spec, dict) and "slotsPerWorker" not in written.spec:
-        besides.add("slotsPerWorker")
-    return {key: value for key, value in spec.items() if key not in besides}
+        added.add("slotsPerWorker")
+    return {key: value for key, value in spec.items() if key not in added}
 
 
 def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
-    """The original of the job, if it was in this version and clients of the version can read it."""
+    """The original spec from the annotation if it has this version and clients of the version can decode it."""
     written = _decoded(_written, annotations.get(WRITTEN_AS))
     if written is None or written.api_version != version or any(faults(version, written.spec)):
         return None
@@ -286,7 +288,7 @@ def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
 
 
 def _converted(version: str, spec: Any, *, stored: bool) -> Document:
-    """The spec in v2beta1, with the defaults of the CRD."""
+    """The spec in v2beta1 with the CRD's defaults. NO_JOB if the spec is stored and cannot be converted."""
     try:
         new = {**DEFAULTS, **older_jobs.convert_spec(version, spec, Options(), Report())}
     except ConversionError:
@@ -299,18 +301,21 @@ def _converted(version: str, spec: Any, *, stored: bool) -> Document:
 
 
 def _is_stored(document: Document) -> bool:
-    """Whether the API server has just read the object: a submitted one has no uid yet, or a resourceVersion."""
+    """Whether the API server has read the object from etcd.
+
+    A created object has no uid at this point, and an updated object has a resourceVersion.
+    """
     metadata = document["metadata"]
     return bool(metadata.get("uid")) and not metadata.get("resourceVersion")
 
 
-def _readable(beside: Document) -> bool:
-    """Whether the operator can read what an annotation adds to a job."""
+def _readable(added: Document) -> bool:
+    """Whether the operator can decode the fields that an annotation adds to a job."""
     return all(
         key in NEW_FIELDS
         and isinstance(value, bool if key == "runLauncherAsWorker" else str)
         and (key != "mpiImplementation" or value in IMPLEMENTATIONS)
-        for key, value in beside.items()
+        for key, value in added.items()
     )
 
 
@@ -318,12 +323,12 @@ def _annotations(document: Document) -> dict[str, str]:
     metadata = document.get("metadata")
     if not isinstance(metadata, dict):
         raise ConversionError("metadata", "is not set")
-    found = metadata.get("annotations")
-    return dict(found) if isinstance(found, dict) else {}
+    annotations = metadata.get("annotations")
+    return dict(annotations) if isinstance(annotations, dict) else {}
 
 
-def _keep(annotations: dict[str, str], written: _Written) -> None:
-    """Store what was written if there is room: with too much, the API server would reject every update of the job."""
+def _store(annotations: dict[str, str], written: _Written) -> None:
+    """Store the original if there is room: the API server rejects every update of a job with too large annotations."""
     annotations.pop(WRITTEN_AS, None)
     value = msgspec.json.encode(written).decode()
     others = sum(len(f"{key}{text}".encode()) for key, text in annotations.items())
@@ -367,7 +372,7 @@ def _document(document: Document, version: str, spec: Any, annotations: dict[str
 
 
 def merge(target: Any, before: Any, after: Any) -> Any:
-    """`target` with what was changed from `before` to `after`; `after` wins where both changed the same field."""
+    """`target` with the changes from `before` to `after`. For a field that differs in all three, `after` is used."""
     merged = _merged(target, before, after)
     return None if merged is _ABSENT else merged
 
@@ -394,14 +399,14 @@ def _of_members(target: dict[str, Any], before: dict[str, Any], after: dict[str,
 
 
 def _of_named(target: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> list[Any]:
-    """Containers, variables, volumes: merged by name, in the order of `target` unless that was changed."""
+    """Lists of named items such as containers, merged by name. The order is `target`'s unless `after` changed it."""
     merged = _of_members(target, before, after)
     first = target if [*before] == [*after] else after
     return [merged[name] for name in dict.fromkeys((*first, *merged)) if name in merged]
 
 
 def _by_name(value: Any) -> dict[str, Any] | None:
-    """The items of a list by their names; None for anything else, or if two have the same name."""
+    """The items of a list by name; None if the value is not a list of items with unique names."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         return None
     names = [item.get("name") for item in value]

@@ -1,5 +1,5 @@
-"""The command `convert mpijob`: converts MPIJobs of older versions."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `convert mpijob`."""
+# ruff: noqa: PLC0415 - imports inside commands keep --help and completion fast
 
 from typing import TYPE_CHECKING, NoReturn
 
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     metavar="PATH",
     help="spec.sshAuthMountPath. Default: not set, which means /root/.ssh.",
 )
-@click.option(
-    "--keep-launcher-small", is_flag=True, help="Take GPUs out of a launcher, in place of running ranks on it."
-)
+@click.option("--keep-launcher-small", is_flag=True, help="Remove GPUs from a launcher instead of running ranks on it.")
 @OUTPUT
 def mpijob(
     *, files: tuple[str, ...], gpus_per_node: int | None, ssh_path: str | None, keep_launcher_small: bool, output: str
@@ -38,8 +36,8 @@ def mpijob(
 
     Jobs of kubeflow.org/v1 (of mpi-operator and of training-operator), v1alpha2 and v1alpha1 are written to standard
     output as kubeflow.org/v2beta1. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml,
-    .yml and .json files), or be - for standard input. Other objects, including jobs of v2beta1, are written as they
-    are.
+    .yml and .json files), or be - for standard input. Other objects, including jobs of v2beta1, are written
+    unchanged.
 
     Standard error has a report on each job: what moved, what has another meaning now, what is lost, and what is left to
     do. Workers are reached by ssh now, which the image must have. Each job is then checked, as by `mpijob-webhook
@@ -53,35 +51,35 @@ def mpijob(
 
     \b
     Exit code:
-      0  every job is of v2beta1 now, and those that were converted would be admitted
-      1  at least one cannot be converted, or would be rejected before something is changed
+      0  every job is a v2beta1 job now, and the converted jobs would be admitted
+      1  at least one job cannot be converted, or would be rejected without further changes
       2  unusable input: a file is broken, or it has no MPIJob
     """
     from webhook.cli import conversions
     from webhook.cli import files as manifests
     from webhook.parts.older_versions.options import Options
 
-    found, errors = manifests.load(files)
-    wanted = Options(gpus_per_node=gpus_per_node, ssh_path=ssh_path, keep_launcher_small=keep_launcher_small)
-    outcomes = [_converted(manifest, wanted) for manifest in found]
+    loaded, errors = manifests.load(files)
+    options = Options(gpus_per_node=gpus_per_node, ssh_path=ssh_path, keep_launcher_small=keep_launcher_small)
+    outcomes = [_converted(manifest, options) for manifest in loaded]
     conversions.end(outcomes, errors, output, f"no MPIJob in {', '.join(files)}")
 
 
 def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
-    """The object as v2beta1, checked; any other object unchanged."""
+    """The job converted to v2beta1 and checked. Objects that are not older MPIJobs are unchanged."""
     from webhook.api.mpijob import API_VERSION
     from webhook.cli.conversions import Conversion, checked
     from webhook.cli.terminal import heading, printable
     from webhook.converters.report import ConversionError
     from webhook.parts.older_versions import older_jobs
 
-    as_it_is = manifest.written or manifest.document
+    original = manifest.written or manifest.document
     if manifest.kind != "MPIJob":
         head = printable(f"{manifest.source}: {manifest.kind} {manifest.title}: is not an MPIJob, left as it is")
-        return Conversion(manifest.source, head, as_it_is, is_job=False)
+        return Conversion(manifest.source, head, original, is_job=False)
     title = printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")
     if manifest.api_version == API_VERSION:
-        return Conversion(manifest.source, f"{title}: is already of {API_VERSION}, left as it is", as_it_is)
+        return Conversion(manifest.source, f"{title}: is already of {API_VERSION}, left as it is", original)
     try:
         converted = older_jobs.convert(manifest.document, options)
     except ConversionError as error:

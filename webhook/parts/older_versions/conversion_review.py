@@ -1,4 +1,4 @@
-"""ConversionReview `apiextensions.k8s.io/v1`: objects of a CRD that the API server needs in another version.
+"""ConversionReview `apiextensions.k8s.io/v1`: the API server sends objects of a CRD to convert to a different version.
 
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion
 """
@@ -16,9 +16,7 @@ KIND: Final = "ConversionReview"
 
 
 class ConversionRequest(msgspec.Struct, gc=False):
-    """The objects and the desired version. Each is raw until its turn: decoded they take over 20 times as much
-    memory.
-    """
+    """The objects and the desired version. The objects are raw: decoded objects take over 20 times as much memory."""
 
     uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
@@ -71,21 +69,18 @@ def decode(body: bytes) -> ConversionRequest:
     return review.request
 
 
-def document(written: msgspec.Raw) -> dict[str, Any]:
-    """One of the objects, decoded; ReviewError if it is not an object."""
+def document(encoded: msgspec.Raw) -> dict[str, Any]:
+    """The decoded object; ReviewError if `encoded` is not an object."""
     try:
-        return _object.decode(written)
+        return _object.decode(encoded)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise ReviewError(f"not a ConversionReview: in an object: {error}") from None
 
 
-def opened(written: msgspec.Raw) -> dict[str, Any]:
-    """One of the objects with only its head decoded: the values of its spec stay raw.
-
-    For an object of any size that takes a few milliseconds.
-    """
+def opened(encoded: msgspec.Raw) -> dict[str, Any]:
+    """The object with raw values in its spec. This takes a few milliseconds for an object of any size."""
     try:
-        fields: dict[str, Any] = dict(_members.decode(written))
+        fields: dict[str, Any] = dict(_members.decode(encoded))
         for key in ("apiVersion", "kind"):
             fields[key] = _text(fields.get(key))
         if "spec" in fields:
@@ -100,25 +95,24 @@ def opened(written: msgspec.Raw) -> dict[str, Any]:
 
 
 def _opened(value: msgspec.Raw) -> Any:
-    """A mapping with raw values; anything else stays raw."""
+    """A mapping with raw values; a value of a different type stays raw."""
     return _members.decode(value) if bytes(value)[:1] == b"{" else value
 
 
 def _text(value: Any) -> Any:
-    """The text; anything else stays raw."""
+    """A text; a value of a different type stays raw."""
     return _string.decode(value) if isinstance(value, msgspec.Raw) and bytes(value)[:1] == b'"' else value
 
 
 def raw(document: dict[str, Any]) -> msgspec.Raw:
-    """The object, encoded."""
     return msgspec.Raw(_encoder.encode(document))
 
 
 def encode(uid: str, objects: list[msgspec.Raw]) -> bytes:
-    """The ConversionReview with the objects in their order."""
+    """The reply with the converted objects, in the order of the request."""
     return _encoder.encode(_Reply(_Response(uid, objects, _Result("Success"))))
 
 
 def encode_failure(uid: str, message: str) -> bytes:
-    """The reply with the reason why they cannot be converted: the API server shows it to the client."""
+    """The reply for a failed conversion: the API server shows `message` to the client."""
     return _encoder.encode(_Reply(_Response(uid, [], _Result("Failure", message))))

@@ -17,7 +17,7 @@ _SPECS: Final[dict[str, Callable[[dict[str, Any], Options, Report], dict[str, An
 
 
 def convert(document: dict[str, Any], options: Options | None = None) -> Converted:
-    """The job in v2beta1; ConversionError if that is not possible. `document` stays unchanged."""
+    """The job in v2beta1; ConversionError if it cannot be converted. `document` is not changed."""
     options = options or Options()
     old, report = dict(document), Report()
     version = take(old, "apiVersion", str, "MPIJob") or ""
@@ -42,15 +42,15 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
     return Converted(new, report)
 
 
-def convert_spec(version: str, written: Any, options: Options, report: Report) -> dict[str, Any]:
-    """The spec of a job of this version in v2beta1; ConversionError if that is not possible."""
-    if not isinstance(written, dict):
-        raise ConversionError("spec", "is not set" if written is None else "is not a mapping")
-    return _SPECS[version](written, options, report)
+def convert_spec(version: str, spec: Any, options: Options, report: Report) -> dict[str, Any]:
+    """The v2beta1 spec for a spec of an older version; ConversionError if it cannot be converted."""
+    if not isinstance(spec, dict):
+        raise ConversionError("spec", "is not set" if spec is None else "is not a mapping")
+    return _SPECS[version](spec, options, report)
 
 
 def _in_images(spec: dict[str, Any], report: Report) -> None:
-    """Steps that no conversion can do, for every job."""
+    """Report the necessary changes of images and scripts, which cannot be converted."""
     images: dict[str, str] = {}
     for role, replica in spec["mpiReplicaSpecs"].items():
         image = maps(replica["template"]["spec"], "containers")[0].get("image")
@@ -62,13 +62,13 @@ def _in_images(spec: dict[str, Any], report: Report) -> None:
             needs = f"sshd with StrictModes no and {needs}"
         report.to_do(
             "image",
-            f'"{image[:200]}" needs {needs}: older operators used kubectl exec, so it may have none',
+            f'"{image[:200]}" needs {needs}: older operators used kubectl exec, so the image may have no ssh',
         )
     report.changed(
         "hostfile",
-        "/etc/mpi/hostfile has full host names now: a script that reads it, or knows hosts by name, must fit",
+        "/etc/mpi/hostfile has full host names now: adapt scripts that read it or use names of hosts",
     )
     report.changed(
         "kubectl-delivery",
-        "there is no kubectl at /opt/kube, and the launcher no longer gets the right to exec into pods",
+        "there is no kubectl at /opt/kube, and the launcher no longer has permission to exec into pods",
     )

@@ -1,15 +1,15 @@
-"""The user's options for jobs of older versions."""
+"""Options for the conversion of older jobs."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options for all jobs."""
+    """Options of `convert mpijob`."""
 
     gpus_per_node: int | None = None
-    """The flag of that name (or --processing-units-per-node) of the operator that ran v1alpha1 jobs."""
+    """The value of the old operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs."""
     ssh_path: str | None = None
-    """Mount path of the keys; None for the operator's default."""
+    """Mount path of the SSH keys; None for the operator's default."""
     keep_launcher_small: bool = False
-    """A launcher that requests GPUs loses them, and runs no ranks."""
+    """Whether a launcher's GPU requests are removed, so that it runs no ranks."""

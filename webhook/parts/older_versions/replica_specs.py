@@ -1,4 +1,4 @@
-"""`spec.mpiReplicaSpecs`, and other common parts of v1alpha2 and v1."""
+"""Converts `spec.mpiReplicaSpecs`, and other common parts of v1alpha2 and v1."""
 
 from typing import Any, Final
 
@@ -13,12 +13,12 @@ PATH: Final = "spec.mpiReplicaSpecs"
 ROLES: Final = (LAUNCHER, WORKER)
 NEVER: Final = "Never"
 ON_FAILURE: Final = "OnFailure"
-# Fields of v2beta1 in a job that a user has partly converted by hand.
+# Fields that only v2beta1 has. An older job can have them if a user has converted it partly by hand.
 NEW_FIELDS: Final = ("runLauncherAsWorker", "sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation")
 
 
 def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any]:
-    """Both roles, for ssh in place of `kubectl exec`, the main container first.
+    """Both roles, converted from `kubectl exec` to ssh, with the main container first.
 
     `default` is the old operator's default for `restartPolicy`.
     """
@@ -37,17 +37,16 @@ def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any
             roles[role] = _role(role, replica, default, main, report)
     for other in written:
         if other not in ROLES:
-            report.lost(path(other), "MPIJobs have a Launcher and Worker, and nothing else")
+            report.lost(path(other), "MPIJobs have only a Launcher and Worker")
     worker = roles.get(WORKER, {})
     if worker.get("replicas") is None:
         report.to_do(f"{path(WORKER)}.replicas", "was not set, which means no worker: set it")
     if main:
-        report.mapped("spec.mainContainer", "is the first container now, which is where the ranks run")
+        report.mapped("spec.mainContainer", "is the first container now: the ranks run in the first container")
     return roles
 
 
 def path(role: str) -> str:
-    """The path of a role."""
     return f"{PATH}[{role}]"
 
 
@@ -59,49 +58,48 @@ def _role(role: str, written: dict[str, Any], default: str, main: str | None, re
     new["restartPolicy"] = restart_policy(take(replica, "restartPolicy", str, where), where, default, report)
     template = copied(take(replica, "template", dict, where) or {})
     drop_unknown(replica, where, report)
-    found = containers(template, f"{where}.template")
-    position = _position(found, main, f"{where}.template.spec", report)
+    pod_containers = containers(template, f"{where}.template")
+    position = _position(pod_containers, main, f"{where}.template.spec", report)
     transport.change(role, template, position, f"{where}.template", report)
     if position:
-        found.insert(0, found.pop(position))
-        slept = (
-            ", and runs what it says: the operator let it sleep" if role == WORKER and "command" not in found[1] else ""
-        )
+        pod_containers.insert(0, pod_containers.pop(position))
+        slept = role == WORKER and "command" not in pod_containers[1]
+        runs = ", and runs its own command: the old operator let it sleep" if slept else ""
         first = f"{where}.template.spec.containers[0]"
-        report.changed(first, f"is the second container now, as mainContainer names another{slept}")
+        report.changed(first, f"is the second container now, since mainContainer names a different container{runs}")
     new["template"] = template
     return new
 
 
-def _position(found: list[dict[str, Any]], main: str | None, where: str, report: Report) -> int:
+def _position(pod_containers: list[dict[str, Any]], main: str | None, where: str, report: Report) -> int:
     if not main:
         return 0
-    names = [container.get("name") for container in found]
+    names = [container.get("name") for container in pod_containers]
     if main in names:
         return names.index(main)
     report.to_do(
-        f"{where}.containers", f'mainContainer "{main[:100]}" is not among them: put the one of the ranks first'
+        f"{where}.containers", f'mainContainer "{main[:100]}" does not exist: put the container with the ranks first'
     )
     return 0
 
 
 def restart_policy(written: str | None, where: str, default: str, report: Report) -> str:
-    """The policy in v2beta1, with the old default written out."""
+    """The restartPolicy in v2beta1, with the old operator's default written out."""
     field = f"{where}.restartPolicy"
     if not written:
-        report.mapped(field, f"was not set; {default}, which the old operator took then, is written out")
+        report.mapped(field, f"was not set; the old operator's default, {default}, is written out")
         return default
     if written in {"Always", "ExitCode"}:
         why = "success ends the pod" if written == "Always" else "no exit code is final"
-        report.changed(field, f"{written} is not taken any more, {ON_FAILURE} takes its place: {why}")
+        report.changed(field, f"{written} is no longer supported, {ON_FAILURE} replaces it: {why}")
         return ON_FAILURE
     return written
 
 
 def launcher_gpus(launcher: dict[str, Any], options: Options, report: Report) -> str:
-    """The field in which the launcher requests GPUs, empty for none; with `keep_launcher_small` they are removed.
+    """The first field in which the launcher requests GPUs, or empty. With `keep_launcher_small` the GPUs are removed.
 
-    As training-operator finds them (`pkg/controller.v1/mpi/mpijob.go`, `isGPULauncher`).
+    A resource is a GPU by the criterion of training-operator (`pkg/controller.v1/mpi/mpijob.go`, `isGPULauncher`).
     """
     first = ""
     for number, container in enumerate(maps(launcher.get("template", {}).get("spec"), "containers")):
@@ -112,5 +110,5 @@ def launcher_gpus(launcher: dict[str, Any], options: Options, report: Report) ->
             if options.keep_launcher_small:
                 for amounts in (limits, mapping(container["resources"].get("requests"))):
                     amounts.pop(name, None)
-                report.lost(where, f"{name[:100]} is taken out: the launcher stays small, and no rank runs on it")
+                report.lost(where, f"{name[:100]} is removed: the launcher stays small, and no rank runs on it")
     return "" if options.keep_launcher_small else first

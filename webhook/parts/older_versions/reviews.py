@@ -1,4 +1,4 @@
-"""Reviews of the CRD's conversion webhook: jobs in the version that the client requested."""
+"""Answers ConversionReviews: the CRD's conversion webhook."""
 
 import asyncio
 from collections import Counter
@@ -24,26 +24,27 @@ TOO_EXPENSIVE: Final = "too expensive to convert: it takes more processor time t
 
 
 async def converted(request: Request, telemetry: Telemetry) -> Reply:
-    """The reply to a ConversionReview; for an object that cannot be converted it has the reason.
+    """The reply to a ConversionReview, with the converted objects or the reason of a failure.
 
-    Other reviews run between two objects. A stored job that takes too much time is shown as a stand-in, so that lists
-    of jobs do not fail. ReviewError if this is not a ConversionReview, and DeadlineExceeded.
+    Other requests are served between two objects. A stored job whose conversion takes too much time is replaced by a
+    stand-in, so that lists of jobs do not fail. Raises ReviewError if the body is not a ConversionReview, and
+    DeadlineExceeded.
     """
     conversion = conversion_review.decode(request.body)
     version = conversion.desired if conversion.desired in KNOWN else "unknown"
     objects: list[msgspec.Raw] = []
     outcomes: Counter[str] = Counter()
-    for written in conversion.objects:
+    for encoded in conversion.objects:
         if objects:
             await asyncio.sleep(0)
         if monotonic() > request.deadline:
             raise DeadlineExceeded("conversion")
-        large = too_large.finding(written)
+        large = too_large.finding(encoded)
         fault = large.violation.message if large else ""
         try:
-            new, outcome = _limited(written, conversion.desired, fault, telemetry)
+            new, outcome = _limited(encoded, conversion.desired, fault, telemetry)
         except ConversionError as error:
-            namespace, name = _place(written)
+            namespace, name = _place(encoded)
             telemetry.converted(version, {"refused": 1}, monotonic() - request.started)
             telemetry.log.info("conversion refused", version=version, namespace=namespace, name=name)
             return Reply(conversion_review.encode_failure(conversion.uid, f"MPIJob {namespace}/{name}: {error}"))
@@ -53,20 +54,20 @@ async def converted(request: Request, telemetry: Telemetry) -> Reply:
     return Reply(conversion_review.encode(conversion.uid, objects))
 
 
-def _limited(written: msgspec.Raw, version: str, fault: str, telemetry: Telemetry) -> tuple[msgspec.Raw, str]:
+def _limited(encoded: msgspec.Raw, version: str, fault: str, telemetry: Telemetry) -> tuple[msgspec.Raw, str]:
     try:
-        return limited(partial(_converted, written, version, fault))
+        return limited(partial(_converted, encoded, version, fault))
     except TooExpensive:
-        telemetry.too_expensive("convert", *_place(written))
-        return _converted(written, version, TOO_EXPENSIVE)
+        telemetry.too_expensive("convert", *_place(encoded))
+        return _converted(encoded, version, TOO_EXPENSIVE)
 
 
-def _converted(written: msgspec.Raw, version: str, fault: str) -> tuple[msgspec.Raw, str]:
+def _converted(encoded: msgspec.Raw, version: str, fault: str) -> tuple[msgspec.Raw, str]:
     """The converted object and the outcome; ConversionError if it cannot be converted.
 
-    An object with a `fault` is not decoded. Nothing decoded stays in memory while other reviews run.
+    The pods of an object with a `fault` are not decoded. The result is encoded, to save memory until the reply is sent.
     """
-    document = conversion_review.opened(written) if fault else conversion_review.document(written)
+    document = conversion_review.opened(encoded) if fault else conversion_review.document(encoded)
     try:
         new = both_ways.convert(document, version, too_large=fault)
     except RecursionError:
@@ -75,9 +76,9 @@ def _converted(written: msgspec.Raw, version: str, fault: str) -> tuple[msgspec.
     return conversion_review.raw(new), outcome
 
 
-def _place(written: msgspec.Raw) -> tuple[str, str]:
-    """Namespace and name, as far as they can be read."""
-    metadata = conversion_review.opened(written).get("metadata")
-    found = metadata if isinstance(metadata, dict) else {}
-    name = found.get("name") or f"{found.get('generateName', '')}*"
-    return str(found.get("namespace", ""))[:MAX_LOGGED_CHARACTERS], str(name)[:MAX_LOGGED_CHARACTERS]
+def _place(encoded: msgspec.Raw) -> tuple[str, str]:
+    """The namespace and the name; empty if they cannot be decoded."""
+    metadata = conversion_review.opened(encoded).get("metadata")
+    fields = metadata if isinstance(metadata, dict) else {}
+    name = fields.get("name") or f"{fields.get('generateName', '')}*"
+    return str(fields.get("namespace", ""))[:MAX_LOGGED_CHARACTERS], str(name)[:MAX_LOGGED_CHARACTERS]

@@ -1,4 +1,4 @@
-"""`spec.runPolicy`, and those of its fields that were in `spec`."""
+"""Converts `spec.runPolicy`, and fields that older versions have in `spec`."""
 
 from typing import Any, Final
 
@@ -10,26 +10,27 @@ FIELDS: Final = (
     "cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit", "schedulingPolicy", "suspend",
     "managedBy",
 )  # fmt: skip
-# training-operator `pkg/apis/kubeflow.org/v1/common_types.go`, `KubeflowJobsController`.
+# Source: training-operator `pkg/apis/kubeflow.org/v1/common_types.go`, `KubeflowJobsController`.
 TRAINING_OPERATOR: Final = "kubeflow.org/training-operator"
 
 
 def read(spec: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The policy as written, without fields that MPIJobs do not have."""
+    """The old policy without fields that v2beta1 does not have."""
     written = dict(take(spec, "runPolicy", dict, "spec") or {})
     policy: dict[str, Any] = {}
     keep(written, policy, *FIELDS)
     drop_unknown(written, PATH, report)
     if policy.get("managedBy") == TRAINING_OPERATOR:
         del policy["managedBy"]
-        report.lost(
-            f"{PATH}.managedBy", "named the training operator; with it the MPI operator would leave the job alone"
-        )
+        report.lost(f"{PATH}.managedBy", "named the training operator; with it the MPI operator would ignore the job")
     return policy
 
 
 def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report, *, outer_wins: bool = False) -> None:
-    """Move a field from `spec` into the policy; if both have it, only one of them had an effect."""
+    """Move a field from `spec` into the policy.
+
+    If both are set, `outer_wins` is true if the old operator used the field in `spec`, false if it used the policy's.
+    """
     value = spec.pop(key, None)
     if value is None:
         return
@@ -49,7 +50,7 @@ def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report,
 
 
 def now_acts(policy: dict[str, Any], keys: tuple[str, ...], report: Report, of: str = "the old operator") -> None:
-    """Report fields that a controller accepted and ignored."""
+    """Report fields that the old operator accepted and ignored."""
     for key in keys:
         if policy.get(key):
-            report.changed(f"{PATH}.{key}", f"{of} did nothing with it in this version; now it acts")
+            report.changed(f"{PATH}.{key}", f"{of} ignored it in this version; it has an effect now")

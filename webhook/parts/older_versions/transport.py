@@ -1,8 +1,9 @@
-"""Removes what `kubectl exec` needed, by which older operators reached the workers, and adds what ssh needs.
+"""Converts pod templates from `kubectl exec`, with which older operators started ranks on workers, to ssh.
 
-Affinities and spread constraints select by labels that pods no longer have. Old labels: mpi-operator v0.3.0
-`pkg/controllers/v1/mpi_job_controller.go`, and training-operator's `pkg/apis/kubeflow.org/v1/common_types.go`. New
-ones: mpi-operator v0.8.0 `pkg/apis/kubeflow/v2beta1/constants.go`.
+Affinities and spread constraints with the old labels of pods get the new labels. Sources of the old labels:
+mpi-operator v0.3.0 `pkg/controllers/v1/mpi_job_controller.go` and training-operator
+`pkg/apis/kubeflow.org/v1/common_types.go`. Source of the new labels: mpi-operator v0.8.0
+`pkg/apis/kubeflow/v2beta1/constants.go`.
 """
 
 import re
@@ -31,7 +32,7 @@ _VALUES: Final = {
 
 
 def change_selectors(pod: dict[str, Any], where: str, report: Report) -> None:
-    """Rewrite the selectors of a pod, in place."""
+    """Rewrite the selectors of a pod in place."""
     parts = {key: pod.get(key) for key in ("affinity", "topologySpreadConstraints")}
     for selector, path in _selectors(parts, where):
         labels = selector.get("matchLabels")
@@ -39,8 +40,8 @@ def change_selectors(pod: dict[str, Any], where: str, report: Report) -> None:
             new = {KEYS.get(key, key): _value(key, value) for key, value in labels.items()}
             for key in labels:
                 if new.get(key) != labels[key]:
-                    told = KEYS.get(key, key)
-                    report.mapped(f"{path}.matchLabels[{key}]", f"is {told}: {new[told]} now, which is what pods have")
+                    label = KEYS.get(key, key)
+                    report.mapped(f"{path}.matchLabels[{key}]", f"is {label}: {new[label]} now, as pods are labelled")
             selector["matchLabels"] = new
         for number, expression in enumerate(maps(selector, "matchExpressions")):
             _expression(expression, f"{path}.matchExpressions[{number}]", report)
@@ -54,7 +55,7 @@ def _expression(expression: dict[str, Any], path: str, report: Report) -> None:
     if isinstance(values, list):
         expression["values"] = [_value(key, value) for value in values]
     if expression["key"] != key or expression.get("values") != values:
-        report.mapped(path, f"selects by {expression['key']} now, which is what pods have")
+        report.mapped(path, f"selects by {expression['key']} now, as pods are labelled")
 
 
 def _value(key: str, value: Any) -> Any:
@@ -62,15 +63,15 @@ def _value(key: str, value: Any) -> Any:
 
 
 def _selectors(value: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every label selector below this value."""
+    """Every label selector in the value, with its path."""
     if isinstance(value, dict):
-        for key, each in value.items():
-            if key == "labelSelector" and isinstance(each, dict):
-                yield each, f"{path}.{key}"
-            yield from _selectors(each, f"{path}.{key}")
+        for key, nested in value.items():
+            if key == "labelSelector" and isinstance(nested, dict):
+                yield nested, f"{path}.{key}"
+            yield from _selectors(nested, f"{path}.{key}")
     elif isinstance(value, list):
-        for number, each in enumerate(value):
-            yield from _selectors(each, f"{path}[{number}]")
+        for number, nested in enumerate(value):
+            yield from _selectors(nested, f"{path}[{number}]")
 
 
 DELIVERY: Final = "kubectl-delivery"
@@ -84,42 +85,42 @@ _SLEEP: Final = re.compile(r"\s*(?:exec\s+)?(?:/\S*/)?(?:sleep\s+[^\s;]+|tail\s+
 
 
 def change(role: str, template: dict[str, Any], main: int, where: str, report: Report) -> None:
-    """Convert a pod template to ssh, in place; `main` is the index of the container with the ranks."""
+    """Convert a pod template to ssh in place. `main` is the index of the container with the ranks."""
     pod = template["spec"]
     path = f"{where}.spec"
-    _take_out(pod, "initContainers", DELIVERY, path, report)
-    _take_out(pod, "volumes", KUBECTL_VOLUME, path, report)
+    _remove(pod, "initContainers", DELIVERY, path, report)
+    _remove(pod, "volumes", KUBECTL_VOLUME, path, report)
     for key in ("initContainers", "containers"):
         for number, container in enumerate(maps(pod, key)):
-            here = f"{path}.{key}[{number}]"
-            _take_out(container, "volumeMounts", KUBECTL_VOLUME, here, report)
-            _environment(container, here, report)
-            _command_line(container, here, report)
+            container_path = f"{path}.{key}[{number}]"
+            _remove(container, "volumeMounts", KUBECTL_VOLUME, container_path, report)
+            _environment(container, container_path, report)
+            _command_line(container, container_path, report)
     container = maps(pod, "containers")[main]
     if role == WORKER:
         _worker(container, f"{path}.containers[{main}]", report)
     account = pod.get("serviceAccountName")
     if role == LAUNCHER and account is not None:
-        report.changed(f"{path}.serviceAccountName", "has an effect now; the MPI operator replaced it with its own")
+        report.changed(f"{path}.serviceAccountName", "has an effect now; the old operator replaced it with its own")
     change_selectors(pod, path, report)
 
 
-def _take_out(owner: dict[str, Any], key: str, name: str, where: str, report: Report) -> None:
-    """Remove the item of this name from a list."""
+def _remove(owner: dict[str, Any], key: str, name: str, where: str, report: Report) -> None:
+    """Remove the items with this name from the list `key`."""
     items = owner.get(key)
     if not isinstance(items, list):
         return
-    kept = [item for item in items if not (isinstance(item, dict) and item.get("name") == name)]
+    remaining = [item for item in items if not (isinstance(item, dict) and item.get("name") == name)]
     for number, item in enumerate(items):
         if isinstance(item, dict) and item.get("name") == name:
-            report.lost(f"{where}.{key}[{number}]", f"{name} brought kubectl, which nothing uses any more")
-    _keep(owner, key, kept)
+            report.lost(f"{where}.{key}[{number}]", f"{name} delivered kubectl, which is no longer used")
+    _set_items(owner, key, remaining)
 
 
-def _keep(owner: dict[str, Any], key: str, kept: list[Any]) -> None:
-    """Keep these items, and no empty list if some were removed."""
-    if kept or not owner[key]:
-        owner[key] = kept
+def _set_items(owner: dict[str, Any], key: str, remaining: list[Any]) -> None:
+    """Set the list to the remaining items; delete the list if all items were removed."""
+    if remaining or not owner[key]:
+        owner[key] = remaining
     else:
         del owner[key]
 
@@ -128,7 +129,7 @@ def _environment(container: dict[str, Any], where: str, report: Report) -> None:
     env = container.get("env")
     if not isinstance(env, list):
         return
-    kept = []
+    remaining = []
     for number, variable in enumerate(env):
         name, value = (variable.get("name"), variable.get("value")) if isinstance(variable, dict) else (None, None)
         if value and isinstance(name, str) and secret_names.is_named_so(name):
@@ -138,11 +139,9 @@ def _environment(container: dict[str, Any], where: str, report: Report) -> None:
             report.lost(f"{where}.env[{number}]", f"{AGENT} named kubexec.sh; mpirun uses ssh without it")
             continue
         if name == AGENT or old:
-            report.to_do(
-                f"{where}.env[{number}]", "is about how workers were reached before: they are reached by ssh now"
-            )
-        kept.append(variable)
-    _keep(container, "env", kept)
+            report.to_do(f"{where}.env[{number}]", "configures the old access to workers: mpirun uses ssh now")
+        remaining.append(variable)
+    _set_items(container, "env", remaining)
 
 
 def _command_line(container: dict[str, Any], where: str, report: Report) -> None:
@@ -150,45 +149,44 @@ def _command_line(container: dict[str, Any], where: str, report: Report) -> None
         words = container.get(key)
         if not isinstance(words, list):
             continue
-        kept = _without_agent(words)
-        if kept != words:
-            container[key] = kept
-            report.lost(f"{where}.{key}", "plm_rsh_agent is taken out: mpirun uses ssh without it")
+        remaining = _without_agent(words)
+        if remaining != words:
+            container[key] = remaining
+            report.lost(f"{where}.{key}", "plm_rsh_agent is removed: mpirun uses ssh without it")
         line = " ".join(texts(container, key))
         if _OLD_PROGRAM.search(line):
-            report.to_do(f"{where}.{key}", "uses kubexec.sh or /opt/kube, which are not there any more: use ssh")
+            report.to_do(f"{where}.{key}", "uses kubexec.sh or /opt/kube, which no longer exist: use ssh")
         elif match := _HOSTS.search(line):
             report.to_do(
-                f"{where}.{key}", f"uses {match[0]}: hosts have full names now, and the right to exec into pods is gone"
+                f"{where}.{key}",
+                f"uses {match[0]}: hosts have full names now, and the launcher has no permission to exec into pods",
             )
 
 
 def _without_agent(words: list[Any]) -> list[Any]:
-    kept: list[Any] = []
+    remaining: list[Any] = []
     rest = iter(words)
     for word in rest:
-        if word == "plm_rsh_agent" and kept and kept[-1] in _MCA:
-            kept.pop()
+        if word == "plm_rsh_agent" and remaining and remaining[-1] in _MCA:
+            remaining.pop()
             next(rest, None)
         else:
-            kept.append(_OPTION.sub("", word) if isinstance(word, str) and "plm_rsh_agent" in word else word)
-    return kept
+            remaining.append(_OPTION.sub("", word) if isinstance(word, str) and "plm_rsh_agent" in word else word)
+    return remaining
 
 
 def _worker(container: dict[str, Any], where: str, report: Report) -> None:
-    """A worker runs sshd: the operator starts it if neither command nor args are written."""
+    """Make a worker run sshd: the operator starts sshd if neither command nor args are set."""
     command, args = texts(container, "command"), texts(container, "args")
     if not command and args:
         del container["args"]
-        report.lost(f"{where}.args", "without a command they did nothing, and would keep sshd from being started")
+        report.lost(f"{where}.args", "had no effect without a command, and would prevent the start of sshd")
     elif command and _sleeps([*command, *args]):
         for key in ("command", "args"):
             if container.pop(key, None) is not None:
                 report.lost(f"{where}.{key}", "the worker only waited; without a command it runs sshd")
     elif command and not sshd.starts(Container(command=command, args=args)):
-        report.to_do(
-            f"{where}.command", "must start sshd (/usr/sbin/sshd -De), or be taken out: workers are reached by ssh"
-        )
+        report.to_do(f"{where}.command", "must start sshd (/usr/sbin/sshd -De), or be removed: mpirun uses ssh now")
 
 
 def _sleeps(words: list[str]) -> bool:

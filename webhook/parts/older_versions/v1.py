@@ -1,8 +1,8 @@
-"""MPIJobs of kubeflow.org/v1: mpi-operator 0.2.3 and 0.3, and training-operator 1.x, which behave differently.
+"""MPIJobs of kubeflow.org/v1, for mpi-operator 0.2.3 and 0.3 or for training-operator 1.x.
 
+The two operators behave differently, and a job does not show which operator ran it. Sources:
 https://github.com/kubeflow/mpi-operator/tree/v0.3.0/pkg (`apis/kubeflow/v1`, `controllers/v1`) and
-https://github.com/kubeflow/training-operator/tree/v1.9.3/pkg (`apis/kubeflow.org/v1`, `controller.v1/mpi`). A job does
-not show which of them ran it.
+https://github.com/kubeflow/training-operator/tree/v1.9.3/pkg (`apis/kubeflow.org/v1`, `controller.v1/mpi`).
 """
 
 from typing import Any
@@ -16,13 +16,13 @@ from webhook.parts.older_versions.replica_specs import NEVER
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
-    """Its `spec` in v2beta1."""
+    """The v2beta1 spec for a v1 spec."""
     spec = dict(written)
     new: dict[str, Any] = {}
     keep(spec, new, "slotsPerWorker", *replica_specs.NEW_FIELDS)
     policy = run_policy.read(spec, report)
     run_policy.move(spec, policy, "cleanPodPolicy", report)
-    # The controller of the MPI operator used none of these, that of training-operator all.
+    # mpi-operator ignored these fields; training-operator used them.
     run_policy.now_acts(
         policy, ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"), report, of="the MPI operator"
     )
@@ -33,13 +33,13 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
     if launcher.get("restartPolicy") == NEVER and policy.get("backoffLimit") is None:
         report.changed(
             f"{run_policy.PATH}.backoffLimit",
-            "is not set: a launcher that failed ended the job, and is now tried again up to 6 times. 0 is as before",
+            "is not set: a failed launcher ended the job, and is now retried up to 6 times. Set 0 for no retries",
         )
     if not new.get("mpiImplementation"):
         report.changed(
             "spec.mpiImplementation",
-            "is not set, which means OpenMPI: set Intel or MPICH where the image has that. The training operator made"
-            " launchers ready for Open MPI and Intel MPI",
+            "is not set, which means OpenMPI: set Intel or MPICH if the image has that MPI. The training operator"
+            " configured launchers for both Open MPI and Intel MPI",
         )
     if where := replica_specs.launcher_gpus(launcher, options, report):
         new.setdefault("runLauncherAsWorker", True)

@@ -1,6 +1,6 @@
-"""MPIJobs of kubeflow.org/v1alpha1: mpi-operator up to 0.2, one template for launcher and workers.
+"""MPIJobs of kubeflow.org/v1alpha1, for mpi-operator up to 0.2. Launcher and workers have the same template.
 
-Types and controller: https://github.com/kubeflow/mpi-operator/tree/v0.2.3/pkg (`apis/kubeflow/v1alpha1`,
+Source: https://github.com/kubeflow/mpi-operator/tree/v0.2.3/pkg (`apis/kubeflow/v1alpha1`,
 `controllers/v1alpha1`: `allocateProcessingUnits`, `newWorker`, `newLauncher`).
 """
 
@@ -21,10 +21,10 @@ _CONTAINER: Final = f"{_TEMPLATE}.spec.containers[0]"
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
-    """Its `spec` in v2beta1."""
+    """The v2beta1 spec for a v1alpha1 spec."""
     spec = dict(written)
     if "mpiReplicaSpecs" in spec:
-        raise ConversionError("spec.mpiReplicaSpecs", "is of later versions: set apiVersion to the one it was made for")
+        raise ConversionError("spec.mpiReplicaSpecs", "is a field of later versions: correct apiVersion")
     new: dict[str, Any] = {}
     keep(spec, new, "slotsPerWorker", *NEW_FIELDS)
     template = take(spec, "template", dict, "spec")
@@ -41,7 +41,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
     if new.get("slotsPerWorker") is None and units > 0:
         new["slotsPerWorker"] = units
         report.mapped(
-            "spec.slotsPerWorker", f"was not set; the {units} of {resource} on a worker, which it was then, is written"
+            "spec.slotsPerWorker", f"was not set, which meant the {units} {resource} of a worker; is written out now"
         )
     policy: dict[str, Any] = {}
     for key in ("backoffLimit", "activeDeadlineSeconds"):
@@ -64,24 +64,24 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
 
 
 def _note_resource(written: str, resource: str, units: int, report: Report) -> None:
-    """Report on `processingResourceType`, the kind of the units."""
+    """Report the conversion of `processingResourceType`."""
     field = "spec.processingResourceType"
     if not units:
-        report.lost(field, f"did nothing: the workers have no {resource} in their limits")
+        report.lost(field, f"had no effect: the workers have no {resource} in their limits")
     elif written == resource:
         report.mapped(field, f"is {written} in the limits of the workers now")
     else:
-        report.changed(field, f"{GPU} takes its place, as in the old operator, which knew only that and cpu")
+        report.changed(field, f"is replaced by {GPU}: the old operator supported only {GPU} and cpu")
 
 
 def _size(
     spec: dict[str, Any], container: dict[str, Any], resource: str, options: Options, report: Report
 ) -> tuple[int, int]:
-    """Number of workers, and units on each; 0 if the template has the number."""
+    """The number of workers, and of units on each worker; 0 units if neither the spec nor the template sets them."""
     sizes = {key: number for key in _SIZES if (number := take(spec, key, int, "spec")) is not None}
     if len(sizes) > 1:
         raise ConversionError(
-            f"spec.{next(iter(sizes))}", f"excludes {' and '.join(list(sizes)[1:])}: leave one of them"
+            f"spec.{next(iter(sizes))}", f"excludes {' and '.join(list(sizes)[1:])}: set only one of them"
         )
     if not sizes:
         raise ConversionError("spec.replicas", "is not set, and neither are gpus and processingUnits: set one of them")
@@ -94,34 +94,34 @@ def _size(
         report.mapped("spec.replicas", "is the number of workers now")
         return total, _written_units(container, resource)
     field = _PER_NODE[key]
-    each = per_node[field] if per_node[field] is not None else options.gpus_per_node
-    if each is None and total > 1:
+    units_per_node = per_node[field] if per_node[field] is not None else options.gpus_per_node
+    if units_per_node is None and total > 1:
         raise ConversionError(
             f"spec.{field}",
-            f"is not set, so a flag of the operator said how many of the {total} are on a worker: set it, or give it as"
-            " --gpus-per-node (the program's default was 1, that of the published manifests 8)",
+            f"is not set, so a flag of the old operator divided the {total} {key} among the workers: set the field, or"
+            " set --gpus-per-node to the flag's value (1 by default, 8 in the published manifests)",
         )
-    workers, units = _divided(total, 1 if each is None else each, key)
+    workers, units = _divided(total, 1 if units_per_node is None else units_per_node, key)
     report.mapped(f"spec.{key}", f"is {workers} replicas of Worker with {units} {resource} each now")
     if per_node[field] is not None:
         report.mapped(f"spec.{field}", f"is in the limits of the workers now, as {units} of {resource}")
     return workers, units
 
 
-def _divided(total: int, each: int, key: str) -> tuple[int, int]:
-    if total < 1 or each < 1:
-        raise ConversionError(f"spec.{key}", "cannot be divided into units: both must be 1 or more")
-    if total < each:
+def _divided(total: int, per_node: int, key: str) -> tuple[int, int]:
+    if total < 1 or per_node < 1:
+        raise ConversionError(f"spec.{key}", "cannot be divided among workers: both numbers must be 1 or more")
+    if total < per_node:
         return 1, total
-    if total % each:
+    if total % per_node:
         raise ConversionError(
-            f"spec.{key}", f"{total} is not a multiple of the {each} per node: the old operator rejected it too"
+            f"spec.{key}", f"{total} is not a multiple of the {per_node} per node: the old operator rejected it too"
         )
-    return total // each, each
+    return total // per_node, per_node
 
 
 def _written_units(container: dict[str, Any], resource: str) -> int:
-    """The units in the limits of the first container."""
+    """The units in the limits of the first container, 0 if they are missing or not a number."""
     limits = (container.get("resources") or {}).get("limits")
     value = str(limits.get(resource, 0)) if isinstance(limits, dict) else "0"
     return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else 0
@@ -130,16 +130,16 @@ def _written_units(container: dict[str, Any], resource: str) -> int:
 def _launcher(written: dict[str, Any], report: Report) -> dict[str, Any]:
     template = copied(written)
     policy = template["spec"].pop("restartPolicy", None)
-    counts = NEVER if policy == NEVER else ON_FAILURE
+    converted = NEVER if policy == NEVER else ON_FAILURE
     report.mapped(
         f"{_TEMPLATE}.spec.restartPolicy",
-        f"counted as {counts} for the launcher, Always for workers; written for each template now",
+        f"meant {converted} for the launcher, and Always for workers; each role has a restartPolicy now",
     )
     container = template["spec"]["containers"][0]
     if container.pop("resources", None) is not None:
-        report.changed(f"{_CONTAINER}.resources", "are those of the workers alone, as before: the launcher has none")
+        report.changed(f"{_CONTAINER}.resources", "apply only to the workers, as before: the launcher has none")
     transport.change(LAUNCHER, template, 0, _TEMPLATE, report)
-    return {"replicas": 1, "restartPolicy": counts, "template": template}
+    return {"replicas": 1, "restartPolicy": converted, "template": template}
 
 
 def _worker(written: dict[str, Any], replicas: int, resource: str, units: int, report: Report) -> dict[str, Any]:
@@ -148,9 +148,12 @@ def _worker(written: dict[str, Any], replicas: int, resource: str, units: int, r
     container = template["spec"]["containers"][0]
     for key in ("command", "args"):
         if container.pop(key, None) is not None:
-            report.changed(f"{_CONTAINER}.{key}", "is that of the launcher alone: workers slept then, and run sshd now")
+            report.changed(
+                f"{_CONTAINER}.{key}",
+                "applies only to the launcher: workers slept in the old version, and run sshd now",
+            )
     if units:
-        # A copy: in a file with anchors other containers share the original.
+        # A copy: containers share the original if the file uses YAML anchors.
         resources = container["resources"] = {**(container.get("resources") or {})}
         for key in ("limits", "requests"):
             amounts = resources.get(key)

@@ -1,6 +1,6 @@
-"""MPIJobs of kubeflow.org/v1alpha2: mpi-operator 0.2 and 0.3.
+"""MPIJobs of kubeflow.org/v1alpha2, for mpi-operator 0.2 and 0.3.
 
-Types and controller: https://github.com/kubeflow/mpi-operator/tree/v0.3.0/pkg (`apis/kubeflow/v1alpha2`,
+Source: https://github.com/kubeflow/mpi-operator/tree/v0.3.0/pkg (`apis/kubeflow/v1alpha2`,
 `controllers/v1alpha2`).
 """
 
@@ -17,14 +17,14 @@ _IMPLEMENTATIONS: Final = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
-    """Its `spec` in v2beta1."""
+    """The v2beta1 spec for a v1alpha2 spec."""
     spec = dict(written)
     new: dict[str, Any] = {}
     keep(spec, new, "slotsPerWorker", *replica_specs.NEW_FIELDS)
     policy = run_policy.read(spec, report)
     for key in ("backoffLimit", "activeDeadlineSeconds"):
         run_policy.move(spec, policy, key, report)
-    # The controller ignored the one in runPolicy.
+    # The old operator ignored spec.runPolicy.cleanPodPolicy.
     run_policy.move(spec, policy, "cleanPodPolicy", report, outer_wins=True)
     run_policy.now_acts(policy, ("ttlSecondsAfterFinished", "suspend"), report)
     distribution = take(spec, "mpiDistribution", str, "spec")
@@ -43,7 +43,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
 
 
 def _restarts(roles: dict[str, Any], report: Report) -> None:
-    """Its launcher had two policies, and its workers were in a StatefulSet, which has one."""
+    """Report the worker's policy: the old operator ran workers in a StatefulSet, which always restarts them."""
     if roles.get(WORKER, {}).get("restartPolicy") == NEVER:
         field = f"{replica_specs.path(WORKER)}.restartPolicy"
-        report.changed(field, "workers were restarted whatever was written here; Never has an effect now")
+        report.changed(field, "the old operator ignored this value and restarted workers; Never has an effect now")

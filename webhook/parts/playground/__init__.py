@@ -1,8 +1,8 @@
-"""The command `playground`: a page that shows the verdict on a job while it is typed.
+"""The command `playground`: a page that shows the verdict on a job while the user types.
 
-`verdicts` takes and returns only texts: no file, no network. `server` serves it to a browser, `page_data` has the other
-content of the page: examples, explanations, and the schemas for completion. The page itself is in `page/` of the
-repository; `make page` builds it into this package.
+`verdicts` computes verdicts from texts, without files and network. `server` serves the page and the verdicts.
+`page_data` has the other content of the page: examples, explanations, and the schemas for completion. The sources of
+the page are in `page/` of the repository; `make page` builds them into this package.
 """
 
 from typing import Final

@@ -1,5 +1,5 @@
-"""The command `playground`: the page, served on loopback."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `playground`, which serves the page on loopback."""
+# ruff: noqa: PLC0415 - imports inside commands keep --help and completion fast
 
 import os
 import sys
@@ -64,12 +64,12 @@ def playground(
     async def read_cluster() -> dict[str, Any]:
         api = await calls.connect(access)
         try:
-            taken = await world_sources.take(api, namespaces=namespaces, **where)
+            objects = await world_sources.take(api, namespaces=namespaces, **where)
         finally:
             await api.close()
-        return {"text": "".join(snapshot.text(taken)), "problems": [*taken.problems]}
+        return {"text": "".join(snapshot.text(objects)), "problems": [*objects.problems]}
 
-    async def of_context() -> str:
+    async def namespace_of_context() -> str:
         api = await calls.connect(access)
         await api.close()
         return api.namespace
@@ -77,7 +77,7 @@ def playground(
     async def serve() -> None:
         served = Playground(folder, port=port)
         if access != Access():
-            namespace = namespaces[0] if namespaces else await of_context()
+            namespace = namespaces[0] if namespaces else await namespace_of_context()
             served.read_cluster = read_cluster
             served.answer = partial(answer, namespace=namespace, policy_namespace=where["policy_namespace"])
         runner = await served.start()
@@ -104,11 +104,12 @@ def playground(
 def opened(url: str) -> Iterator[None]:
     """Open the page in the browser.
 
-    Every user of the machine can read a program's arguments, so the browser does not get the address. It gets a file
-    that only this user may read, and that redirects to the address. The file exists until the block ends.
+    The address contains a secret, and every user of the machine can read a program's arguments. Therefore the argument
+    for the browser is a file that redirects to the address. Only this user may read the file. It is deleted at the end
+    of the block.
     """
     home = Path.home()
-    # Browsers in a sandbox read neither hidden nor temporary folders.
+    # Browsers in a sandbox cannot read hidden or temporary folders.
     folder = home if os.access(home, os.W_OK) else gettempdir()
     with NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix="mpijob-playground-", suffix=".html") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(url)}"><title>...</title>\n')

@@ -3,4 +3,4 @@
 from typing import Final
 
 MAX_BODY_BYTES: Final = 32 * 2**20
-"""Bytes of a request to the playground."""
+"""Bytes of the body of a request to the playground."""

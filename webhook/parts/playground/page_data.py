@@ -1,4 +1,4 @@
-"""The page's content except verdicts: examples, explanations of rules, and schemas of the input."""
+"""The content of the page except verdicts: examples, explanations, and schemas of the input."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,8 +23,8 @@ def page_data() -> Json:
     return {
         "version": __version__,
         "examples": {
-            JOB: [*_examples(_found("examples").glob("*.yaml"))],
-            POLICY: [*_examples(_found("policies") / f"{name}.yaml" for name in _READY_MADE)],
+            JOB: [*_examples(_folder("examples").glob("*.yaml"))],
+            POLICY: [*_examples(_folder("policies") / f"{name}.yaml" for name in _READY_MADE)],
             CLUSTER: [*_examples((HERE / "clusters").glob("*.yaml"))],
         },
         "schemas": {
@@ -35,13 +35,12 @@ def page_data() -> Json:
     }
 
 
-def _found(name: str) -> Path:
-    """The file in a checkout, or in an installed package."""
+def _folder(name: str) -> Path:
+    """The folder in a checkout, or in an installed package."""
     return next(folder / name for folder in (_CHECKOUT, _INSTALLED) if (folder / name).is_dir())
 
 
 def _examples(paths: Any) -> Iterator[Mapping[str, str]]:
-    """Each with its name; its first lines describe it."""
     for path in sorted(paths):
         name = path.stem.replace("bad-", "bad:-", 1).replace("-", " ").capitalize()
         yield {"name": name, "text": path.read_text(encoding="utf-8")}

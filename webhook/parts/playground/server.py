@@ -1,8 +1,7 @@
-"""The page on loopback: its files, and the verdicts under `/api/check`.
+"""Serves the page on loopback: its files, and the verdicts under `/api/check`.
 
-Anyone who knows the address may use it. Its path contains a secret, because other users of the machine reach loopback
-too. A page of another site can use it neither by another name for this host (Host) nor from a script of its own
-(Origin).
+Other users of the machine can connect to loopback too, so the path of the address contains a secret. A script on a
+different site cannot use the page: requests with a foreign Host or Origin header are rejected.
 """
 
 import asyncio
@@ -38,13 +37,14 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class NotBuilt(Exception):
-    """The page's files do not exist."""
+    """The files of the page do not exist."""
 
 
 @dataclass(slots=True)
 class Playground:
-    """The page in `folder`; `read_cluster` returns the objects of a cluster as `text`, and the `problems` of reading
-    it.
+    """Serves the page in `folder`.
+
+    `read_cluster` returns the objects of a cluster as `text`, and the objects that could not be read as `problems`.
     """
 
     folder: Path
@@ -56,7 +56,7 @@ class Playground:
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def start(self) -> web.AppRunner:
-        """Listen; NotBuilt without the page, OSError if the port is taken."""
+        """Listen. NotBuilt if `folder` has no page, OSError if the port is taken."""
         suffixes = {*_TYPES}
         self._files = {path.name: path.read_bytes() for path in self.folder.glob("*") if path.suffix in suffixes}
         if "index.html" not in self._files:
@@ -98,7 +98,7 @@ class Playground:
         elif origin is not None and origin not in {f"http://{host}" for host in hosts}:
             response = web.Response(status=403, text="only the page itself may send requests\n")
         elif request.method == "POST" and request.content_type != "application/json":
-            response = web.Response(status=415, text="a question is JSON\n")
+            response = web.Response(status=415, text="requests must be JSON\n")
         else:
             try:
                 response = await handler(request)
@@ -117,7 +117,7 @@ class Playground:
 
     async def _check(self, request: web.Request) -> web.Response:
         try:
-            # Whatever charset it claims: JSON is UTF-8.
+            # The charset of the Content-Type is ignored: JSON is UTF-8.
             question: Any = json.loads(await request.read())
         except (ValueError, RecursionError):
             raise web.HTTPBadRequest from None
@@ -131,5 +131,5 @@ class Playground:
             raise web.HTTPNotFound
         try:
             return web.json_response(await self.read_cluster())
-        except Exception as error:  # noqa: BLE001 - whatever it is, the page shows it
+        except Exception as error:  # noqa: BLE001 - the page shows the error
             return web.json_response({"problem": str(error) or type(error).__name__})

@@ -1,4 +1,4 @@
-"""The verdict on the jobs in a text, with a policy and a cluster as texts: as `check` reports it, with line numbers."""
+"""The verdicts of `check`, with line numbers, on jobs, a policy and cluster objects that are given as texts."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 class _Answer:
     jobs: list[Json] = field(default_factory=list)
     faults: list[Json] = field(default_factory=list)
-    """Unusable input, and the text that it is in."""
+    """Problems that make a text unusable: the pane with the text, the message and the line."""
 
     def fault(self, pane: str, message: str, line: int | None = None) -> None:
         if line is None and (match := _LINE.search(message)):
@@ -44,21 +44,21 @@ class _Answer:
 
 
 def answer(question: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE, policy_namespace: str = PROGRAM) -> Json:
-    """The verdict on every job in `job`; an empty `policy` is the cluster's, and an empty `cluster` is none.
+    """The verdict on every job in the text `job` of the question.
 
-    `namespace` is the namespace of a job that names none, `policy_namespace` the one in which the cluster keeps its
-    policies.
+    If `policy` is empty, the policies in `cluster` apply. If `cluster` is empty, rules that need a cluster are skipped.
+    `namespace` is for jobs without a namespace. `policy_namespace` is the namespace of the cluster's policies.
     """
     texts = {pane: str(question.get(pane) or "") for pane in (JOB, POLICY, CLUSTER)}
-    found = _Answer()
-    world = _world(texts, found, policy_namespace)
+    result = _Answer()
+    world = _world(texts, result, policy_namespace)
     if world is not None:
         world.namespace = namespace
-        _judge(texts[JOB], world, found)
-    return {"jobs": found.jobs, "faults": found.faults}
+        _judge(texts[JOB], world, result)
+    return {"jobs": result.jobs, "faults": result.faults}
 
 
-def _world(texts: Mapping[str, str], found: _Answer, policy_namespace: str) -> JobWorld | None:
+def _world(texts: Mapping[str, str], result: _Answer, policy_namespace: str) -> JobWorld | None:
     world = job_world.of_nothing()
     world.otherwise = NO_CLUSTER
     try:
@@ -67,24 +67,24 @@ def _world(texts: Mapping[str, str], found: _Answer, policy_namespace: str) -> J
         if texts[POLICY].strip():
             world.instead = _policies(texts[POLICY])
     except (ManifestError, SnapshotError) as error:
-        found.fault(CLUSTER, str(error))
+        result.fault(CLUSTER, str(error))
     except PolicyError as error:
         for fault in error.faults:
-            found.fault(POLICY, f"{fault.field or 'the document'}: {fault.reason}", fault.line)
-    if found.faults:
+            result.fault(POLICY, f"{fault.field or 'the document'}: {fault.reason}", fault.line)
+    if result.faults:
         return None
     if world.instead is None:
         for problem in world.problems:
-            found.fault(CLUSTER, problem)
+            result.fault(CLUSTER, problem)
     return world
 
 
 def _bytes(text: str) -> bytes:
-    """As in a file; half of a character is a fault, which a browser may send."""
+    """The text as in a file. A browser may send half of a surrogate pair, which the parser then reports."""
     return text.encode("utf-8", "surrogatepass")
 
 
-# While a job is typed the other texts stay the same, and a cluster may be large.
+# Cached: the cluster may be large, and does not change while the user types a job.
 @lru_cache(maxsize=2)
 def _objects(text: str) -> tuple[Manifest, ...]:
     return tuple(files.parse(_bytes(text), CLUSTER))
@@ -99,16 +99,16 @@ def _policies(text: str) -> PolicySet:
     return in_force.load_policies(text, POLICY)
 
 
-def _judge(text: str, world: JobWorld, found: _Answer) -> None:
+def _judge(text: str, world: JobWorld, result: _Answer) -> None:
     try:
         manifests = files.parse(_bytes(text), "the text")
     except ManifestError as error:
-        found.fault(JOB, str(error))
+        result.fault(JOB, str(error))
         return
     for manifest in filter(job_check.is_job, manifests):
-        found.jobs.append(_shown(job_check.check(manifest, world, namespace=world.namespace), world))
-    if not found.jobs:
-        found.fault(JOB, "there is no MPIJob here: begin with an example", line=1)
+        result.jobs.append(_shown(job_check.check(manifest, world, namespace=world.namespace), world))
+    if not result.jobs:
+        result.fault(JOB, "there is no MPIJob here: begin with an example", line=1)
 
 
 def _shown(verdict: Verdict, world: JobWorld) -> Json:
@@ -121,7 +121,7 @@ def _shown(verdict: Verdict, world: JobWorld) -> Json:
         "causes": [*map(finding, verdict.validation.denied)],
         "warnings": [
             *map(finding, (*verdict.validation.warned, *verdict.standing)),
-            *({"message": text} for text in _told(verdict)),
+            *({"message": text} for text in _general_warnings(verdict)),
         ],
         "injected": [{"id": entry.id, "reason": entry.reason, "notes": [*entry.notes]} for entry in verdict.injected],
         "diff": [*_diff(verdict)],
@@ -133,10 +133,10 @@ def _shown(verdict: Verdict, world: JobWorld) -> Json:
     }
 
 
-def _finding(found: Finding, manifest: Manifest) -> Json:
-    violation = found.violation
+def _finding(finding: Finding, manifest: Manifest) -> Json:
+    violation = finding.violation
     return {
-        "rule": found.rule,
+        "rule": finding.rule,
         "field": violation.path,
         "message": violation.message,
         "fix": violation.fix,
@@ -144,15 +144,15 @@ def _finding(found: Finding, manifest: Manifest) -> Json:
     }
 
 
-def _told(verdict: Verdict) -> Iterator[str]:
-    """Warnings that belong to no line of the job."""
+def _general_warnings(verdict: Verdict) -> Iterator[str]:
+    """Warnings without a line in the job."""
     for rule, fault in verdict.validation.rule_faults.items():
         yield f"the policy's rule {rule} could not be evaluated: {fault}"
     yield from (*verdict.validation.cautions, *verdict.mutation.cautions)
 
 
 def _diff(verdict: Verdict) -> Iterable[str]:
-    """The injections, in lines of a unified diff without its heads; the annotation that lists them is left out."""
+    """The injections as lines of a unified diff without headers, and without the annotation that lists injections."""
     if verdict.mutation.document is None:
         return ()
     before = verdict.manifest.created_in(verdict.namespace)
@@ -163,7 +163,7 @@ def _diff(verdict: Verdict) -> Iterable[str]:
 
 
 def _in_order_of(before: Any, after: Any) -> Any:
-    """`after`, with its keys in the order of `before` as far as possible."""
+    """`after`, with keys in the order of `before`, and new keys at the end."""
     if isinstance(after, dict):
         fields = before if isinstance(before, dict) else {}
         keys = [*(key for key in fields if key in after), *(key for key in after if key not in fields)]

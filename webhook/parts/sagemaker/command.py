@@ -1,5 +1,5 @@
-"""The command `convert sagemaker`: converts training jobs of Amazon SageMaker to MPIJobs."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `convert sagemaker`."""
+# ruff: noqa: PLC0415 - imports inside commands keep --help and completion fast
 
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -15,7 +15,7 @@ _NETWORKS: Final = ("efa", "rdma", "none")
 
 
 def _pair(value: str, example: str) -> tuple[str, str]:
-    """NAME=VALUE in its parts."""
+    """The name and the value in NAME=VALUE; BadParameter if one is missing."""
     name, equals, rest = value.partition("=")
     if not (name and equals and rest):
         raise click.BadParameter(f'"{value[:100]}" is not {example}')
@@ -23,7 +23,7 @@ def _pair(value: str, example: str) -> tuple[str, str]:
 
 
 def _claim(value: str) -> tuple[str, str]:
-    return _pair(utf8_text(value), "NAME=CLAIM, as train=imagenet or train=datasets/imagenet")
+    return _pair(utf8_text(value), "NAME=CLAIM, such as train=imagenet or train=datasets/imagenet")
 
 
 def _instance(value: str) -> "tuple[str, Instance]":
@@ -72,12 +72,12 @@ def _instance(value: str) -> "tuple[str, Instance]":
     "--processes-per-host",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Used if the request does not say it. Default: as SageMaker.",
+    help="Used if the request does not set it. Default: as SageMaker.",
 )
 @click.option(
     "--workers-per-instance", type=click.IntRange(min=1), metavar="N", default=1, help="Pods that share a machine."
 )
-@click.option("--launcher-as-worker", is_flag=True, help="The launcher runs ranks, in place of one worker.")
+@click.option("--launcher-as-worker", is_flag=True, help="The launcher runs ranks instead of one worker.")
 @click.option(
     "--network",
     type=click.Choice(_NETWORKS),
@@ -89,7 +89,7 @@ def _instance(value: str) -> "tuple[str, Instance]":
     type=click.IntRange(0, 90),
     metavar="PERCENT",
     default=7,
-    help="The CPUs and memory of a machine that its node needs itself.",
+    help="CPUs and memory of a machine that are reserved for its node.",
 )
 @click.option("--pull-secret", type=utf8_text, metavar="NAME", help="The Secret with which nodes pull the image.")
 @click.option("--service-account", type=utf8_text, metavar="NAME", help="The ServiceAccount of the pods.")
@@ -101,19 +101,19 @@ def sagemaker(
     claims: tuple[tuple[str, str], ...],
     instances: "tuple[tuple[str, Instance], ...]",
     output: str,
-    **said: Any,
+    **settings: Any,
 ) -> NoReturn:
     """Convert training jobs of Amazon SageMaker.
 
-    A FILE has a request for CreateTrainingJob, as the SDK's estimators make it, or the answer of DescribeTrainingJob;
-    several documents, or a list of them. It may be YAML, be a directory, or be - for standard input.
+    A FILE has a request for CreateTrainingJob, as the SDK's estimators create it, or the answer of DescribeTrainingJob;
+    or several documents, or a list of them. It may be YAML, be a directory, or be - for standard input.
 
     Each machine becomes a worker with its GPUs, CPUs, memory and EFA adapters, with as many ranks as SageMaker would
     have started. mpirun gets the options of the distribution `mpi`, and starts torchrun for `torch_distributed`. Jobs
     that depend on smdistributed, parameter servers or machines of several types cannot be converted.
 
     You have to fill in values that only you know: they begin with FILL-IN, and `mpijob-webhook check` rejects the job
-    until they are replaced. --claim and --s3-image save most of that.
+    until they are replaced. --claim and --s3-image fill in most of them.
 
     \b
     Examples:
@@ -125,14 +125,14 @@ def sagemaker(
     \b
     Exit code:
       0  every training job was converted to an MPIJob that would be admitted
-      1  at least one cannot be converted, or would be rejected before something is changed or filled in
+      1  at least one job cannot be converted, or would be rejected without further changes
       2  unusable input: a file is broken, or it is empty
     """
     from webhook.cli import conversions
     from webhook.cli import files as manifests
     from webhook.parts.sagemaker.machines import Options
 
-    options = Options(**said, claims=dict(claims), instances=dict(instances))
+    options = Options(**settings, claims=dict(claims), instances=dict(instances))
     outcomes, errors = [], []
     for file in files:
         try:
@@ -145,7 +145,7 @@ def sagemaker(
 
 
 def _converted(source: str, document: Any, options: "Options") -> "Conversion":
-    """A training job of SageMaker as an MPIJob, checked."""
+    """The training job converted to an MPIJob, and checked."""
     from webhook.api.mpijob import API_VERSION
     from webhook.cli.conversions import Conversion, checked
     from webhook.cli.terminal import heading, printable

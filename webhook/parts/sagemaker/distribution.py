@@ -1,7 +1,7 @@
 """The processes that SageMaker would have started on the machines of a training job.
 
-The Python SDK turns `distribution=` into hyperparameters with values in JSON, and SageMaker's training toolkit in the
-image reads them (https://github.com/aws/sagemaker-training-toolkit, `params.py`, `runner.py`, `mpi.py`,
+The Python SDK converts `distribution=` to hyperparameters with JSON values, which SageMaker's training toolkit in the
+image reads (https://github.com/aws/sagemaker-training-toolkit, `params.py`, `runner.py`, `mpi.py`,
 `torch_distributed.py`).
 """
 
@@ -21,10 +21,8 @@ _MPI_PROCESSES: Final = "sagemaker_mpi_num_of_processes_per_host"
 _MPI_ALL_PROCESSES: Final = "sagemaker_mpi_num_processes"
 _MPI_OPTIONS: Final = "sagemaker_mpi_custom_mpi_options"
 _TORCH: Final = ("sagemaker_torch_distributed_enabled", "sagemaker_pytorch_ddp_enabled")
-_AWS_ONLY: Final = (
-    "its libraries are in AWS's images alone and run on AWS alone: use Horovod, or PyTorch's own over NCCL"
-)
-_REFUSED: Final = {
+_AWS_ONLY: Final = "its libraries are only in AWS's images and run only on AWS: use Horovod, or PyTorch's own over NCCL"
+_UNSUPPORTED: Final = {
     "sagemaker_distributed_dataparallel_enabled": f"smdistributed dataparallel cannot be converted: {_AWS_ONLY}",
     "mp_parameters": f"smdistributed modelparallel cannot be converted: {_AWS_ONLY}",
     "sagemaker_parameter_server_enabled": "parameter servers cannot become an MPI job: ranks do not serve parameters",
@@ -34,16 +32,16 @@ _REFUSED: Final = {
         "PyTorch/XLA's own launcher cannot become an MPI job: use torch_distributed"
     ),
 }
-# Hyperparameters that the toolkit does not pass on; the last belongs to hyperparameter tuning.
+# A hyperparameter of hyperparameter tuning, which the toolkit does not pass to the program.
 _OF_THE_SERVICE: Final = "_tuning_objective_metric"
 
 
 class Way(Enum):
-    """The way processes are started."""
+    """The way in which processes are started."""
 
-    MPI = "mpirun starts a rank for each"
-    TORCHRUN = "torchrun starts those of a machine"
-    EACH = "one on each machine"
+    MPI = "mpirun starts all processes"
+    TORCHRUN = "torchrun starts the processes of each machine"
+    EACH = "one process on each machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,31 +50,30 @@ class Distribution:
 
     way: Way
     processes: int
-    """On each machine."""
+    """The number on each machine."""
     total: int
     options: tuple[str, ...] = ()
     """The user's options for mpirun."""
 
 
 def field(name: str) -> str:
-    """The path of a hyperparameter."""
     return f"HyperParameters[{name}]"
 
 
 def value(text: str) -> Any:
-    """The value of a hyperparameter: JSON, or else the text itself."""
+    """The value of a hyperparameter: decoded JSON, or the text itself if it is not JSON."""
     try:
-        found = json.loads(text)
-        json.dumps(found, ensure_ascii=False).encode()  # JSON may contain halves of characters, which no text may have
+        decoded = json.loads(text)
+        json.dumps(decoded, ensure_ascii=False).encode()  # fails for halves of surrogate pairs, which JSON may contain
     except (ValueError, RecursionError):
         return text
-    return found
+    return decoded
 
 
 def of_user(parameters: Mapping[str, str]) -> dict[str, Any]:
-    """The hyperparameters that the program gets."""
-    own = {name for name in parameters if name.startswith(PREFIX) or name == _OF_THE_SERVICE}
-    return {name: value(text) for name, text in sorted(parameters.items()) if name not in own}
+    """The hyperparameters for the program, without SageMaker's own."""
+    internal = {name for name in parameters if name.startswith(PREFIX) or name == _OF_THE_SERVICE}
+    return {name: value(text) for name, text in sorted(parameters.items()) if name not in internal}
 
 
 def read(
@@ -88,12 +85,12 @@ def read(
     processes: int | None = None,
     by_itself: bool = False,
 ) -> Distribution:
-    """The distribution on `hosts` machines, with the default number of processes on each; None: it depends on their
-    setting.
+    """The distribution on `hosts` machines.
 
-    `processes` counts if the request does not say it; `by_itself`: the container starts ranks itself.
+    `default` is the number of processes on each machine; None if it depends on the machine's setting. `processes`
+    replaces the default if the request does not set the number. `by_itself`: the container starts the ranks.
     """
-    for name, why in _REFUSED.items():
+    for name, why in _UNSUPPORTED.items():
         if parameters.get(name) and value(parameters[name]):
             raise ConversionError(field(name), why)
     default = processes or default
@@ -104,8 +101,8 @@ def read(
             default = _known_number(default)
             report.changed(
                 field(name),
-                f"mpirun starts torchrun on each worker, and that {default} processes, which find each other at the"
-                " first worker; they were started by SageMaker's toolkit",
+                f"mpirun starts torchrun on each worker, and torchrun starts {default} processes, which connect to the"
+                " first worker; SageMaker's toolkit started them before",
             )
             return Distribution(Way.TORCHRUN, default, default * hosts)
     each = _known_number(default) if by_itself else processes or 1
@@ -130,17 +127,17 @@ def _mpi(parameters: Mapping[str, str], default: int | None, hosts: int, report:
 
 
 def _known(words: list[str]) -> list[str]:
-    """The toolkit has an option of its own, which sets a variable."""
-    found: list[str] = []
+    """The words with the toolkit's own option --NCCL_DEBUG replaced by mpirun's -x."""
+    converted: list[str] = []
     rest = iter(words)
     for word in rest:
         name, _, level = word.partition("=")
-        found += ["-x", f"NCCL_DEBUG={level or next(rest, 'INFO')}"] if name == "--NCCL_DEBUG" else [word]
-    return found
+        converted += ["-x", f"NCCL_DEBUG={level or next(rest, 'INFO')}"] if name == "--NCCL_DEBUG" else [word]
+    return converted
 
 
 def _number(parameters: Mapping[str, str], name: str) -> int | None:
-    """The number in a hyperparameter; None if it is unset or empty."""
+    """The number in a hyperparameter; None if it is missing, empty or null."""
     if not (text := parameters.get(name)) or (number := value(text)) is None:
         return None
     if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 10:
@@ -154,7 +151,6 @@ def _known_number(processes: int | None) -> int:
     if processes is None:
         raise ConversionError(
             "ResourceConfig.InstanceType",
-            "has Neuron devices with a number of cores that depends on their setting: give the processes as"
-            " --processes-per-host",
+            "has Neuron devices with a number of cores that depends on their setting: set --processes-per-host",
         )
     return processes

@@ -19,8 +19,8 @@ from webhook.parts.sagemaker.machines import Network, Options
 from webhook.parts.sagemaker.request import Tag, TrainingJob, read
 from webhook.parts.sagemaker.storage import storage
 
-# Values with the same effect as here, by the end of their path.
-_AS_HERE: Final[tuple[tuple[str, Any], ...]] = (
+# Values that need no conversion, by the end of their path.
+_SAME_EFFECT: Final[tuple[tuple[str, Any], ...]] = (
     ("InputMode", "File"), ("CompressionType", "None"), ("CompressionType", "NONE"), ("RecordWrapperType", "None"),
     ("S3DataType", "S3Prefix"), ("S3DataDistributionType", "FullyReplicated"), ("VolumeSizeInGB", 0),
 )  # fmt: skip
@@ -29,7 +29,7 @@ _SEPARATORS: Final = (".", "[")
 
 @cache
 def _no_counterpart() -> dict[str, str]:
-    """Notes on the fields that MPIJobs do not have, and on those that DescribeTrainingJob adds."""
+    """Notes on fields that MPIJobs do not have, and on fields that only DescribeTrainingJob has."""
     text = (get_data(__package__, "no_counterpart.csv") or b"").decode()
     return dict(row for row in csv.reader(text.splitlines()[1:]))
 
@@ -37,11 +37,11 @@ def _no_counterpart() -> dict[str, str]:
 def settle(document: Mapping[str, Any], report: Report) -> None:
     """Report each field of the request that has not been reported yet."""
     for path, value in _leaves(document, ""):
-        told = {note.field for note in report.notes}
-        if any(_covers(field, path) for field in told):
+        reported = {note.field for note in report.notes}
+        if any(_covers(field, path) for field in reported):
             continue
-        if value is False or any(path.endswith(end) and value == written for end, written in _AS_HERE):
-            report.mapped(path, "is as it is here")
+        if value is False or any(path.endswith(end) and value == same for end, same in _SAME_EFFECT):
+            report.mapped(path, "has the same effect without a setting")
             continue
         if known := next((field for field in _no_counterpart() if _covers(field, path)), None):
             report.lost(known, _no_counterpart()[known])
@@ -52,14 +52,14 @@ def settle(document: Mapping[str, Any], report: Report) -> None:
 
 
 def _covers(field: str, path: str) -> bool:
-    """Whether the note on `field` covers `path` too. HyperParameters as a whole are those of the user."""
+    """Whether the note on `field` covers `path`. A note on HyperParameters covers the user's hyperparameters."""
     if field == "HyperParameters" and path.startswith("HyperParameters["):
         return bool(distribution.of_user({path.removeprefix("HyperParameters[").removesuffix("]"): ""}))
     return path == field or any(path.startswith(field + separator) for separator in _SEPARATORS)
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Each value that is set, with its path."""
+    """Each value that is not null, with its path."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             by_user = path in {"HyperParameters", "Environment"}
@@ -82,7 +82,7 @@ _UNFIT: Final = re.compile("[^a-z0-9-]")
 
 
 def convert(document: Mapping[str, Any], options: Options | None = None) -> Converted:
-    """The MPIJob; ConversionError if it is not possible. `document` stays unchanged."""
+    """The MPIJob; ConversionError if the training job cannot be converted. `document` is not changed."""
     options = options or Options()
     request, report = read(document), Report()
     name = _name(request.training_job_name, report)
@@ -95,12 +95,12 @@ def convert(document: Mapping[str, Any], options: Options | None = None) -> Conv
         processes=options.processes_per_host,
         by_itself=program.starts_ranks(request),
     )
-    pods, each, how = machines.divided(instance, count, how, options)
+    pods, part, how = machines.divided(instance, count, how, options)
     hosts = _hosts(name, pods, options)
-    network = machines.network(each, how, options, report)
-    env = {**network.variables, **program.variables(request, each, hosts, report)}
+    network = machines.network(part, how, options, report)
+    env = {**network.variables, **program.variables(request, part, hosts, report)}
     data = storage(request, options, report)
-    amounts = machines.amounts(each, network.adapters, options)
+    amounts = machines.amounts(part, network.adapters, options)
     computing = {"resources": {"requests": amounts, "limits": dict(amounts)}, "volumeMounts": data.mounts}
     pod = {"initContainers": data.fetching, "volumes": data.volumes}
     image = _image(request, options, report)
@@ -122,7 +122,7 @@ def convert(document: Mapping[str, Any], options: Options | None = None) -> Conv
 
 
 def _name(written: str, report: Report) -> str:
-    """A DNS label with room for the names of a hundred workers."""
+    """A name for the MPIJob that is short enough for the names of a hundred workers."""
     name = re.sub("-+", "-", _UNFIT.sub("-", written.lower())).strip("-")
     name = name if name[:1].isalpha() else f"job-{name}".rstrip("-")
     if len(name) > _LONGEST_NAME:
@@ -131,12 +131,14 @@ def _name(written: str, report: Report) -> str:
     if name == written:
         report.mapped("TrainingJobName", "is metadata.name")
     else:
-        report.changed("TrainingJobName", f"is {name} now: lower case, with room for the names of a hundred workers")
+        report.changed(
+            "TrainingJobName", f"is {name} now: lower case, and short enough for the names of a hundred workers"
+        )
     return name
 
 
 def _hosts(name: str, pods: int, options: Options) -> list[str]:
-    """The pods that run ranks, the first one first."""
+    """The host names of the pods that run ranks."""
     first = [f"{name}-launcher.{name}"] if options.launcher_as_worker else []
     return first + [f"{name}-worker-{number}.{name}" for number in range(pods - len(first))]
 
@@ -150,7 +152,7 @@ def _image(request: TrainingJob, options: Options, report: Report) -> str:
     written = algorithm.training_image
     image = options.image or written or fill_in("an image with the algorithm")
     if written and options.image:
-        report.changed("AlgorithmSpecification.TrainingImage", f"was {written[:200]}; --image takes its place")
+        report.changed("AlgorithmSpecification.TrainingImage", f"was {written[:200]}; --image replaces it")
     elif written:
         report.mapped("AlgorithmSpecification.TrainingImage", "is the image of launcher and workers")
     if _ELASTIC_REGISTRY in image and not options.pull_secret:
@@ -160,8 +162,8 @@ def _image(request: TrainingJob, options: Options, report: Report) -> str:
         )
     report.to_do(
         "image",
-        f'"{image[:200]}" needs Open MPI, sshd with StrictModes no and ssh with StrictHostKeyChecking no: the images'
-        " of SageMaker start train, and sshd by their toolkit; the operator starts /usr/sbin/sshd -De as root",
+        f'"{image[:200]}" needs Open MPI, sshd with StrictModes no and ssh with StrictHostKeyChecking no:'
+        " SageMaker's images start train, and their toolkit starts sshd; the operator runs /usr/sbin/sshd -De as root",
     )
     if algorithm.training_input_mode not in {None, "File"}:
         report.changed(
@@ -174,8 +176,8 @@ def _launcher(
     request: TrainingJob, how: Distribution, report: Report, *, pods: int, host: str, env: dict[str, str]
 ) -> dict[str, Any]:
     ranks = pods if how.way is Way.TORCHRUN else how.total
-    handed_on = program.handed_on(env, how.options)
-    command, args = program.command(request, how, report, ranks=ranks, host=host, variables=handed_on)
+    passed_on = program.passed_on(env, how.options)
+    command, args = program.command(request, how, report, ranks=ranks, host=host, variables=passed_on)
     return {
         "name": "launcher",
         "image": "",
@@ -207,11 +209,11 @@ def _run_policy(request: TrainingJob, report: Report) -> dict[str, Any]:
         report.mapped("StoppingCondition.MaxWaitTimeInSeconds", is_deadline)
         report.changed(
             "StoppingCondition.MaxRuntimeInSeconds",
-            "gives way to MaxWaitTimeInSeconds: the deadline counts what is lost to interruptions too",
+            "is replaced by MaxWaitTimeInSeconds: the deadline includes interruptions",
         )
     else:
         seconds, field = runtime or _DAY, "StoppingCondition.MaxRuntimeInSeconds"
-        unset = "" if runtime else "was not set, which meant a day; that "
+        unset = "" if runtime else "was not set, which meant a day; the day "
         report.mapped("StoppingCondition.MaxRuntimeInSeconds", f"{unset}{is_deadline}")
         if waiting:
             report.lost("StoppingCondition.MaxWaitTimeInSeconds", "is for spot instances, which were not requested")
@@ -231,8 +233,8 @@ def _run_policy(request: TrainingJob, report: Report) -> dict[str, Any]:
     if spot:
         report.changed(
             "EnableManagedSpotTraining",
-            "has no counterpart: give workers the node selector and toleration of spot nodes. A job that loses one is"
-            f" tried again, {policy.get('backoffLimit', 6)} times, from what it finds in its checkpoints",
+            "has no counterpart: give workers the node selector and toleration of spot nodes. A job that loses such a"
+            f" node is retried {policy.get('backoffLimit', 6)} times, from its last checkpoint",
         )
     return policy
 
@@ -243,7 +245,7 @@ def _metadata(name: str, request: TrainingJob, network: Network, options: Option
     if request.enable_network_isolation:
         annotations[NETWORK_POLICY] = "isolated"
         report.changed(
-            "EnableNetworkIsolation", f"is the annotation {NETWORK_POLICY}: isolated, where the cluster has that"
+            "EnableNetworkIsolation", f"is the annotation {NETWORK_POLICY}: isolated, if the cluster supports it"
         )
     for number, tag in enumerate(request.tags or ()):
         for kind, into in _place(tag, labels, annotations):
@@ -258,7 +260,7 @@ def _metadata(name: str, request: TrainingJob, network: Network, options: Option
 
 
 def _place(tag: Tag, labels: dict[str, str], annotations: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The place for a tag, if any. A tag with a prefix could have another meaning in the cluster than in AWS."""
+    """The kind and the mapping for a tag; none for a tag with a prefix, whose meaning in the cluster may differ."""
     if "/" in tag.key or names.label_key_problem(tag.key):
         return
     if names.label_value_problem(tag.value):

@@ -1,6 +1,6 @@
-"""The machines of a training job as pods: their resources, their number, and how they reach each other.
+"""The pods that replace the machines of a training job: their resources, their number and their network.
 
-A table lists the resources of SageMaker's instance types, because no API has them.
+instances.csv lists the resources of SageMaker's instance types, because no API has them.
 """
 
 import csv
@@ -24,31 +24,31 @@ _GROUPS: Final = "ResourceConfig.InstanceGroups"
 
 
 class Instance(NamedTuple):
-    """A machine."""
+    """The resources of an instance type, or of a pod's part of an instance."""
 
     cpus: int
     memory: int
-    """In GiB."""
+    """GiB."""
     accelerators: int
     efa: int = 0
     """EFA adapters."""
     resource: str = GPU
     """The resource name of the accelerators, by their device plugin."""
     cores: int = 1
-    """Cores of each accelerator, if processes run on those; 0 if it depends on their setup."""
+    """Processes for each accelerator: its cores for Neuron devices. 0 if the number depends on the device's setting."""
     source: str = "--instance"
 
     @property
     def processes(self) -> int | None:
-        """The default; None if it depends on the setup of the accelerators."""
+        """The default number of processes; None if it depends on the setting of the accelerators."""
         return max(self.accelerators * self.cores, 1) if self.cores else None
 
 
 def parse(text: str) -> Instance:
-    """An instance as an option describes it: `CPUS,GIB,GPUS` or `CPUS,GIB,GPUS,EFA`; ValueError for anything else."""
+    """The instance in the option --instance, `CPUS,GIB,GPUS` or `CPUS,GIB,GPUS,EFA`; ValueError if it is invalid."""
     parts = text.split(",")
     if len(parts) not in {3, 4} or not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
-        raise ValueError("is not CPUS,GIB,GPUS or CPUS,GIB,GPUS,EFA, as 96,1152,8,4")
+        raise ValueError("is not CPUS,GIB,GPUS or CPUS,GIB,GPUS,EFA, such as 96,1152,8,4")
     cpus, memory, accelerators, efa = map(int, [*parts, "0"][:4])
     if not cpus or not memory:
         raise ValueError("has no CPU or no memory")
@@ -56,18 +56,18 @@ def parse(text: str) -> Instance:
 
 
 def find(name: str, field: str) -> Instance:
-    """The instance of this type; ConversionError for one that is not in the table."""
+    """The instance type with this name; ConversionError if it is not in the table."""
     instance = _table().get(name.removeprefix("ml."))
     if instance is None:
         raise ConversionError(
             field,
-            f'"{name[:60]}" is not a known instance type: give its size as --instance TYPE=CPUS,GIB,GPUS[,EFA]',
+            f'"{name[:60]}" is not a known instance type: set its size with --instance TYPE=CPUS,GIB,GPUS[,EFA]',
         )
     return instance
 
 
-# `constants.py` in https://github.com/aws/sagemaker-hyperpod-cli/tree/v3.9.0/src/sagemaker/hyperpod/training, and, of
-# types that it leaves out, https://aws.amazon.com/ec2/instance-types/.
+# Sources: `constants.py` in https://github.com/aws/sagemaker-hyperpod-cli/tree/v3.9.0/src/sagemaker/hyperpod/training,
+# and https://aws.amazon.com/ec2/instance-types/ for types that it does not have.
 @cache
 def _table() -> dict[str, Instance]:
     text = (get_data(__package__, "instances.csv") or b"").decode()
@@ -79,61 +79,59 @@ def _table() -> dict[str, Instance]:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options for all jobs."""
+    """The options of `convert sagemaker`."""
 
     claims: Mapping[str, str] = field(default_factory=dict)
-    """Claims by their content: the name of a channel, or `code`, `model`, `checkpoints`. A folder may follow:
-    `pvc/dir`.
-    """
+    """Claims by the name of a channel, or by `code`, `model` or `checkpoints`. A claim may have a folder: `pvc/dir`."""
     s3_image: str | None = None
-    """An image with the AWS CLI, whose init containers fetch the data without a claim; None for claims only."""
+    """An image with the AWS CLI, for init containers that fetch data without a claim; None to fetch no data."""
     s3_secret: str | None = None
     """The Secret with the credentials for the AWS CLI; None if the service account may read the bucket."""
     code_in_image: bool = False
-    """The program is in /opt/ml/code of the image, so nothing is fetched or mounted there."""
+    """Whether the image has the program in /opt/ml/code, so that no volume is mounted there."""
     image: str | None = None
-    """Replaces the image of the request."""
+    """The image that replaces the request's image."""
     instances: Mapping[str, Instance] = field(default_factory=dict)
-    """Types that the table does not have, or that replace those of the table."""
+    """Instance types by name. They replace the types in the table."""
     processes_per_host: int | None = None
-    """The number if the request does not have one."""
+    """The number of processes on each machine if the request does not set it."""
     workers_per_instance: int = 1
-    """The number of pods for each instance."""
+    """The number of pods for each machine."""
     launcher_as_worker: bool = False
-    """As many pods as SageMaker had machines, including the launcher."""
+    """Whether the launcher runs ranks and replaces a worker, so that the number of pods is the number of machines."""
     network: str = "efa"
-    """`efa`: the adapters of the instance type; `rdma`: the cluster's devices, by the annotation; `none`."""
+    """`efa`: adapters of the instance type; `rdma`: the cluster's devices, by an annotation; `none`: no devices."""
     reserve: int = 7
-    """Percent of an instance's CPUs and memory that are reserved for its node."""
+    """Percentage of an instance's CPUs and memory that is reserved for its node."""
     namespace: str | None = None
     pull_secret: str | None = None
     service_account: str | None = None
 
 
 def machines(resources: Resources, options: Options, report: Report) -> tuple[Instance, int]:
-    """The resources of each machine, and their number; ConversionError for machines of several types."""
+    """The resources of a machine, and the number of machines; ConversionError for machines of several types."""
     groups = resources.instance_groups or []
     types = {group.instance_type for group in groups}
     if len(types) > 1:
         raise ConversionError(
             _GROUPS,
-            f"has several instance types ({', '.join(sorted(types))[:200]}): the workers of an MPIJob are alike, so"
-            " make a job of the group that trains",
+            f"has several instance types ({', '.join(sorted(types))[:200]}): the workers of an MPIJob are equal, so"
+            " create a job for the group that trains",
         )
     # If the request lists several types, SageMaker chooses one and reports it later.
     name = next(iter(types), None) or resources.instance_type or resources.selected_instance_type
     count = sum(group.instance_count for group in groups) or resources.instance_count
     count = count or resources.selected_instance_count
     if not name or count is None:
-        raise ConversionError(_COUNT if name else _TYPE, "is not set, so the machines are not known: write it")
+        raise ConversionError(_COUNT if name else _TYPE, "is not set, so the machines are unknown: set it")
     where = _GROUPS if groups else _TYPE
     instance = options.instances.get(name) or options.instances.get(name.removeprefix("ml."))
     instance = instance or find(name, where)
-    what = "GPUs" if instance.resource == GPU else instance.resource
+    accelerators = "GPUs" if instance.resource == GPU else instance.resource
     report.mapped(
         where,
-        f"{name} has {instance.cpus} CPUs, {instance.memory} GiB and {instance.accelerators} {what}, as"
-        f" {instance.source} says; a pod requests {options.reserve} % less CPU and memory, which its node needs",
+        f"{name} has {instance.cpus} CPUs, {instance.memory} GiB and {instance.accelerators} {accelerators},"
+        f" from {instance.source}; a pod requests {options.reserve} % less CPU and memory, reserved for its node",
     )
     report.mapped(_GROUPS if groups else _COUNT, _number_of_pods(count, options))
     return instance, count
@@ -144,7 +142,7 @@ def _number_of_pods(count: int, options: Options) -> str:
     divided = f", {options.workers_per_instance} on a machine" if options.workers_per_instance > 1 else ""
     if options.launcher_as_worker:
         return f"is the launcher and {pods - 1} workers{divided}"
-    return f"is {pods} workers{divided}, and a small launcher, which runs no rank"
+    return f"is {pods} workers{divided}, and a small launcher without ranks"
 
 
 def divided(instance: Instance, count: int, how: Distribution, options: Options) -> tuple[int, Instance, Distribution]:
@@ -153,27 +151,27 @@ def divided(instance: Instance, count: int, how: Distribution, options: Options)
     if instance.accelerators % parts or how.processes % parts:
         raise ConversionError(
             _TYPE,
-            f"has {instance.accelerators} accelerators for {how.processes} processes, which --workers-per-instance"
-            f" {parts} does not divide",
+            f"has {instance.accelerators} accelerators for {how.processes} processes, which cannot be divided by"
+            f" --workers-per-instance {parts}",
         )
-    each = instance._replace(
+    part = instance._replace(
         cpus=max(instance.cpus // parts, 1),
         memory=max(instance.memory // parts, 1),
         accelerators=instance.accelerators // parts,
         efa=instance.efa // parts,
     )
-    return count * parts, each, replace(how, processes=how.processes // parts)
+    return count * parts, part, replace(how, processes=how.processes // parts)
 
 
-def amounts(each: Instance, adapters: int, options: Options) -> dict[str, int | str]:
+def amounts(instance: Instance, adapters: int, options: Options) -> dict[str, int | str]:
     """The requests and limits of a pod."""
-    left = 100 - options.reserve
+    share = 100 - options.reserve
     resources: dict[str, int | str] = {
-        "cpu": str(max(each.cpus * left // 100, 1)),
-        "memory": f"{max(each.memory * 1024 * left // 100, 1)}Mi",
+        "cpu": str(max(instance.cpus * share // 100, 1)),
+        "memory": f"{max(instance.memory * 1024 * share // 100, 1)}Mi",
     }
-    if each.accelerators:
-        resources[each.resource] = each.accelerators
+    if instance.accelerators:
+        resources[instance.resource] = instance.accelerators
     if adapters:
         resources[ADAPTERS] = adapters
     return resources
@@ -189,20 +187,19 @@ class Network:
     annotations: dict[str, str] = field(default_factory=dict)
 
 
-def network(each: Instance, how: Distribution, options: Options, report: Report) -> Network:
-    """The network by the option; SageMaker gives EFA to every instance type that has it."""
+def network(instance: Instance, how: Distribution, options: Options, report: Report) -> Network:
+    """The network by the option. With `efa` every instance type with EFA adapters gets them, as in SageMaker."""
     if options.network == "rdma":
         report.changed(_TYPE, "RDMA comes from the cluster, by the annotation training.openshift.io/rdma")
         return Network(annotations={RDMA: "true"})
-    if not each.efa or options.network == "none":
-        if each.efa:
+    if not instance.efa or options.network == "none":
+        if instance.efa:
             report.lost(_TYPE, "its EFA adapters are left out by --network none")
         return Network()
     report.mapped(
         _TYPE,
-        f"{each.efa} EFA adapters are requested as {ADAPTERS}: elsewhere than on AWS, convert with --network"
-        f" rdma or none",
+        f"{instance.efa} EFA adapters are requested as {ADAPTERS}: outside AWS, convert with --network rdma or none",
     )
-    # As the toolkit sets them for known types.
+    # The variables that SageMaker's toolkit sets for instance types with EFA.
     variables = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"} if how.way is not Way.EACH else {}
-    return Network(each.efa, variables)
+    return Network(instance.efa, variables)

@@ -1,6 +1,6 @@
-"""The command line of the launcher, mpirun and each rank, and the variables that a program reads.
+"""The launcher's command line, and the environment of the program.
 
-The variables are SM_* and those of the request:
+Source of the variables SM_*:
 https://github.com/aws/sagemaker-training-toolkit/blob/master/ENVIRONMENT_VARIABLES.md
 """
 
@@ -23,34 +23,35 @@ CODE: Final = "/opt/ml/code"
 DATA: Final = "/opt/ml/input/data"
 MODEL: Final = "/opt/ml/model"
 OUTPUT: Final = "/opt/ml/output"
-# A shell cannot read variables with other names; they are only in SM_HPS.
+# Hyperparameters with names that a shell accepts as variables. The others are only in SM_HPS.
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PORT: Final = 7777
 _PROGRAM_ENV: Final = "SAGEMAKER_PROGRAM"
 _STARTERS: Final = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "horovodrun"})
-# The toolkit's options that are not about hosts and the names of their networks.
+# The toolkit's options for mpirun, except the options about hosts and network interfaces.
 _OPTIONS: Final = ("-bind-to", "none", "-map-by", "slot", "-mca", "pml", "ob1", "-mca", "btl", "^openib")
 _PASSED_ON: Final = ("LD_LIBRARY_PATH", "PATH")
 _EXPANDED: Final = re.compile(r"\$(?=[$(])")
 
 
 def literal(text: str) -> str:
-    """For command, args and env of a container, where Kubernetes would replace $(NAME) by a variable.
+    """The text escaped for command, args and env of a container.
 
-    SageMaker does not; and a value in the quotes of a shell could end them.
+    Kubernetes would replace $(NAME) by the variable, which SageMaker does not do. The variable's value could also end
+    a shell's quotes.
     """
     return _EXPANDED.sub("$$", text)
 
 
 def entry_point(request: TrainingJob) -> str:
-    """The script or module that the toolkit runs; empty if there is none."""
+    """The script or module that the toolkit runs, or empty."""
     parameters = request.hyper_parameters or {}
-    written = distribution.value(parameters.get(distribution.PROGRAM, ""))
-    return written if isinstance(written, str) and written else (request.environment or {}).get(_PROGRAM_ENV, "")
+    program = distribution.value(parameters.get(distribution.PROGRAM, ""))
+    return program if isinstance(program, str) and program else (request.environment or {}).get(_PROGRAM_ENV, "")
 
 
 def starts_ranks(request: TrainingJob) -> bool:
-    """Whether the container's own command is an mpirun."""
+    """Whether the container's command is mpirun or a similar program."""
     entry = request.algorithm_specification.container_entrypoint or [""]
     return entry[0].rpartition("/")[2] in _STARTERS
 
@@ -58,30 +59,31 @@ def starts_ranks(request: TrainingJob) -> bool:
 def command(
     request: TrainingJob, how: Distribution, report: Report, *, ranks: int, host: str, variables: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Command and arguments; `host` is the meeting point of torchrun's processes, `variables` the environment of the
-    ranks.
+    """The launcher's command and arguments.
+
+    `host` is the rendezvous host of torchrun, `variables` are the names of the variables that ranks get.
     """
     algorithm = request.algorithm_specification
-    own = [*(algorithm.container_entrypoint or ()), *(algorithm.container_arguments or ())]
+    container = [*(algorithm.container_entrypoint or ()), *(algorithm.container_arguments or ())]
     if starts_ranks(request):
-        _tell_of_own(request, report, "is the launcher's command: take --host and a hostfile of its own out of it")
-        return own[:1], own[1:]
+        _report_command(request, report, "is the launcher's command: remove --host and its own hostfile from it")
+        return container[:1], container[1:]
     words = ["--allow-run-as-root", "-np", str(ranks), *_OPTIONS, *how.options]
     for name in (*_PASSED_ON, *variables):
         words += ["-x", name]
-    if own:
-        _tell_of_own(request, report, "is what mpirun starts, and no longer the first process of each machine")
-        return ["mpirun"], [*words, *own]
+    if container:
+        _report_command(request, report, "is started by mpirun, and is no longer the first process of each machine")
+        return ["mpirun"], [*words, *container]
     return ["mpirun"], [*words, *_toolkit(request, how, ranks, host, report)]
 
 
-def _tell_of_own(request: TrainingJob, report: Report, what: str) -> None:
-    for name, written in (
+def _report_command(request: TrainingJob, report: Report, note: str) -> None:
+    for name, words in (
         ("ContainerEntrypoint", request.algorithm_specification.container_entrypoint),
         ("ContainerArguments", request.algorithm_specification.container_arguments),
     ):
-        if written:
-            report.changed(f"AlgorithmSpecification.{name}", what)
+        if words:
+            report.changed(f"AlgorithmSpecification.{name}", note)
 
 
 def _toolkit(request: TrainingJob, how: Distribution, nodes: int, host: str, report: Report) -> list[str]:
@@ -93,14 +95,15 @@ def _toolkit(request: TrainingJob, how: Distribution, nodes: int, host: str, rep
             return [fill_in("the program that each rank runs, with its arguments")]
         report.changed(
             "AlgorithmSpecification.TrainingImage",
-            "is given no program, so each rank runs train of the image, as SageMaker does. It reads files in"
-            " /opt/ml/input/config: put them there, or run it otherwise",
+            "gets no program, so each rank runs the image's command train, as in SageMaker. It reads files in"
+            " /opt/ml/input/config: create these files, or use a different command",
         )
         return ["train"]
     arguments = _arguments(parameters)
     module = not entry.endswith((".py", ".sh"))
     report.mapped(
-        distribution.field(distribution.PROGRAM), f"is what each rank runs, in {CODE}, with hyperparameters as options"
+        distribution.field(distribution.PROGRAM),
+        f"is the program of each rank, in {CODE}, with hyperparameters as options",
     )
     start = ["-wdir", CODE]
     if how.way is Way.TORCHRUN:
@@ -114,23 +117,23 @@ def _toolkit(request: TrainingJob, how: Distribution, nodes: int, host: str, rep
 
 
 def _arguments(parameters: dict[str, Any]) -> list[str]:
-    """As the toolkit writes them: `--name value`, a single letter with one dash."""
+    """Hyperparameters as the toolkit passes them: `--name value`, or `-n value` for a single letter."""
     words = []
-    for name, written in parameters.items():
-        words += [f"--{name}" if len(name) > 1 else f"-{name}", _text(written)]
+    for name, parameter in parameters.items():
+        words += [f"--{name}" if len(name) > 1 else f"-{name}", _text(parameter)]
     return words
 
 
-def _text(written: Any) -> str:
-    if written is None:
+def _text(parameter: Any) -> str:
+    if parameter is None:
         return ""
-    if isinstance(written, dict):
-        return ",".join(f"{key}={item}" for key, item in sorted(written.items()))
-    return str(written)
+    if isinstance(parameter, dict):
+        return ",".join(f"{key}={item}" for key, item in sorted(parameter.items()))
+    return str(parameter)
 
 
 def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], report: Report) -> dict[str, str]:
-    """The variables by name. `instance` is the resources of a worker, `hosts` the workers' hosts."""
+    """The environment of the ranks. `instance` has the resources of a pod, `hosts` are the host names of the pods."""
     parameters = distribution.of_user(request.hyper_parameters or {})
     environment = {
         "TRAINING_JOB_NAME": request.training_job_name,
@@ -150,8 +153,8 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
         "SM_NUM_GPUS": str(instance.accelerators if instance.resource != NEURON else 0),
         "SM_HPS": _json(parameters),
         **{
-            f"SM_HP_{name.upper()}": _in_variable(written)
-            for name, written in parameters.items()
+            f"SM_HP_{name.upper()}": _in_variable(parameter)
+            for name, parameter in parameters.items()
             if _NAME.fullmatch(name)
         },
     }
@@ -159,34 +162,34 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
         environment |= {"SM_USER_ENTRY_POINT": entry, "SM_MODULE_DIR": CODE}
     if request.resource_config.instance_type:
         environment["SM_CURRENT_INSTANCE_TYPE"] = request.resource_config.instance_type
-    report.lost("SM_CURRENT_HOST", "differs on each worker, so it is not set: take HOSTNAME, or the rank")
+    report.lost("SM_CURRENT_HOST", "differs on each worker, so it is not set: use HOSTNAME, or the rank")
     report.lost(
         "/opt/ml/input/config",
         "is not written (hyperparameters.json, inputdataconfig.json, resourceconfig.json): read SM_HPS, SM_CHANNELS and"
         " SM_HOSTS",
     )
     if parameters:
-        report.mapped("HyperParameters", "are in SM_HPS and SM_HP_* of the launcher, which hands them on to the ranks")
+        report.mapped("HyperParameters", "are in SM_HPS and SM_HP_* of the launcher, which passes them to the ranks")
     if request.environment:
-        report.mapped("Environment", "is in the env of the launcher, which hands it on to the ranks")
-    for place, written in (("Environment", request.environment), ("HyperParameters", request.hyper_parameters)):
-        for name in written or ():
+        report.mapped("Environment", "is in the env of the launcher, which passes it to the ranks")
+    for place, settings in (("Environment", request.environment), ("HyperParameters", request.hyper_parameters)):
+        for name in settings or ():
             if secret_names.is_named_so(name):
                 report.to_do(f"{place}[{name}]", secret_names.ADVICE)
     return environment | (request.environment or {})
 
 
-def handed_on(found: dict[str, str], options: Sequence[str]) -> list[str]:
-    """Variables for mpirun to pass on to the ranks, except those that `options` set."""
+def passed_on(environment: dict[str, str], options: Sequence[str]) -> list[str]:
+    """The variables that mpirun must pass to the ranks, except variables that the user's `options` set."""
     by_user = {word.partition("=")[0] for before, word in pairwise(options) if before == "-x"}
-    return [name for name in found if name not in by_user]
+    return [name for name in environment if name not in by_user]
 
 
-def _in_variable(written: Any) -> str:
-    if written is None:
+def _in_variable(parameter: Any) -> str:
+    if parameter is None:
         return ""
-    return written if isinstance(written, str) else _json(written)
+    return parameter if isinstance(parameter, str) else _json(parameter)
 
 
-def _json(written: Any) -> str:
-    return json.dumps(written, sort_keys=True, separators=(",", ":"))
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -1,7 +1,7 @@
-"""A training job in SageMaker's API: only the fields that are read.
+"""The fields of a SageMaker training job that the conversion uses.
 
-https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html; DescribeTrainingJob has the same
-names.
+Source: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html. DescribeTrainingJob has
+the same names of fields.
 """
 
 from typing import Annotated, Any, Final
@@ -20,7 +20,7 @@ _REQUIRED: Final = ("TrainingJobName", "AlgorithmSpecification", "ResourceConfig
 
 
 class Struct(msgspec.Struct, rename="pascal", frozen=True):
-    """Its fields have the names of the API."""
+    """Base class of structures whose fields have the API's names in snake case."""
 
 
 class Algorithm(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Algorithm(Struct, frozen=True):
 
 
 class InstanceGroup(Struct, frozen=True):
-    """Machines of one type in a cluster of several."""
+    """Machines of one type in a job with several types of machines."""
 
     instance_type: str = ""
     instance_count: Count = 1
@@ -69,7 +69,7 @@ class FileSystem(Struct, frozen=True):
 
 
 class DataSource(Struct, frozen=True):
-    """One of them is set."""
+    """The source of a channel's data: a bucket or a file system."""
 
     s3: S3Source | None = msgspec.field(default=None, name="S3DataSource")
     file_system: FileSystem | None = msgspec.field(default=None, name="FileSystemDataSource")
@@ -111,7 +111,7 @@ class Retries(Struct, frozen=True):
 
 
 class Tag(Struct, frozen=True):
-    """A label, of almost any text."""
+    """A label with almost any text."""
 
     key: str = ""
     value: str = ""
@@ -142,14 +142,14 @@ def read(document: Any) -> TrainingJob:
     document = without_nulls(document)
     if missing := [key for key in _REQUIRED if key not in document]:
         raise ConversionError(
-            missing[0], "is not set, which CreateTrainingJob and DescribeTrainingJob both have for a training job"
+            missing[0], "is not set, but CreateTrainingJob and DescribeTrainingJob have it for every training job"
         )
     try:
         return msgspec.convert(document, TrainingJob)
     except msgspec.ValidationError as error:
         wrong = decode_error(error)
         field, of_a_map, _ = wrong.path.partition("[...]")
-        if of_a_map:  # the key of its first value that is not text
+        if of_a_map:  # find the key of the first value that is not a text
             name = next((key for key, value in document[field].items() if not isinstance(value, str)), "")
             field = f"{field}[{name[:100]}]"
         raise ConversionError(field, wrong.message) from None

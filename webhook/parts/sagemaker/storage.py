@@ -1,4 +1,4 @@
-"""The data of a training job: channels, program, model and checkpoints, as volumes of the workers."""
+"""The volumes of the workers for a training job's channels, program, model and checkpoints."""
 
 import re
 from collections.abc import Collection
@@ -20,37 +20,37 @@ _S3: Final = "s3://"
 _PREFIX: Final = "S3Prefix"
 _FETCH: Final = "fetch-"
 _LONGEST_NAME: Final = DNS_LABEL_MAX_LENGTH - len(_FETCH)
-# For an init container, which needs amounts if a quota counts them.
+# The resources of an init container: a quota may require them.
 _SMALL: Final = {"cpu": "1", "memory": "2Gi"}
 
 
 @dataclass(slots=True)
 class Storage:
-    """The storage of the pods that run ranks, by the pod's fields."""
+    """The volumes, mounts and init containers of pods that run ranks."""
 
     options: Options
     size: int | None
-    """GB of fetched data; None for no limit."""
+    """The limit for fetched data in GB; None for no limit."""
     volumes: list[dict[str, Any]] = field(default_factory=list)
     mounts: list[dict[str, Any]] = field(default_factory=list)
     fetching: list[dict[str, Any]] = field(default_factory=list)
     """Init containers."""
 
     def claim(self, name: str, claim: str, *paths: tuple[str, str], read_only: bool = False) -> None:
-        """Mount a claim, `claim` or `claim/folder`, at each path with the folder below it."""
+        """Mount a claim. `claim` may have a folder after a slash; `paths` are pairs of a path and a folder below it."""
         is_open = claim.startswith(MARK)
         claim_name, _, folder = (claim, "", "") if is_open else claim.partition("/")
         self.volumes.append({"name": name, "persistentVolumeClaim": {"claimName": claim_name}})
         for path, below in paths:
             mount: dict[str, Any] = {"name": name, "mountPath": path}
-            if inside := "/".join(filter(None, (folder.strip("/"), below))):
-                mount["subPath"] = inside
+            if sub_path := "/".join(filter(None, (folder.strip("/"), below))):
+                mount["subPath"] = sub_path
             if read_only:
                 mount["readOnly"] = True
             self.mounts.append(mount)
 
     def fetch(self, name: str, path: str, command: list[str]) -> None:
-        """Add an init container that fills a folder."""
+        """Add an init container that fills a folder by the command."""
         self.volumes.append({"name": name, "emptyDir": {"sizeLimit": f"{self.size}Gi"} if self.size else {}})
         mount = {"name": name, "mountPath": path}
         self.mounts.append(mount)
@@ -63,7 +63,7 @@ class Storage:
 
 
 def storage(request: TrainingJob, options: Options, report: Report) -> Storage:
-    """Volumes, mounts and init containers; ConversionError for a claim that is not used."""
+    """The storage of a job; ConversionError if the options have a claim for a channel that does not exist."""
     size = request.resource_config.volume_size
     result, claims = Storage(options, size), dict(options.claims)
     channels = request.input_data_config or ()
@@ -73,21 +73,23 @@ def storage(request: TrainingJob, options: Options, report: Report) -> Storage:
     _model(result, request, claims.pop(MODEL, None), report)
     _checkpoints(result, request, claims.pop(CHECKPOINTS, None), report)
     if claims:
-        there = ", ".join([*(channel.channel_name for channel in channels), CODE, MODEL, CHECKPOINTS])
+        names = ", ".join([*(channel.channel_name for channel in channels), CODE, MODEL, CHECKPOINTS])
         raise ConversionError(
-            "InputDataConfig", f'has no channel "{next(iter(claims))[:60]}" for --claim (there are: {there})'
+            "InputDataConfig", f'has no channel "{next(iter(claims))[:60]}" for --claim (the channels are: {names})'
         )
     if size:
         report.changed(
             "ResourceConfig.VolumeSizeInGB",
-            "bounds what init containers fetch" if result.fetching else "has no counterpart: the claims have their own",
+            "limits the data of init containers"
+            if result.fetching
+            else "has no counterpart: claims have their own size",
         )
     return result
 
 
-def _channel(found: Storage, channel: Channel, where: str, claims: dict[str, str], report: Report) -> None:
+def _channel(storage: Storage, channel: Channel, where: str, claims: dict[str, str], report: Report) -> None:
     name, path = channel.channel_name, f"{program.DATA}/{channel.channel_name}"
-    volume = _volume_name(f"channel-{name}", {there["name"] for there in found.volumes})
+    volume = _volume_name(f"channel-{name}", {existing["name"] for existing in storage.volumes})
     s3, folder = channel.data_source.s3, channel.data_source.file_system
     report.mapped(f"{where}.ChannelName", f"is {path} on the workers, and SM_CHANNEL_{name.upper()}")
     source = _source(channel)
@@ -95,19 +97,19 @@ def _channel(found: Storage, channel: Channel, where: str, claims: dict[str, str
     field_name += ".S3DataSource.S3Uri" if s3 else ".FileSystemDataSource" if folder else ""
     claim = claims.pop(name, None)
     can_be_fetched = s3 is not None and s3.s3_uri.startswith(_S3) and s3.s3_data_type == _PREFIX
-    if claim is None and s3 and can_be_fetched and found.options.s3_image:
+    if claim is None and s3 and can_be_fetched and storage.options.s3_image:
         report.mapped(field_name, "is fetched by an init container of each worker")
-        found.fetch(volume, path, ["aws", "s3", "cp", "--recursive", "--no-progress", s3.s3_uri, path])
+        storage.fetch(volume, path, ["aws", "s3", "cp", "--recursive", "--no-progress", s3.s3_uri, path])
     else:
         report.changed(field_name, f"is a claim now: copy the data there{source}")
         claim = claim or fill_in(f"the claim with the data of channel {name}{source}")
         read_only = folder is None or folder.file_system_access_mode != "rw"
-        found.claim(volume, claim, (path, ""), read_only=read_only)
+        storage.claim(volume, claim, (path, ""), read_only=read_only)
     _modes(channel, where, report)
 
 
 def _source(channel: Channel) -> str:
-    """The source of the data, for people."""
+    """The source of the data, as a text for placeholders and the report."""
     if s3 := channel.data_source.s3:
         return f" ({s3.s3_uri})"
     if folder := channel.data_source.file_system:
@@ -120,65 +122,65 @@ def _modes(channel: Channel, where: str, report: Report) -> None:
     if s3 and s3.s3_data_distribution_type != "FullyReplicated":
         report.changed(
             f"{where}.DataSource.S3DataSource.S3DataDistributionType",
-            f"was {s3.s3_data_distribution_type[:40]}; every worker sees all of it now: ranks choose by their number",
+            f"was {s3.s3_data_distribution_type[:40]}; every worker gets all data now: ranks must choose a part",
         )
     if s3 and s3.s3_data_type != _PREFIX:
         report.to_do(
             f"{where}.DataSource.S3DataSource.S3DataType",
-            f"is {s3.s3_data_type[:40]}: copy what it lists, no copy of a prefix does that",
+            f"is {s3.s3_data_type[:40]}: copy the listed objects, since a copy of the prefix differs from the list",
         )
     if channel.compression_type not in {None, "None"}:
-        report.to_do(f"{where}.CompressionType", "decompress the data, which SageMaker did")
+        report.to_do(f"{where}.CompressionType", "decompress the data: SageMaker decompressed them")
     if channel.input_mode not in {None, "File"}:
         report.changed(f"{where}.InputMode", f"was {channel.input_mode}; the data are files now")
 
 
-def _code(found: Storage, request: TrainingJob, claim: str | None, report: Report) -> None:
-    written = distribution.value((request.hyper_parameters or {}).get(distribution.SUBMIT_DIRECTORY, ""))
-    archive = written if isinstance(written, str) else ""
+def _code(storage: Storage, request: TrainingJob, claim: str | None, report: Report) -> None:
+    location = distribution.value((request.hyper_parameters or {}).get(distribution.SUBMIT_DIRECTORY, ""))
+    archive = location if isinstance(location, str) else ""
     where = distribution.field(distribution.SUBMIT_DIRECTORY)
     if not program.entry_point(request) and not claim:
         return
-    if found.options.code_in_image or not (claim or archive):
-        report.to_do(where, f"the image needs the program in {program.CODE}, where SageMaker's toolkit put or found it")
-    elif claim is None and found.options.s3_image and archive.startswith(_S3):
+    if storage.options.code_in_image or not (claim or archive):
+        report.to_do(where, f"the image needs the program in {program.CODE}, where SageMaker's toolkit looks for it")
+    elif claim is None and storage.options.s3_image and archive.startswith(_S3):
         report.mapped(where, "is fetched and unpacked by an init container of each worker")
         unpack = f'aws s3 cp --no-progress "$0" - | tar -xz -C {program.CODE}'
-        found.fetch(CODE, program.CODE, ["/bin/sh", "-c", unpack, archive])
+        storage.fetch(CODE, program.CODE, ["/bin/sh", "-c", unpack, archive])
     else:
         report.changed(where, f"is a claim at {program.CODE} now: unpack the program there")
         claim = claim or fill_in(f"the claim with the program, unpacked ({archive}), or use --code-in-image")
-        found.claim(CODE, claim, (program.CODE, ""), read_only=True)
+        storage.claim(CODE, claim, (program.CODE, ""), read_only=True)
 
 
-def _model(found: Storage, request: TrainingJob, claim: str | None, report: Report) -> None:
+def _model(storage: Storage, request: TrainingJob, claim: str | None, report: Report) -> None:
     output = request.output_data_config
     target = output.s3_output_path if output else ""
     report.changed(
         "OutputDataConfig.S3OutputPath",
-        f"is a claim with {program.MODEL} and {program.OUTPUT} now: nothing is uploaded at the end",
+        f"is a claim with {program.MODEL} and {program.OUTPUT} now: no data are uploaded at the end",
     )
     shown = f" ({target})" if target else ""
     claim = claim or fill_in(f"the claim for the model and output{shown}")
-    found.claim(MODEL, claim, (program.MODEL, "model"), (program.OUTPUT, "output"))
+    storage.claim(MODEL, claim, (program.MODEL, "model"), (program.OUTPUT, "output"))
 
 
-def _checkpoints(found: Storage, request: TrainingJob, claim: str | None, report: Report) -> None:
+def _checkpoints(storage: Storage, request: TrainingJob, claim: str | None, report: Report) -> None:
     checkpoints = request.checkpoint_config
     if checkpoints is None:
         if claim is not None:
-            found.claim(CHECKPOINTS, claim, ("/opt/ml/checkpoints", ""))
+            storage.claim(CHECKPOINTS, claim, ("/opt/ml/checkpoints", ""))
         return
     report.changed(
         "CheckpointConfig",
         f"is a claim at {checkpoints.local_path} now: copy the content of {checkpoints.s3_uri}",
     )
     claim = claim or fill_in(f"the claim for checkpoints ({checkpoints.s3_uri})")
-    found.claim(CHECKPOINTS, claim, (checkpoints.local_path, ""))
+    storage.claim(CHECKPOINTS, claim, (checkpoints.local_path, ""))
 
 
 def _volume_name(text: str, taken: Collection[str]) -> str:
-    """A new name for a volume; those of channels may differ only in dots, underscores and upper case."""
+    """A unique name for a volume: names of channels may differ only in dots, underscores and upper case."""
     stem = re.sub(r"[^a-z0-9-]", "-", text.lower())
     for number in count(1):
         end = f"-{number}" if number > 1 else ""

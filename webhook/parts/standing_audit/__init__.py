@@ -1,7 +1,7 @@
-"""The existing jobs that break the current policy: `serve --audit`, and `--audit-reports` for report objects.
+"""Audits existing jobs with the current policy: `serve --audit`, and `--audit-reports` for report objects.
 
-`standing` computes the verdicts periodically, `metrics` has their numbers, `reports` writes them to objects, and
-`serving` starts them.
+`standing` judges the jobs periodically, `metrics` counts the verdicts, `reports` writes them to report objects, and
+`serving` starts these modules.
 """
 
 from typing import Final
@@ -11,15 +11,15 @@ from webhook.kit.optional_parts import ComponentRights, Part, RoleRule
 _REPORT_VERBS: Final = ("list", "watch", "create", "patch", "delete")
 PART: Final = Part(
     options={
-        "--audit": "Count the jobs that break the policy of today, at /metrics/jobs.",
-        "--audit-reports": "--audit, and a report object for each; needs the right to.",
+        "--audit": "Count the jobs that break the current policy, at /metrics/jobs.",
+        "--audit-reports": "--audit, and a report object for each; needs permission to write them.",
     },
     start="webhook.parts.standing_audit.serving:start",
     rights=(
         ComponentRights(
             "audit-reports",
             "--audit-reports",
-            "what the audit finds is not written down",
+            "the audit writes no reports",
             (
                 RoleRule("openreports.io", ("reports",), _REPORT_VERBS),
                 RoleRule("wgpolicyk8s.io", ("policyreports",), _REPORT_VERBS),

@@ -3,10 +3,10 @@
 from typing import Final
 
 AUDITED_JOBS_PER_PAGE: Final = 50
-"""Jobs that the audit lists at once: a page is decoded without a pause."""
+"""Jobs in a page of the audit's list: the audit cannot pause while it decodes a page."""
 MAX_AUDIT_SHARE: Final = 0.25
-"""Share of a processor that the audit takes while it runs."""
+"""Share of a processor that the audit uses while it runs."""
 MAX_REPORTED_RESULTS: Final = 50
 """Results in a PolicyReport: some tens of kilobytes in etcd."""
 MAX_REPORTED_CHARACTERS: Final = 1024
-"""Characters of a result in a PolicyReport."""
+"""Characters of a result's message in a PolicyReport."""

@@ -25,19 +25,19 @@ AUDIT_METRICS: Final = (
     ),
     _read_gauge("audit_duration_seconds", "Seconds that this replica's last audit of all MPIJobs took."),
 )
-"""At `/metrics/jobs`, with --audit."""
+"""Exposed at `/metrics/jobs` with --audit."""
 
 
 def measured(audit: StandingAudit) -> Iterator[Value]:
-    """The results of the last audit. Works on a copy since another thread calls it."""
+    """The results of the last audit. Works on a copy, since the scrape runs in a different thread."""
     outcomes = [] if audit.age == inf else list(audit.outcomes.items())
     namespaces = of_now(namespace for (namespace, _), _ in outcomes)
-    found = Counter[tuple[str, ...]]()
+    counts = Counter[tuple[str, ...]]()
     for (namespace, _), rules in outcomes:
         label = namespaces.bounded(namespace)
-        found["audit_jobs", label] += 1
-        found["audit_refused", label] += any(action is Action.DENY for _, action in rules)
-        found.update(("audit_violations", label, rule, action) for rule, action in rules)
-    yield from ((name, (*labels,), value) for (name, *labels), value in found.items())
+        counts["audit_jobs", label] += 1
+        counts["audit_refused", label] += any(action is Action.DENY for _, action in rules)
+        counts.update(("audit_violations", label, rule, action) for rule, action in rules)
+    yield from ((name, (*labels,), value) for (name, *labels), value in counts.items())
     yield "audit_age_seconds", (), audit.age
     yield "audit_duration_seconds", (), audit.seconds

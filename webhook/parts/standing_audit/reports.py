@@ -1,9 +1,9 @@
-"""With --audit-reports, a report object for every job that breaks the policy, in the format of other policy engines.
+"""With --audit-reports, every job that breaks the policy has a report object in the format of other policy engines.
 
-They are Reports of openreports.io, or PolicyReports of wgpolicyk8s.io if that is not installed; both have the same
-fields. Each job has its own report, as in those engines. The job owns it, so it is deleted with the job. Every replica
-writes reports: the name follows from the job's uid, and a report that is correct in the cache is not written. A job
-that breaks nothing has none.
+The reports are Reports of openreports.io, or PolicyReports of wgpolicyk8s.io if openreports.io is not installed; both
+have the same fields. The job owns its report, so the garbage collector deletes the report with the job. Every replica
+writes reports: the report's name is derived from the job's uid, and a report that is correct in the cache is not
+written again.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ from webhook.parts.standing_audit.limits import MAX_REPORTED_CHARACTERS, MAX_REP
 LABEL: Final = "training.openshift.io/audit"
 PREFIX: Final = f"{PROGRAM}-"
 SEVERITY: Final = {Importance.FAILS: "high", Importance.HARMS: "medium", Importance.MINOR: "low"}
-# A warning does not lower a score.
+# The result "warn" does not lower a score.
 RESULT: Final = {Action.DENY: "fail", Action.WARN: "warn", Action.AUDIT: "warn"}
-# Seconds. Jobs are counted even if reports cannot be listed.
+# Seconds to wait for the list of reports. The audit starts without the list afterwards.
 PATIENCE: Final = 30.0
 _NOT_FOUND: Final = 404
 
@@ -46,9 +46,9 @@ class SeenReport(msgspec.Struct, frozen=True, gc=False):
     """An existing report."""
 
     job: str
-    """The name of its job."""
+    """The job's name."""
     content: str
-    """A hash of its content."""
+    """A hash of the report's summary and results."""
 
 
 class _Scope(msgspec.Struct):
@@ -62,10 +62,10 @@ class _Report(msgspec.Struct):
 
 
 def seen(data: bytes | msgspec.Raw) -> SeenReport:
-    """The relevant parts of a report in JSON."""
-    found = _decoder.decode(data)
-    content = msgspec.json.encode([found.summary, found.results], order="deterministic")
-    return SeenReport((found.scope or _Scope()).name, hashlib.sha256(content).hexdigest())
+    """The job and the content of a report in JSON."""
+    decoded = _decoder.decode(data)
+    content = msgspec.json.encode([decoded.summary, decoded.results], order="deterministic")
+    return SeenReport((decoded.scope or _Scope()).name, hashlib.sha256(content).hexdigest())
 
 
 _decoder = msgspec.json.Decoder(_Report)
@@ -81,7 +81,7 @@ KINDS: Final = {"reports": "Report", "policyreports": "PolicyReport"}
 
 
 def report(job: MPIJobRecord, decision: Decision) -> KubernetesObject | None:
-    """The report on a job without its apiVersion and kind; None if the job breaks nothing."""
+    """The report on a job without apiVersion and kind; None if the job breaks no rule."""
     results = [_result(action, finding) for action, finding in decision.findings]
     if not results:
         return None
@@ -117,15 +117,14 @@ def _result(action: Action, finding: Finding) -> dict[str, Any]:
 
 
 def _key(job: MPIJobRecord) -> ByNamespace:
-    """The key of the job's report."""
     return job.namespace, PREFIX + job.uid
 
 
 class Reports:
     """Creates, updates and deletes the reports.
 
-    `changed` is called with the key of a job whose report is wrong. `moved` is called when all reports may be wrong,
-    because another kind of report has become readable.
+    `changed` is called with the key of a job whose report is wrong. `moved` is called when a second kind of report has
+    become readable: all reports may then belong to this kind.
     """
 
     def __init__(self, *, api: PacedClient, watches: Iterable[Watch[ByNamespace, SeenReport]]) -> None:
@@ -142,25 +141,24 @@ class Reports:
             watch.store.on_list(partial(self._listed, watch))
 
     async def settled(self) -> None:
-        """Return once the existing reports are listed, or after `PATIENCE`. A later list is compared then."""
+        """Return once the existing reports are listed, or after `PATIENCE`. A later list is compared on arrival."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 for watch in self.watches:
                     await watch.settled()
 
     def concerns(self) -> dict[str, str]:
-        """Why reports are missing, for the administrator."""
         if not all(watch.not_installed for watch in self.watches):
             return {}
         missing = "neither reports.openreports.io nor policyreports.wgpolicyk8s.io is installed"
         return {"audit-reports": f"no report is written: {missing}"}
 
     def differs(self, job: MPIJobRecord, decision: Decision | None) -> bool:
-        """Whether the job's report must be written or deleted; `decision` is None for a job that has ended."""
+        """Whether the job's report must be written or deleted. `decision` is None for a job that has ended."""
         return any(self._calls(job, decision))
 
     async def write(self, job: MPIJobRecord, decision: Decision | None) -> float | None:
-        """Write or delete what differs. Returns the seconds until the next attempt if that must wait."""
+        """Write or delete the job's report if it differs. Returns the seconds to wait if it was written recently."""
         calls = list(self._calls(job, decision))
         if calls and (wait := self._written.wait(_key(job), self._clock())):
             return wait
@@ -178,38 +176,37 @@ class Reports:
         return None
 
     def forget(self, job: MPIJobRecord) -> None:
-        """The job is deleted, and the garbage collector deletes its report."""
         self._wanted.pop(_key(job), None)
         self._written.forget(_key(job))
 
     def _calls(self, job: MPIJobRecord, decision: Decision | None) -> Iterator[tuple[str, KubernetesObject | None]]:
-        """The differences, as path and body; a body of None deletes the report."""
+        """The path and body of each necessary write; a body of None deletes the report."""
         chosen = self._chosen()
         self._wanted.pop(_key(job), None)
         for watch in () if chosen is None else self.watches:
             body = self._body(watch, job, decision) if watch is chosen else None
-            wanted = None if body is None else seen(msgspec.json.encode(body)).content
-            if wanted is not None:
-                self._wanted[_key(job)] = wanted
-            there = watch.get(_key(job))
-            if there is not Answer.UNKNOWN and (None if there is ABSENT else there.content) != wanted:
+            content = None if body is None else seen(msgspec.json.encode(body)).content
+            if content is not None:
+                self._wanted[_key(job)] = content
+            existing = watch.get(_key(job))
+            if existing is not Answer.UNKNOWN and (None if existing is ABSENT else existing.content) != content:
                 collection, _, plural = watch.kind.path.rpartition("/")
                 namespace, name = (quote(part, safe="") for part in _key(job))
                 yield f"{collection}/namespaces/{namespace}/{plural}/{name}", body
 
     def _chosen(self) -> Watch[ByNamespace, SeenReport] | None:
-        """The first installed kind. None while it cannot be read: its reports must not go to the next kind."""
-        found = next((watch for watch in self.watches if not watch.refused), None)
-        return found if found is not None and found.known else None
+        """The first installed kind. None while its reports cannot be read: the second kind must not be used instead."""
+        watch = next((watch for watch in self.watches if not watch.refused), None)
+        return watch if watch is not None and watch.known else None
 
     def _body(
         self, watch: Watch[ByNamespace, SeenReport], job: MPIJobRecord, decision: Decision | None
     ) -> KubernetesObject | None:
-        found = None if decision is None else report(job, decision)
-        if found is None:
+        content = None if decision is None else report(job, decision)
+        if content is None:
             return None
         api_version, _, plural = watch.kind.path.removeprefix("/apis/").rpartition("/")
-        return {"apiVersion": api_version, "kind": KINDS[plural], **found}
+        return {"apiVersion": api_version, "kind": KINDS[plural], **content}
 
     def _listed(self, watch: Watch[ByNamespace, SeenReport]) -> None:
         if watch.kind.name not in self._known:
@@ -217,5 +214,5 @@ class Reports:
             self.moved()
 
     def _seen_changed(self, key: ByNamespace, old: SeenReport | None, new: SeenReport | None) -> None:
-        if self._wanted.get(key) != (None if new is None else new.content) and (found := new or old) is not None:
-            self.changed((key[0], found.job))
+        if self._wanted.get(key) != (None if new is None else new.content) and (existing := new or old) is not None:
+            self.changed((key[0], existing.job))

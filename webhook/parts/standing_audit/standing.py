@@ -1,12 +1,12 @@
-"""Judges every job that has not ended by the current policies, periodically, with the pipelines of admission.
+"""Judges every job that has not ended with the current policies, as admission would if the job were created now.
 
-Every replica does all of it independently. It lists jobs page by page and keeps only the rules that each job breaks. A
-whole audit follows when policies change, and at an interval; a changed job is read and judged alone.
+Every replica audits all jobs independently. An audit lists jobs page by page and stores only the rules that each job
+breaks. All jobs are audited periodically and when policies change; between audits, a changed job is judged alone.
 
-Reviews come first: after each job, so after a millisecond or two, the audit sleeps for three times as long as that
-took. It takes at most a quarter of a processor while it runs: 18 s of work on 10,000 jobs become 75. The pause before
-the next audit is at least ten times as long. On average the audit takes a fortieth of a processor, and less than an
-eighth even when policies change all the time.
+Reviews have priority: after each job, which takes a millisecond or two, the audit sleeps three times as long as the job
+took. An audit thus uses a quarter of a processor: 10,000 jobs take 75 s instead of 18 s. The pause between two audits
+is at least ten times as long as an audit. On average the audit uses a fortieth of a processor, and less than an eighth
+even if policies change all the time.
 """
 
 import asyncio
@@ -44,21 +44,21 @@ from webhook.policy.in_force import PolicySet
 from webhook.work_limit import TooExpensive, limited
 
 Broken = tuple[str, Action]
-"""A rule, and the action that it triggers."""
+"""A rule that a job breaks, and the action that it triggers."""
 IN_ORDER: Final[tuple[Broken, ...]] = ()
 NAME: Final = "audit"
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 # Seconds.
 INTERVAL: Final = 600.0
-DEBOUNCE: Final = 5.0  # policies are often changed several at a time
-SETTLE: Final = 2.0  # other controllers, such as Kueue, change a new job right away
+DEBOUNCE: Final = 5.0  # users often change several policies in a row
+SETTLE: Final = 2.0  # other controllers, such as Kueue, change a new job immediately
 RETRY: Final = 60.0
-# How many times longer than an audit the pause after it is.
+# Duration of the pause after an audit, in durations of the audit.
 REST: Final = 10
 
 
 def broken(decision: Decision) -> tuple[Broken, ...]:
-    """The rules that a job breaks, once for each action: fifty findings of one rule are one entry."""
+    """The rules that a job breaks. Several findings of one rule with the same action are one entry."""
     pairs = {(finding.rule, action) for action, finding in decision.findings}
     return tuple(sorted(pairs)) if pairs else IN_ORDER
 
@@ -77,7 +77,7 @@ class StandingAudit:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: InitVar[Callable[[], float] | None] = None
     outcomes: dict[ByNamespace, tuple[Broken, ...]] = field(default_factory=dict, init=False)
-    """The rules that each job breaks. Incomplete until the first audit is complete."""
+    """The rules that each job breaks; incomplete until the end of the first audit."""
     problem: str = field(default="", init=False)
     """Why the last audit is incomplete; empty if it is complete."""
     seconds: float = field(default=0, init=False)
@@ -101,11 +101,10 @@ class StandingAudit:
         return self._clock() - self._ended
 
     def concerns(self) -> dict[str, str]:
-        """Problems, for the administrator."""
         return {"audit-incomplete": f"the jobs that exist were not judged: {self.problem}"} if self.problem else {}
 
     def resync(self) -> None:
-        """Judge all jobs again: policies have changed, or reports have become writable."""
+        """Start an audit soon, because policies have changed or reports have become writable."""
         self._outdated.set()
 
     async def run(self) -> NoReturn:
@@ -123,7 +122,7 @@ class StandingAudit:
         """Judge every job once."""
         self._begun = True
         self._outdated.clear()
-        # The list may have the old state of jobs that change from now on, so the verdict on the changed job wins.
+        # The list may have the old state of a job that changes during the audit. That job's later verdict is kept.
         self._touched.clear()
         began, outcomes = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
         try:
@@ -142,14 +141,14 @@ class StandingAudit:
         self.seconds, self.problem = self._ended - began, ""
 
     async def look(self, key: ByNamespace) -> float | None:
-        """Judge one job as it is stored now; returns the seconds until the next look."""
+        """Judge the stored job. Returns the seconds until the next attempt to write its report."""
         path = f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], quote(key[0], safe=''))}/{quote(key[1], safe='')}"
-        found = None if self._is_over(key) else await get(self.api, path)
-        if found is None or self._is_over(key):  # it may have been deleted in the meantime
+        stored = None if self._is_over(key) else await get(self.api, path)
+        if stored is None or self._is_over(key):  # the job may have been deleted during the call
             self.outcomes.pop(key, None)
             decision = None
         else:
-            decision = await self._judge(key, msgspec.json.encode(found), self.outcomes)
+            decision = await self._judge(key, msgspec.json.encode(stored), self.outcomes)
         job = self._reported(key)
         return None if job is None or self.reports is None else await self.reports.write(job, decision)
 
@@ -160,15 +159,15 @@ class StandingAudit:
                 await self._outdated.wait()
         await self.sleep(max(DEBOUNCE, took))
 
-    async def _take(self, data: msgspec.Raw, found: dict[ByNamespace, tuple[Broken, ...]]) -> None:
-        """Judge a job of a list."""
+    async def _take(self, data: msgspec.Raw, outcomes: dict[ByNamespace, tuple[Broken, ...]]) -> None:
+        """Judge a job from the list."""
         key = by_namespace(wire.decode(wire.objects, data).metadata)
         try:
-            decision = None if self._is_over(key) else await self._judge(key, data, found)
+            decision = None if self._is_over(key) else await self._judge(key, data, outcomes)
             job = self._reported(key)
             if job is not None and self.reports is not None and self.reports.differs(job, decision):
                 self.reconciler.add(key)
-        except Exception:  # noqa: BLE001 - the others count; the reconciler tells of it
+        except Exception:  # noqa: BLE001 - the audit must continue; the reconciler retries and reports the error
             self.reconciler.add(key)
 
     async def _judge(
@@ -186,7 +185,7 @@ class StandingAudit:
         return decision
 
     def _reported(self, key: ByNamespace) -> MPIJobRecord | None:
-        """The job whose report to write; None if it is deleted, since the garbage collector deletes its report."""
+        """The job; None if it is deleted, since the garbage collector then deletes its report."""
         job = self.view.get(MPI_JOBS, key)
         return job if isinstance(job, MPIJobRecord) else None
 
@@ -204,7 +203,7 @@ class StandingAudit:
             self._add(key)
 
     def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
-        """A namespace's labels select its policies."""
+        """Judge the namespace's jobs again: its labels select its policies."""
         if old is not None and new is not None and old.labels == new.labels:
             return
         jobs = self.view.within(MPI_JOBS, name)
@@ -218,11 +217,11 @@ class StandingAudit:
         self.reconciler.add(key, SETTLE)
 
     def _is_over(self, key: ByNamespace) -> bool:
-        """Whether the job has ended or is deleted. False if the cache cannot tell."""
+        """Whether the job has ended or is deleted. False if the cache is incomplete."""
         job = self.view.get(MPI_JOBS, key)
         return job is ABSENT or (isinstance(job, MPIJobRecord) and job.over)
 
 
 def _written(job: MPIJobRecord) -> tuple[object, ...]:
-    """Changes when a user edits the job. The generation changes with the spec but not with metadata."""
+    """Values that differ if a user has edited the job. The generation does not change with metadata."""
     return job.uid, job.generation, job.queue, job.network_policy

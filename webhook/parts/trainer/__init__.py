@@ -1,9 +1,10 @@
 """Kubeflow Trainer's TrainJobs and MPI runtimes: `serve --trainer`, `check --trainer` and `convert trainjob`.
 
-`shape` makes an MPIJob of a TrainJob and its runtime, with a map of `places`: where each field was written. `pipeline`
-applies the rules in `selection` to it, and translates paths and words back. `kinds` has the names of Trainer's API,
-`resources` the watched objects, `quota` what quotas and Kueue count, `webhooks` the hooks, `check` the verdicts on
-files. `conversion` makes a TrainJob of an MPIJob, for the command in `command`.
+`shape` builds an MPIJob with the same pods as a TrainJob and its runtime; `places` maps its fields to the fields of the
+TrainJob and the runtime. `pipeline` applies the rules in `selection` to this MPIJob, and translates the paths and field
+names in violations. `kinds` has the names of Trainer's API, `resources` the watched objects, `quota` the objects that
+quotas and Kueue count, and `webhooks` the hooks. `check` judges TrainJobs and runtimes in files. `conversion` converts
+an MPIJob to a TrainJob for the command in `command`.
 """
 
 from typing import Final
@@ -13,7 +14,7 @@ from webhook.kit.optional_parts import ComponentRights, Part, PartCheck, PartHoo
 OPTION: Final = "--trainer"
 PART: Final = Part(
     conversions={"trainjob": "webhook.parts.trainer.command:trainjob"},
-    options={OPTION: "Check Kubeflow Trainer's MPI TrainJobs; needs the right to read runtimes."},
+    options={OPTION: "Check Kubeflow Trainer's MPI TrainJobs; needs permission to read runtimes."},
     rights=(
         ComponentRights(
             "trainer",

@@ -1,4 +1,4 @@
-"""The verdict on TrainJobs and runtimes of Kubeflow Trainer in files, as `serve --trainer` gives it for new ones."""
+"""Verdicts on TrainJobs and runtimes in files, as `serve --trainer` judges new objects."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
@@ -22,38 +22,42 @@ from webhook.cluster.view import UNKNOWN, Answer, ClusterView, NotingView
 from webhook.parts.trainer import kinds, pipeline
 from webhook.parts.trainer.resources import CLUSTER_TRAINING_RUNTIMES, RUNTIMES, TRAINING_RUNTIMES
 
-_OF_RUNTIMES: Mapping[str, Resource[Any, Any]] = {each.kind: each for each in RUNTIMES}
+_BY_KIND: Mapping[str, Resource[Any, Any]] = {each.kind: each for each in RUNTIMES}
 
 
 def concerns(manifest: Manifest) -> bool:
-    """Whether it is a TrainJob, or a runtime for MPI."""
+    """Whether the object is a TrainJob or a runtime for MPI."""
     if manifest.api_version != kinds.API_VERSION:
         return False
     of_mpi = bool(at(manifest.document, "spec", "mlPolicy", "mpi"))
-    return manifest.kind == kinds.TRAIN_JOB or (manifest.kind in _OF_RUNTIMES and of_mpi)
+    return manifest.kind == kinds.TRAIN_JOB or (manifest.kind in _BY_KIND and of_mpi)
 
 
 class Runtimes:
-    """A ClusterView with these runtimes, the first of each name, instead of those of `view`."""
+    """A ClusterView with the runtimes in `manifests` instead of the runtimes of `view`.
+
+    If several runtimes have the same name, the first is used.
+    """
 
     def __init__(self, view: ClusterView, manifests: Iterable[Manifest], namespace: str) -> None:
         self._view, self.all, self.within, self.groups = view, view.all, view.within, view.groups
         self.not_served = view.not_served
-        self._known: dict[tuple[str, Hashable], Any] = {}
-        for each in manifests:
-            resource = _OF_RUNTIMES.get(each.kind)
-            if resource is None or each.api_version != kinds.API_VERSION:
+        self._records: dict[tuple[str, Hashable], Any] = {}
+        for manifest in manifests:
+            resource = _BY_KIND.get(manifest.kind)
+            if resource is None or manifest.api_version != kinds.API_VERSION:
                 continue
-            document = each.created_in(_namespace(each, namespace))
+            document = manifest.created_in(_namespace(manifest, namespace))
             try:
                 record = resource.project(msgspec.json.encode(document))
             except (msgspec.DecodeError, ValueError):
-                continue  # it has its own verdict
-            self._known.setdefault((each.kind, resource.key(_namespace(each, namespace), each.name)), record)
+                continue  # `check` reports the invalid runtime itself
+            key = resource.key(_namespace(manifest, namespace), manifest.name)
+            self._records.setdefault((manifest.kind, key), record)
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        if resource.kind in _OF_RUNTIMES:
-            found: T | Answer = self._known.get((resource.kind, key), UNKNOWN)
+        if resource.kind in _BY_KIND:
+            found: T | Answer = self._records.get((resource.kind, key), UNKNOWN)
             return found
         return self._view.get(resource, key)
 
@@ -61,18 +65,18 @@ class Runtimes:
 def judge(
     found: Sequence[Manifest], world: JobWorld, namespace: str, cluster: Path | None, access: Access
 ) -> Callable[[Manifest], Verdict | None]:
-    """Judges the objects in `found`. Runtimes among them precede those of the cluster."""
-    more: list[Manifest] = []
+    """A function that judges the objects in `found`. Runtimes in `found` precede runtimes of the cluster."""
+    in_cluster: list[Manifest] = []
     if cluster:
-        more, _ = files.load([str(cluster)])
+        in_cluster, _ = files.load([str(cluster)])
     elif access != Access():
         jobs = [each for each in found if each.kind == kinds.TRAIN_JOB and concerns(each)]
-        more = options.with_api(access, lambda api: of_cluster(api, jobs, namespace))
-    return partial(check, world=world, runtimes=[*found, *more], namespace=namespace)
+        in_cluster = options.with_api(access, lambda api: of_cluster(api, jobs, namespace))
+    return partial(check, world=world, runtimes=[*found, *in_cluster], namespace=namespace)
 
 
 def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], namespace: str) -> Verdict | None:
-    """The verdict on a TrainJob or runtime, None for anything else; `namespace` is for those that name none."""
+    """The verdict on a TrainJob or runtime, None for other objects. `namespace` is for objects without a namespace."""
     if not concerns(manifest):
         return None
     namespace = _namespace(manifest, namespace)
@@ -89,13 +93,13 @@ def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], 
 
 
 async def of_cluster(api: Client, jobs: Iterable[Manifest], namespace: str) -> list[Manifest]:
-    """The runtimes that these TrainJobs name, as far as they may be read."""
+    """The runtimes of these TrainJobs that exist and that the user may read."""
     paths = {}
-    for each in jobs:
-        reference = at(each.document, "spec", "runtimeRef")
+    for job in jobs:
+        reference = at(job.document, "spec", "runtimeRef")
         of_namespace = reference.get("kind") == kinds.RUNTIME
         resource: Resource[Any, Any] = TRAINING_RUNTIMES if of_namespace else CLUSTER_TRAINING_RUNTIMES
-        within = quote(each.namespace or namespace, safe="") if of_namespace else ""
+        within = quote(job.namespace or namespace, safe="") if of_namespace else ""
         path = f"{resource.path(kinds.API_VERSION, within)}/{quote(str(reference.get('name')), safe='')}"
         paths[path] = resource.kind
     manifests = []
@@ -103,11 +107,11 @@ async def of_cluster(api: Client, jobs: Iterable[Manifest], namespace: str) -> l
         try:
             document = await get(api, path)
         except ApiError:
-            continue  # no verdict without the right to read it
+            continue  # the runtime may not be read, so its jobs are not judged
         if document is not None:
             manifests.append(Manifest(path, {**document, "kind": kind, "apiVersion": kinds.API_VERSION}))
     return manifests
 
 
-def _namespace(manifest: Manifest, otherwise: str) -> str:
-    return "" if manifest.kind == kinds.CLUSTER_RUNTIME else manifest.namespace or otherwise
+def _namespace(manifest: Manifest, default: str) -> str:
+    return "" if manifest.kind == kinds.CLUSTER_RUNTIME else manifest.namespace or default

@@ -1,5 +1,5 @@
-"""The command `convert trainjob`: converts MPIJobs to TrainJobs of Kubeflow Trainer."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `convert trainjob`."""
+# ruff: noqa: PLC0415 - imports inside commands keep --help and completion fast
 
 from typing import TYPE_CHECKING, NoReturn
 
@@ -20,10 +20,10 @@ def trainjob(*, files: tuple[str, ...], output: str) -> NoReturn:
 
     Each MPIJob of kubeflow.org/v2beta1 becomes a TrainingRuntime, which has its pods, and a TrainJob that names this
     runtime. The pods have the same containers, variables and resources; their names and labels are those of JobSet.
-    Trainer has only Open MPI. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml and
-    .json files), or be - for standard input. Other objects are written as they are.
+    Trainer supports only Open MPI. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml,
+    .yml and .json files), or be - for standard input. Other objects are written unchanged.
 
-    Nothing is injected into TrainJobs. Convert a job from the cluster to keep what was injected.
+    Nothing is injected into TrainJobs. Convert a job from the cluster to keep its injections.
 
     Standard error has a report on each job: what moved, what has another meaning now, what is lost, what is left to do,
     and the verdict of `mpijob-webhook check --trainer` without a cluster. With -o json standard output has all.
@@ -36,18 +36,18 @@ def trainjob(*, files: tuple[str, ...], output: str) -> NoReturn:
     \b
     Exit code:
       0  every MPIJob was converted to a TrainJob that would be admitted
-      1  at least one cannot be converted, or would be rejected before something is changed
+      1  at least one job cannot be converted, or would be rejected without further changes
       2  unusable input: a file is broken, or it has no MPIJob
     """
     from webhook.cli import conversions
     from webhook.cli import files as manifests
 
-    found, errors = manifests.load(files)
-    conversions.end([*map(_converted, found)], errors, output, f"no MPIJob in {', '.join(files)}")
+    loaded, errors = manifests.load(files)
+    conversions.end([*map(_converted, loaded)], errors, output, f"no MPIJob in {', '.join(files)}")
 
 
 def _converted(manifest: "Manifest") -> "Conversion":
-    """The MPIJob as a TrainJob with its TrainingRuntime, checked; another object as it is."""
+    """The MPIJob converted to a TrainJob and TrainingRuntime, and checked. Other objects are unchanged."""
     from webhook.cli import files, job_world
     from webhook.cli.conversions import Conversion
     from webhook.cli.terminal import heading, printable

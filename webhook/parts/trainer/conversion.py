@@ -1,8 +1,8 @@
-"""Converts an MPIJob to a TrainJob of Kubeflow Trainer 2.3 and the TrainingRuntime that it names.
+"""Converts an MPIJob to a TrainJob of Kubeflow Trainer 2.3 and its TrainingRuntime.
 
-The runtime has the pods, since a TrainJob can change little of them. What mpi-operator adds to pods and Trainer does
-not is written out. Upstream: `newWorker` and `newLauncherPodTemplate` of mpi-operator's
-`pkg/controller/mpi_job_controller.go`, and Trainer's `pkg/runtime/framework/plugins/mpi/mpi.go`.
+The runtime has the pod templates, since a TrainJob can set only a few of their fields. Fields that mpi-operator adds to
+pods and Trainer does not add are written into the templates. Sources: `newWorker` and `newLauncherPodTemplate` in
+mpi-operator's `pkg/controller/mpi_job_controller.go`, and Trainer's `pkg/runtime/framework/plugins/mpi/mpi.go`.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ _KEYS: Final = "mpi-ssh-keys"
 _KEYS_FOLDER: Final = "/etc/mpi-ssh-auth"
 _SAME: Final = ("image", "imagePullPolicy", "resources", "securityContext")
 
-# Volumes of mpi-operator, and those of Trainer with the same files.
+# Volumes of mpi-operator, and Trainer's volumes with the same files.
 _VOLUMES: Final = {"ssh-auth": kinds.KEY_VOLUME, "mpi-job-config": kinds.HOSTFILE_VOLUME}
 
 _LABELS: Final = "training.kubeflow.org/"
@@ -44,10 +44,10 @@ _EXISTS: Final = {"In": "Exists", "NotIn": "DoesNotExist"}
 
 
 def convert(document: dict[str, Any]) -> tuple[Converted, dict[str, Any]]:
-    """The TrainJob, and its runtime; ConversionError if it is not possible. `document` stays unchanged."""
+    """The TrainJob and its runtime; ConversionError if the job cannot be converted. `document` is not changed."""
     old, report = copied(document), Report()
     if take(old, "apiVersion", str, "MPIJob") != API_VERSION:
-        raise ConversionError("apiVersion", f"is not {API_VERSION}: convert the job to that first")
+        raise ConversionError("apiVersion", f"is not {API_VERSION}: convert the job to {API_VERSION} first")
     spec = take(old, "spec", dict, "MPIJob")
     if spec is None:
         raise ConversionError("spec", "is not set")
@@ -62,7 +62,7 @@ def convert(document: dict[str, Any]) -> tuple[Converted, dict[str, Any]]:
     job, runtime = _specs(spec, name, report)
     stored_jobs.life(old.pop("status", None), report)
     drop_unknown(old, "MPIJob", report)
-    report.to_do("apply", f"TrainingRuntime {name[:100]} first: Trainer rejects the TrainJob until it has seen that")
+    report.to_do("apply", f"TrainingRuntime {name[:100]} first: Trainer rejects the TrainJob without it")
     version = {"apiVersion": kinds.API_VERSION}
     return (
         Converted({**version, "kind": kinds.TRAIN_JOB, "metadata": metadata, "spec": job}, report),
@@ -73,27 +73,26 @@ def convert(document: dict[str, Any]) -> tuple[Converted, dict[str, Any]]:
 def _metadata(written: dict[str, Any], report: Report) -> dict[str, Any]:
     stored = "uid" in written
     metadata = stored_jobs.metadata(written, report)
-    kept = at(metadata, "annotations")
+    remaining = at(metadata, "annotations")
     for key in annotations.OF_USERS:
-        if key in kept and key != annotations.MIGRATED_FROM:
-            brought = "what it brought is in the job" if stored else "write out what it brings"
-            report.lost(f"metadata.annotations[{key}]", f"is for MPIJobs: {brought}")
-            del kept[key]
-    if not kept:
+        if key in remaining and key != annotations.MIGRATED_FROM:
+            effects = "its effects are in the job" if stored else "set its effects by hand"
+            report.lost(f"metadata.annotations[{key}]", f"is for MPIJobs: {effects}")
+            del remaining[key]
+    if not remaining:
         metadata.pop("annotations", None)
     if not stored:
         report.to_do(
             "injections",
-            "nothing is injected into TrainJobs: to keep what MPIJobs get, convert the job as the cluster has it"
+            "nothing is injected into TrainJobs: to keep the injections for MPIJobs, convert the job from the cluster"
             " (kubectl get mpijob NAME -o yaml)",
         )
     return metadata
 
 
 def _specs(spec: dict[str, Any], name: str, report: Report) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The specs of the TrainJob and of the runtime."""
     if (implementation := take(spec, "mpiImplementation", str, "spec")) not in {None, "OpenMPI"}:
-        raise ConversionError("spec.mpiImplementation", f"{str(implementation)[:100]}: Trainer has OpenMPI alone")
+        raise ConversionError("spec.mpiImplementation", f"{str(implementation)[:100]}: Trainer supports only OpenMPI")
     roles = take(spec, "mpiReplicaSpecs", dict, "spec") or {}
     as_node = spec.pop("runLauncherAsWorker", None) is True
     workers = _workers(roles, report)
@@ -102,7 +101,7 @@ def _specs(spec: dict[str, Any], name: str, report: Report) -> tuple[dict[str, A
     jobs = {role: _replicated_job(role, roles, as_node=as_node, report=report) for role in (WORKER, LAUNCHER)}
     pods = {role: job["template"]["spec"]["template"]["spec"] for role, job in jobs.items()}
     mount_path = _ssh_keys(pods, take(spec, "sshAuthMountPath", str, "spec") or _OF_ROOT, report)
-    waits = _take_waiting(pods[LAUNCHER], report)
+    waits = _remove_wait_container(pods[LAUNCHER], report)
     if take(spec, "launcherCreationPolicy", str, "spec") == WAIT_FOR_WORKERS:
         report.mapped("spec.launcherCreationPolicy", "is dependsOn of the launcher")
         waits = True
@@ -128,20 +127,20 @@ def _specs(spec: dict[str, Any], name: str, report: Report) -> tuple[dict[str, A
     }
     drop_unknown(spec, "spec", report)
     first = f"{name[:100]}-{kinds.NODE if not as_node else kinds.LAUNCHER}-0-0.{name[:100]}"
-    report.changed("hostfile", f"hosts have other names, as {first}, and there is no discover_hosts.sh")
-    report.changed("pods", "a worker that fails is made again, up to 6 times")
+    report.changed("hostfile", f"hosts have different names, such as {first}, and there is no discover_hosts.sh")
+    report.changed("pods", "a failed worker is created again, up to 6 times")
     return job, {"mlPolicy": {"numNodes": 1, "mpi": policy}, "template": {"spec": job_set}}
 
 
-def _take_waiting(launcher: dict[str, Any], report: Report) -> bool:
-    """Remove the container that waits for the workers of mpi-operator; returns whether there was one."""
+def _remove_wait_container(launcher: dict[str, Any], report: Report) -> bool:
+    """Remove the injected init container that waits for workers. Returns whether it existed."""
     before = maps(launcher, "initContainers")
     after = [each for each in before if each.get("name") != sshd.WAIT_CONTAINER]
     if after == before:
         return False
     launcher["initContainers"] = after
     report.changed(
-        f"{replica_path(LAUNCHER)}.template.spec.initContainers", f"dependsOn takes the place of {sshd.WAIT_CONTAINER}"
+        f"{replica_path(LAUNCHER)}.template.spec.initContainers", f"dependsOn replaces {sshd.WAIT_CONTAINER}"
     )
     return True
 
@@ -149,36 +148,38 @@ def _take_waiting(launcher: dict[str, Any], report: Report) -> bool:
 def _workers(roles: dict[str, Any], report: Report) -> int:
     for role in (LAUNCHER, WORKER):
         if not isinstance(roles.get(role), dict):
-            raise ConversionError(replica_path(role), "is not set: MPI of Trainer has a launcher and nodes")
+            raise ConversionError(replica_path(role), "is not set: Trainer's MPI requires a launcher and nodes")
     workers = take(roles[WORKER], "replicas", int, replica_path(WORKER)) or 0
     if workers < 1:
         raise ConversionError(
-            f"{replica_path(WORKER)}.replicas", "is 0: MPI of Trainer has a node besides the launcher"
+            f"{replica_path(WORKER)}.replicas", "is 0: Trainer's MPI requires a node in addition to the launcher"
         )
     report.mapped(f"{replica_path(WORKER)}.replicas", "is spec.trainer.numNodes")
     return workers
 
 
 def _replicated_job(role: str, roles: dict[str, Any], *, as_node: bool, report: Report) -> dict[str, Any]:
-    """A replicated job of the runtime, with what mpi-operator adds to the pods."""
+    """The runtime's replicated job for a role, with the fields that mpi-operator adds to pods."""
     replica, where = roles[role], replica_path(role)
     replica.pop("replicas", None)
     restarts = take(replica, "restartPolicy", str, where) or _RESTARTS[role]
     template = take(replica, "template", dict, where) or {}
     drop_unknown(replica, where, report)
-    main, *others = containers(template, f"{where}.template")
+    main, *sidecars = containers(template, f"{where}.template")
     pod, place = template["spec"], f"{where}.template.spec"
-    if any(each.get("name") == kinds.NODE for each in [*others, *maps(pod, "initContainers")]):
-        raise ConversionError(f"{place}.containers", f"another than the first is called {kinds.NODE}: rename it")
+    if any(each.get("name") == kinds.NODE for each in [*sidecars, *maps(pod, "initContainers")]):
+        raise ConversionError(f"{place}.containers", f"a second container is named {kinds.NODE}: rename it")
     main["name"] = kinds.NODE
-    report.mapped(f"{place}.containers[0]", f"is called {kinds.NODE}: by that name Trainer finds it")
+    report.mapped(f"{place}.containers[0]", f"is named {kinds.NODE}: Trainer finds it by this name")
     if role == WORKER and not main.get("command") and not main.get("args"):
         main["command"] = [*_SSHD]
-        report.mapped(f"{place}.containers[0].command", f"{' '.join(_SSHD)} is written out: Trainer starts no sshd")
+        report.mapped(
+            f"{place}.containers[0].command", f"{' '.join(_SSHD)} is written out: Trainer does not start sshd"
+        )
     added = {_ROLE_VARIABLE: role.lower(), **(dict.fromkeys(_NO_GPUS, "") if role == LAUNCHER and not as_node else {})}
     main["env"] = [each for each in mappings(main.get("env")) if each.get("name") not in added]
     main["env"] += [{"name": key, "value": value} for key, value in added.items()]
-    for container in [main, *others, *maps(pod, "initContainers")]:
+    for container in [main, *sidecars, *maps(pod, "initContainers")]:
         for mount in maps(container, "volumeMounts"):
             mount["name"] = _VOLUMES.get(str(mount.get("name")), mount.get("name"))
     for key in ("hostname", "subdomain"):
@@ -194,48 +195,49 @@ def _replicated_job(role: str, roles: dict[str, Any], *, as_node: bool, report: 
 
 
 def _selectors(value: Any, field: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Each mapping below `value` that selects pods by labels."""
+    """Each mapping in `value` that selects pods by labels, with its path."""
     if isinstance(value, dict):
         if "labelSelector" in value or any(key in value for key in _KEY_LISTS):
             yield value, field
-        for key, each in value.items():
-            yield from _selectors(each, f"{field}.{key}")
+        for key, nested in value.items():
+            yield from _selectors(nested, f"{field}.{key}")
     elif isinstance(value, list):
-        for number, each in enumerate(value):
-            yield from _selectors(each, f"{field}[{number}]")
+        for number, nested in enumerate(value):
+            yield from _selectors(nested, f"{field}[{number}]")
 
 
 def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> None:
-    """Select by JobSet's labels, which replace mpi-operator's.
+    """Replace mpi-operator's labels in a selector by JobSet's labels.
 
-    The operator's own label becomes "of any JobSet".
+    The label with the operator's name is replaced by the existence of JobSet's label.
     """
     before = copied(selecting)
     selector = mapping(selecting.get("labelSelector"))
     labels, expressions = at(selector, "matchLabels"), mappings(selector.get("matchExpressions"))
     for key in [key for key in labels if key in _KEYS_OF_LABELS]:
         expressions.append({"key": key, "operator": "In", "values": [labels.pop(key)]})
-    for each in expressions:
-        key = str(each.get("key"))
+    for expression in expressions:
+        key = str(expression.get("key"))
         if key == _OPERATOR:
-            each["operator"] = _EXISTS.get(str(each.get("operator")), each.get("operator"))
-            each.pop("values", None)
+            expression["operator"] = _EXISTS.get(str(expression.get("operator")), expression.get("operator"))
+            expression.pop("values", None)
         elif key == _ROLE:
-            each["values"] = [kinds.NODE if value == "worker" else value for value in texts(each, "values")]
-        each["key"] = _KEYS_OF_LABELS.get(key, key)
+            expression["values"] = [kinds.NODE if value == "worker" else value for value in texts(expression, "values")]
+        expression["key"] = _KEYS_OF_LABELS.get(key, key)
     if expressions:
         selector["matchExpressions"] = expressions
     for key in _KEY_LISTS:
         if key in selecting:
             selecting[key] = [*dict.fromkeys(_KEYS_OF_LABELS.get(each, each) for each in texts(selecting, key))]
     if selecting != before:
-        report.mapped(field, "selects by the labels of JobSet, which the pods have")
+        report.mapped(field, "selects by JobSet's labels, as pods are labelled")
 
 
 def _ssh_keys(pods: dict[str, dict[str, Any]], mount_path: str, report: Report) -> str:
-    """Trainer mounts the keys owned by root and readable for its group (`MPISSHPrivateKeyFileMode`).
+    """Make the SSH keys usable for the pods' users. Returns the runtime's sshAuthMountPath.
 
-    ssh rejects a key of its own user that a group can read, so root gets a copy. Another user must be in the group.
+    Trainer mounts the keys owned by root and readable for a group (`MPISSHPrivateKeyFileMode`). ssh as root rejects a
+    key that a group can read, so root gets a copy. A different user must be in the group.
     """
     if normpath(mount_path) == _OF_ROOT:
         for pod in pods.values():
@@ -244,14 +246,14 @@ def _ssh_keys(pods: dict[str, dict[str, Any]], mount_path: str, report: Report) 
             "spec.sshAuthMountPath", f"is {_KEYS_FOLDER}: {_KEYS} copies the keys to {_OF_ROOT} with mode 0600"
         )
         return _KEYS_FOLDER
-    report.mapped("spec.sshAuthMountPath", "is that of the TrainingRuntime")
+    report.mapped("spec.sshAuthMountPath", "is sshAuthMountPath of the TrainingRuntime")
     for role, pod in pods.items():
         field, context = f"{replica_path(role)}.template.spec.securityContext.fsGroup", at(pod, "securityContext")
         user = at(pod["containers"][0], "securityContext").get("runAsUser", context.get("runAsUser"))
         if "fsGroup" in context or "supplementalGroups" in context or user == 0:
             continue
         if user is None:
-            report.to_do(field, "Trainer lets a group of the pod read the key: set it, unless the cluster does that")
+            report.to_do(field, "Trainer mounts the key readable for a group: set fsGroup, unless the cluster sets it")
         else:
             pod["securityContext"] = {**context, "fsGroup": user}
             report.changed(field, f"is {user}, so that user {user} can read the key; volumes get this group too")
@@ -260,7 +262,7 @@ def _ssh_keys(pods: dict[str, dict[str, Any]], mount_path: str, report: Report) 
 
 def _copy_keys(pod: dict[str, Any]) -> None:
     main = pod["containers"][0]
-    # With the amounts of the main container the pod's requests do not grow.
+    # The init container has the main container's resources, so the pod's requests do not grow.
     copying: dict[str, Any] = {
         "name": _KEYS,
         **copied({key: main[key] for key in _SAME if key in main}),
@@ -276,7 +278,7 @@ def _copy_keys(pod: dict[str, Any]) -> None:
 
 
 def _program(launcher: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The launcher's program, which goes into the TrainJob if it fits."""
+    """The launcher's command and args, moved into the TrainJob; empty if they are too long for a TrainJob."""
     main = launcher["containers"][0]
     program = {key: main[key] for key in ("command", "args") if texts(main, key)}
     if any(len(words) > _MAX_WORDS for words in program.values()):
@@ -290,7 +292,7 @@ def _program(launcher: dict[str, Any], report: Report) -> dict[str, Any]:
 def _run_policy(
     spec: dict[str, Any], launcher: dict[str, Any], job_set: dict[str, Any], report: Report
 ) -> dict[str, Any]:
-    """The TrainJob's part of it; the rest goes into the launcher's Job and the JobSet of the runtime."""
+    """The fields of the run policy for the TrainJob. Other fields are moved into `launcher` and `job_set`."""
     policy = take(spec, "runPolicy", dict, "spec") or {}
     job: dict[str, Any] = {}
     for key, target, where in (
@@ -304,9 +306,9 @@ def _run_policy(
             report.mapped(f"{_RUN_POLICY}.{key}", f"is that of {where}")
     cleaning, field = take(policy, "cleanPodPolicy", str, _RUN_POLICY), f"{_RUN_POLICY}.cleanPodPolicy"
     if cleaning in {"All", "Running"}:
-        report.mapped(field, "JobSet deletes what still runs when the launcher is done")
+        report.mapped(field, "JobSet deletes running pods when the launcher has ended")
     else:
-        report.changed(field, "JobSet deletes what still runs when the launcher is done, as with Running")
+        report.changed(field, "JobSet deletes running pods when the launcher has ended, as with Running")
     if (manager := policy.pop("managedBy", None)) == MULTIKUEUE:
         job["managedBy"] = manager
         report.mapped(f"{_RUN_POLICY}.managedBy", "is spec.managedBy")

@@ -1,6 +1,6 @@
-"""Faults for which JobSet, or the Jobs that it creates, would be rejected: replaces the rule `upstream-contract`.
+"""Faults for which the API server would reject the JobSet or its Jobs. Replaces the rule `upstream-contract`.
 
-They show only after a TrainJob is stored: Trainer logs the error and creates no pod. Upstream:
+Without this check Trainer only logs the rejection after the TrainJob is stored, and creates no pod. Sources:
 https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (`ValidateCreate`) and
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/batch/validation/validation.go (`ValidateJob`).
 """
@@ -35,11 +35,11 @@ _REASONS: Final = (
 
 
 def faults(shape: Shape, _: Context) -> Iterator[Violation]:
-    """Faults of the replicated jobs in their order, then of all together."""
-    known: set[str] = set()
-    for each in shape.jobs:
-        known.add(each.name)
-        yield from _of_one(each, known)
+    """Faults of each replicated job in their order, then of the JobSet."""
+    preceding: set[str] = set()
+    for job in shape.jobs:
+        yield from _of_one(job, preceding)
+        preceding.add(job.name)
     yield from _of_metadata(shape)
     spec = at(shape.runtime, "template", "spec")
     yield from _of_policies(spec, {each.name for each in shape.jobs})
@@ -50,88 +50,90 @@ def faults(shape: Shape, _: Context) -> Iterator[Violation]:
         fault = f"{_quoted(subdomain)} is not a Service name, which {problem}"
         yield Violation(f"{JOB_SET}.network.subdomain", fault, fix=_FIX)
     if at(shape.runtime, "mlPolicy", "mpi").get("mpiImplementation") == "" and shape.replicated_job(kinds.LAUNCHER):
-        yield Violation("spec.mpiImplementation", "is empty, and Trainer makes no pods of it", fix="Set it to OpenMPI.")
+        yield Violation("spec.mpiImplementation", "is empty, so Trainer creates no pods", fix="Set it to OpenMPI.")
 
 
-def _of_one(each: ReplicatedJob, known: set[str]) -> Iterator[Violation]:
-    """`known` are the names so far, including its own."""
-    path, of_job = each.path, f"{each.path}.template.spec"
-    if problem := names.dns_1035_label_problem(f"a-{each.name}-0"):
-        fault = f"{_quoted(each.name)} makes no name of a Job, which {problem}"
+def _of_one(replicated: ReplicatedJob, preceding: set[str]) -> Iterator[Violation]:
+    path, of_job = replicated.path, f"{replicated.path}.template.spec"
+    if problem := names.dns_1035_label_problem(f"a-{replicated.name}-0"):
+        fault = f"{_quoted(replicated.name)} gives an invalid name of a Job, which {problem}"
         yield Violation(f"{path}.name", fault, fix=_FIX)
-    group = each.written.get("groupName")
+    group = replicated.written.get("groupName")
     if group and (problem := names.dns_1035_label_problem(str(group))):
         yield Violation(f"{path}.groupName", f"{_quoted(group)} {problem}", fix=_FIX)
-    if each.depends_on and not each.index:
+    if replicated.depends_on and not replicated.index:
         yield Violation(f"{path}.dependsOn", "the first of the replicatedJobs cannot depend on another", fix=_FIX)
-    elif before := [name for one in each.depends_on if (name := str(one.get("name"))) not in known]:
+    elif before := [
+        name for one in replicated.depends_on if (name := str(one.get("name"))) not in preceding | {replicated.name}
+    ]:
         fault = f"{_quoted(before[0])} is not among the replicatedJobs before it"
         yield Violation(f"{path}.dependsOn", fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
-    job = at(each.written, "template", "spec")
-    restarts = at(each.template, "spec").get("restartPolicy") or "OnFailure"
+    job = at(replicated.written, "template", "spec")
+    restarts = at(replicated.template, "spec").get("restartPolicy") or "OnFailure"
     if restarts == "Always":
         field = f"{of_job}.template.spec.restartPolicy"
-        yield Violation(field, "is Always, which no Job takes", fix="Use OnFailure or Never.")
+        yield Violation(field, "is Always, which Jobs do not allow", fix="Use OnFailure or Never.")
     elif restarts != "Never" and at(job, "podFailurePolicy"):
         field = f"{of_job}.podFailurePolicy"
-        yield Violation(field, f"does not go with restartPolicy: {shortened(restarts, 40)}", fix="Set that to Never.")
+        yield Violation(
+            field, f"cannot be used with restartPolicy: {shortened(restarts, 40)}", fix="Set that to Never."
+        )
     for name in _NUMBERS:
         number = job.get(name)
         if isinstance(number, int) and number < 0:
             yield Violation(f"{of_job}.{name}", f"is {number}", fix="Set it to 0 or more.")
     if at(job, "selector") and job.get("manualSelector") is not True:
-        yield Violation(f"{of_job}.selector", "is made by Kubernetes itself", fix="Remove it.")
-    if each.pods < 1:  # only a TrainJob sets the number of nodes
-        # With no pods Kubernetes considers the Job complete, and a launcher may continue alone.
-        fault = f"{each.pods} pods of {each.name}" + (", at least 1 required" if each.pods else "")
-        yield Violation(_NODES, fault, fix="Set it to 1 or more.", advisory=not each.pods)
+        yield Violation(f"{of_job}.selector", "is set by Kubernetes", fix="Remove it.")
+    if replicated.pods < 1:  # only possible if a TrainJob sets the number of nodes
+        # Without pods Kubernetes considers the Job complete, and a launcher may continue alone.
+        fault = f"{replicated.pods} pods of {replicated.name}" + (", at least 1 required" if replicated.pods else "")
+        yield Violation(_NODES, fault, fix="Set it to 1 or more.", advisory=not replicated.pods)
 
 
 def _of_metadata(shape: Shape) -> Iterator[Violation]:
-    """Labels and annotations of the JobSet and of its Jobs, from the runtime and patches."""
-    faults_found = Faults()
-    written = [(METADATA, at(shape.runtime, "template", "metadata"))]
-    written += [(f"{each.path}.template.metadata", at(each.written, "template", "metadata")) for each in shape.jobs]
+    """Labels and annotations of the JobSet and of its Jobs, from the runtime and from patches."""
+    metadata_faults = Faults()
+    parts = [(METADATA, at(shape.runtime, "template", "metadata"))]
+    parts += [(f"{each.path}.template.metadata", at(each.written, "template", "metadata")) for each in shape.jobs]
     for index, patch in enumerate(mappings(shape.job.get("runtimePatches"))):
         path = f"{PATCHES}[{index}].trainingRuntimeSpec.template"
         template = at(patch, "trainingRuntimeSpec", "template")
-        written.append((f"{path}.metadata", at(template, "metadata")))
+        parts.append((f"{path}.metadata", at(template, "metadata")))
         for number, each in enumerate(mappings(at(template, "spec").get("replicatedJobs"))):
             place = f"{path}.spec.replicatedJobs[{number}].template.metadata"
-            written.append((place, at(each, "template", "metadata")))
-    for path, metadata in written:
-        check_labels(_texts(metadata.get("labels")), f"{path}.labels", faults_found)
-        check_annotations(_texts(metadata.get("annotations")), f"{path}.annotations", faults_found)
-    return (Violation(fault.path, fault.message, fix=fault.fix) for fault in faults_found)
+            parts.append((place, at(each, "template", "metadata")))
+    for path, metadata in parts:
+        check_labels(_texts(metadata.get("labels")), f"{path}.labels", metadata_faults)
+        check_annotations(_texts(metadata.get("annotations")), f"{path}.annotations", metadata_faults)
+    return (Violation(fault.path, fault.message, fix=fault.fix) for fault in metadata_faults)
 
 
-def _of_policies(spec: dict[str, Any], known: set[str]) -> Iterator[Violation]:
-    """The success policy and the failure policy."""
-    yield from _targets(f"{JOB_SET}.successPolicy", mapping(spec.get("successPolicy")), known)
+def _of_policies(spec: dict[str, Any], replicated: set[str]) -> Iterator[Violation]:
+    yield from _targets(f"{JOB_SET}.successPolicy", mapping(spec.get("successPolicy")), replicated)
     rules = mappings(at(spec, "failurePolicy").get("rules"))
-    given = Counter(str(rule["name"]) for rule in rules if rule.get("name"))
+    uses = Counter(str(rule["name"]) for rule in rules if rule.get("name"))
     for index, rule in enumerate(rules):
         path, name = f"{JOB_SET}.failurePolicy.rules[{index}]", str(rule.get("name") or "")
         if name and (len(name) > _RULE_NAME_LENGTH or not _RULE_NAME.fullmatch(name)):
             fault = f'{_quoted(name)} is not a valid rule name: a letter first, then up to 127 letters, digits or "_,:"'
             yield Violation(f"{path}.name", fault, fix=_FIX)
-        elif given[name] > 1:
-            yield Violation(f"{path}.name", f"{_quoted(name)} is the name of {given[name]} rules", fix=_FIX)
-        yield from _targets(path, rule, known)
+        elif uses[name] > 1:
+            yield Violation(f"{path}.name", f"{_quoted(name)} is the name of {uses[name]} rules", fix=_FIX)
+        yield from _targets(path, rule, replicated)
         reasons = rule.get("onJobFailureReasons")
         for reason in map(str, reasons if isinstance(reasons, list) else ()):
             if reason not in _REASONS:
-                fault = f"{_quoted(reason)} is none of {', '.join(_REASONS)}"
+                fault = f"{_quoted(reason)} is not one of {', '.join(_REASONS)}"
                 yield Violation(f"{path}.onJobFailureReasons", fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
                 break
 
 
-def _targets(path: str, policy: dict[str, Any], known: set[str]) -> Iterator[Violation]:
-    """The first of its replicated jobs that does not exist."""
+def _targets(path: str, policy: dict[str, Any], replicated: set[str]) -> Iterator[Violation]:
+    """The first of the policy's targets that does not exist."""
     targets = policy.get("targetReplicatedJobs")
     for name in map(str, targets if isinstance(targets, list) else ()):
-        if name not in known:
-            fault, path = f"{_quoted(name)} is none of the replicatedJobs", f"{path}.targetReplicatedJobs"
+        if name not in replicated:
+            fault, path = f"{_quoted(name)} is not one of the replicatedJobs", f"{path}.targetReplicatedJobs"
             yield Violation(path, fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
             return
 
@@ -142,31 +144,31 @@ def _of_coordinator(coordinator: dict[str, Any], shape: Shape) -> Iterator[Viola
     path, name = f"{JOB_SET}.coordinator", str(coordinator.get("replicatedJob"))
     job = shape.replicated_job(name)
     if job is None:
-        fault = f"{_quoted(name)} is none of the replicatedJobs"
+        fault = f"{_quoted(name)} is not one of the replicatedJobs"
         yield Violation(f"{path}.replicatedJob", fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
         return
     indices = (("jobIndex", job.replicas), ("podIndex", job.pods))
-    for field, most in indices if shape.job else indices[:1]:  # a TrainJob sets the number of pods
+    for field, count in indices if shape.job else indices[:1]:  # a TrainJob may change the number of pods
         index = coordinator.get(field, 0)
-        if isinstance(index, int) and not 0 <= index < max(most, 1):
-            yield Violation(f"{path}.{field}", f"is {index}, and {job.name} has {most}", fix=_FIX)
+        if isinstance(index, int) and not 0 <= index < max(count, 1):
+            yield Violation(f"{path}.{field}", f"is {index}, and {job.name} has {count}", fix=_FIX)
 
 
 def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
-    """Claims that JobSet creates: each needs a unique name, and a mount."""
-    seen: set[str] = set()
+    """Claims that JobSet creates: each must have a unique name and be mounted."""
+    earlier: set[str] = set()
     mounted = {mount for each in shape.jobs for mount in each.mounts}
     volumes = {str(volume.get("name")) for each in shape.jobs for volume in _volumes(each)}
     for path, claim in claim_templates(spec):
         if problem := names.dns_1123_subdomain_problem(claim):
             yield Violation(path, f"{_quoted(claim)} is not a claim name, which {problem}", fix=_FIX)
-        elif claim in seen:
+        elif claim in earlier:
             yield Violation(path, f"{_quoted(claim)} is the name of another claim", fix=_FIX)
-        elif claim not in mounted and shape.job:  # a patch may mount it
+        elif claim not in mounted and shape.job:  # for a runtime alone, patches of TrainJobs may mount it
             yield Violation(path, f"no container mounts {_quoted(claim)}", fix=_FIX)
         elif claim in volumes:
             yield Violation(path, f"{_quoted(claim)} is the name of a volume too", fix=_FIX)
-        seen.add(claim)
+        earlier.add(claim)
 
 
 def _volumes(each: ReplicatedJob) -> list[dict[str, Any]]:

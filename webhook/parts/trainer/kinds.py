@@ -1,6 +1,6 @@
-"""The names of Kubeflow Trainer's kinds, `trainer.kubeflow.org/v1alpha1`, and of their parts.
+"""Names in the API of Kubeflow Trainer, `trainer.kubeflow.org/v1alpha1`.
 
-Upstream: https://github.com/kubeflow/trainer/tree/v2.3.0/pkg/apis/trainer/v1alpha1 and `pkg/constants`.
+Source: https://github.com/kubeflow/trainer/tree/v2.3.0/pkg/apis/trainer/v1alpha1 and `pkg/constants`.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ TRAIN_JOB: Final = "TrainJob"
 RUNTIME: Final = "TrainingRuntime"
 CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
 
-# The replicated jobs of an MPI runtime, and the container that runs the training.
+# The replicated jobs of an MPI runtime. NODE is also the name of the container that runs the training.
 LAUNCHER: Final = "launcher"
 NODE: Final = "node"
 # The label of the replicated job that gets the fields of a TrainJob's `trainer`.
@@ -21,11 +21,12 @@ OF_TRAINER: Final = "trainer"
 CONTROLLER: Final = "trainer.kubeflow.org/trainjob-controller"
 # The conditions of a TrainJob that has ended.
 ENDS: Final = ("Complete", "Failed")
-# Labels of all pods of a JobSet.
+# Labels that all pods of a JobSet have.
 JOB_SET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 REPLICATED_JOB_NAME: Final = "jobset.sigs.k8s.io/replicatedjob-name"
-# The earlier steps: the container that a field of a TrainJob's `initializer` configures has the name of its step.
+# The steps before the training, and the fields of a TrainJob's `initializer` that configure them. The container of a
+# step has the step's name.
 INITIALIZERS: Final = {"dataset-initializer": "dataset", "model-initializer": "model"}
-# Names of what Trainer adds to pods.
+# Names of the volumes that Trainer adds to pods.
 KEY_VOLUME: Final = "mpi-ssh-auth"
 HOSTFILE_VOLUME: Final = "mpi-hostfile"

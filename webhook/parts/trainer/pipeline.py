@@ -1,4 +1,4 @@
-"""The verdict on a TrainJob or a runtime: that of the rules on the MPIJob with the same pods."""
+"""The verdict on a TrainJob or a runtime, by the rules for an MPIJob with the same pods."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -31,10 +31,10 @@ from webhook.rules import CauseReason, Violation, job_size
 
 NOT_OURS: Final = "neither a TrainJob nor a runtime"
 NOT_OF_MPI: Final = "not of an MPI runtime"
-RUNTIME_UNKNOWN: Final = "its runtime is not known"
+RUNTIME_UNKNOWN: Final = "its runtime is unknown"
 UNREADABLE: Final = "not an object"
 Read = Shape | Finding | str
-"""An object's shape, or why it is too large, or why it is not judged."""
+"""An object's shape, the finding that it is too large, or the reason why it is not judged."""
 _KINDS: Final = (kinds.TRAIN_JOB, kinds.RUNTIME, kinds.CLUSTER_RUNTIME)
 
 
@@ -47,14 +47,13 @@ def decide(
     granted: Mapping[str, bool] | None = None,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
-    """The decision for every review that a configuration could send; a job whose runtime is unknown is admitted."""
+    """The decision on a review of any kind. A TrainJob whose runtime is unknown is admitted."""
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
     return judge(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
 
 
 def too_expensive(request: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
-    """The decision on an object that takes too much processor time."""
     return expensive.verdict(request, policy, view, controllers_change=unshaped.same_pods)
 
 
@@ -67,21 +66,21 @@ def judge(
     granted: Mapping[str, bool] | None = None,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
-    """The same by a policy."""
+    """The decision by this policy."""
     kind = request.kind
     if (f"{kind.group}/{kind.version}", request.operation in {"CREATE", "UPDATE"}) != (kinds.API_VERSION, True):
         return Decision(skipped=NOT_OURS, name=request.name)
     if kind.kind not in _KINDS or request.sub_resource:
         return Decision(skipped=NOT_OURS, name=request.name)
-    made = _shape(request, request.object, view)
-    if isinstance(made, str):
-        return Decision(skipped=made, name=request.name)
-    if isinstance(made, Finding):
-        return _too_large(request, made, policy, view)
-    stored = _stored(request, made, view) if request.operation == "UPDATE" else ""
-    shapes = {shape.document: shape for shape in (stored, made) if isinstance(shape, Shape)}
+    new = _shape(request, request.object, view)
+    if isinstance(new, str):
+        return Decision(skipped=new, name=request.name)
+    if isinstance(new, Finding):
+        return _too_large(request, new, policy, view)
+    stored = _stored(request, new, view) if request.operation == "UPDATE" else ""
+    shapes = {shape.document: shape for shape in (stored, new) if isinstance(shape, Shape)}
     decision = pipelines.validate(
-        _as_mpi_job(request, made, stored),
+        _as_mpi_job(request, new, stored),
         policy=selected(policy, partial(_shape_of, shapes), runtime=kind.kind != kinds.TRAIN_JOB),
         view=view,
         today=today,
@@ -91,11 +90,11 @@ def judge(
     if kind.kind != kinds.TRAIN_JOB:
         decision.reservation = None
     decision.group, decision.kind, decision.policy = kinds.GROUP, kind.kind, policy.identity
-    return _placed(decision, made.places)
+    return _translated(decision, new.places)
 
 
 def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
-    """Reject an object that is too large, regardless of the rule's action, unless it is stored unchanged."""
+    """Reject a too large object regardless of the rule's action, except an update that does not change pods."""
     decision = Decision(name=request.name)
     if passes_unjudged(request, policy, view, controllers_change=unshaped.same_pods):
         decision.skipped = too_large.AS_STORED
@@ -105,34 +104,34 @@ def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: 
     return decision
 
 
-def _stored(request: AdmissionRequest, made: Read, view: ClusterView) -> Read:
-    """The same for the stored object; the new one's shape if it is unchanged."""
-    return made if bytes(request.object) == bytes(request.old_object) else _shape(request, request.old_object, view)
+def _stored(request: AdmissionRequest, new: Read, view: ClusterView) -> Read:
+    """The stored object's shape; `new` if the object is unchanged."""
+    return new if bytes(request.object) == bytes(request.old_object) else _shape(request, request.old_object, view)
 
 
-def _shape(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -> Read:
-    """The shape of the object, or why there is none: a finding if it is too large to be merged."""
-    if large := too_large.finding(written):
-        return large if _is_of_mpi(request, written, view) else too_large.TOO_LARGE
+def _shape(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> Read:
+    """The object's shape, a finding if it is too large, or a text if it is not judged."""
+    if large := too_large.finding(encoded):
+        return large if _is_of_mpi(request, encoded, view) else too_large.TOO_LARGE
     try:
-        return _put_together(request, written, view)
+        return _decoded_shape(request, encoded, view)
     except TooLarge as error:
         violation = Violation(error.path, error.message, fix=FIX, reason=CauseReason.NOT_SUPPORTED)
         return Finding(job_size.RULE, violation)
 
 
-def _is_of_mpi(request: AdmissionRequest, unread: msgspec.Raw, view: ClusterView) -> bool:
-    """Whether an object that is not decoded belongs to an MPI runtime, as far as that is known."""
-    head = unshaped.head(unread)
+def _is_of_mpi(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> bool:
+    """Whether an object that is too large to be decoded is for MPI. False if its runtime is unknown."""
+    head = unshaped.head(encoded)
     if request.kind.kind != kinds.TRAIN_JOB:
         return head.has_mpi_policy
     runtime = _runtime(head.runtime, request.namespace, view)
     return runtime is not None and bool(runtime.spec)
 
 
-def _put_together(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -> Shape | str:
+def _decoded_shape(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> Shape | str:
     try:
-        document = untyped.decode(written)
+        document = untyped.decode(encoded)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         review.confirm(request)
         return UNREADABLE
@@ -149,36 +148,36 @@ def _runtime(reference: Mapping[str, Any], namespace: str, view: ClusterView) ->
     if (reference.get("apiGroup") or kinds.GROUP) != kinds.GROUP:
         return None
     if kind == kinds.RUNTIME:
-        found = view.get(TRAINING_RUNTIMES, (namespace, name))
+        runtime = view.get(TRAINING_RUNTIMES, (namespace, name))
     else:
-        found = view.get(CLUSTER_TRAINING_RUNTIMES, name)
-    return found if isinstance(found, TrainingRuntime) else None
+        runtime = view.get(CLUSTER_TRAINING_RUNTIMES, name)
+    return runtime if isinstance(runtime, TrainingRuntime) else None
 
 
 def _shape_of(shapes: Mapping[bytes, Shape], ctx: Context) -> Shape:
     return shapes[bytes(ctx.document)]
 
 
-def _as_mpi_job(request: AdmissionRequest, made: Shape, stored: Read) -> AdmissionRequest:
+def _as_mpi_job(request: AdmissionRequest, new: Shape, stored: Read) -> AdmissionRequest:
     group, _, version = mpijob.API_VERSION.partition("/")
     return structs.replace(
         request,
         kind=GroupVersionKind(group=group, version=version, kind="MPIJob"),
-        object=msgspec.Raw(made.document),
+        object=msgspec.Raw(new.document),
         old_object=msgspec.Raw(stored.document if isinstance(stored, Shape) else b"null"),
     )
 
 
-def _placed(decision: Decision, places: Places) -> Decision:
-    """The decision with the words and paths of the object that was submitted."""
-    for found in (decision.denied, decision.warned, decision.audited):
-        found[:] = [_in_place(finding, places) for finding in found if not _told_before(finding, places)]
+def _translated(decision: Decision, places: Places) -> Decision:
+    """The decision with the paths and field names of the submitted object."""
+    for findings in (decision.denied, decision.warned, decision.audited):
+        findings[:] = [_in_place(finding, places) for finding in findings if not _is_for_runtime(finding, places)]
     decision.exempted = [(_in_place(finding, places), reason) for finding, reason in decision.exempted]
     return decision
 
 
-def _told_before(finding: Finding, places: Places) -> bool:
-    """Whether it is advice about the runtime only: its author has read it, and a TrainJob cannot follow it."""
+def _is_for_runtime(finding: Finding, places: Places) -> bool:
+    """Whether the finding is advice about the runtime, which its author got in the review of the runtime."""
     violation = finding.violation
     return violation.advisory and finding.rule in OF_TEMPLATES and places.of(violation.path).in_runtime
 

@@ -1,7 +1,7 @@
-"""TrainJobs for quotas and for Kueue: their existing pods, and the objects that are created for them.
+"""TrainJobs for quotas and for Kueue: their existing pods, and the objects that Trainer creates for them.
 
-Only the name of a stored TrainJob is known, so nothing beyond its reservation is promised to it: pods that are created
-later, such as a launcher that waits long for its nodes, are left out until then.
+The spec of a stored TrainJob is not cached. After its reservation has expired, its pods that do not exist yet use no
+quota, such as a launcher that waits long for its nodes.
 """
 
 from collections import Counter
@@ -26,16 +26,15 @@ _REPLICATED_JOBS: Final = {LAUNCHER: kinds.LAUNCHER, WORKER: kinds.NODE}
 
 @dataclass(eq=False)
 class TrainPods:
-    """The number of existing pods of TrainJobs, by TrainJob and replicated job."""
+    """The number of existing pods by TrainJob and replicated job."""
 
     made: Counter[tuple[str, str]]
 
     def of(self, name: str, role: str) -> int:
-        """The number of pods of a role of the TrainJob."""
+        """The number of pods of the TrainJob with this role."""
         return self.made.get((name, _REPLICATED_JOBS[role]), 0)
 
     def changed(self, old: TrainJobPod | None, new: TrainJobPod | None) -> None:
-        """A pod was added, changed or removed."""
         if old is not None:
             self.made[_key(old)] -= 1
             if not self.made[_key(old)]:
@@ -44,7 +43,6 @@ class TrainPods:
             self.made[_key(new)] += 1
 
     def copy(self) -> "TrainPods":
-        """A copy for the current pods."""
         return TrainPods(self.made.copy())
 
 
@@ -58,7 +56,10 @@ def _key(pod: TrainJobPod) -> tuple[str, str]:
 
 @cache
 def charges(jobs: int) -> tuple[Charge, ...]:
-    """A TrainJob, and the objects except pods that Trainer and JobSet create for it, with this number of Jobs."""
+    """Charges for a TrainJob and for the objects that Trainer and JobSet create for it, except pods.
+
+    `jobs` is the number of its Jobs.
+    """
     numbers = {"count/trainjobs.trainer.kubeflow.org": 1, "count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": jobs}
     for kind, number in (("services", 1), ("configmaps", 2), ("secrets", 1)):
         numbers |= {kind: number, f"count/{kind}": number}
@@ -66,7 +67,7 @@ def charges(jobs: int) -> tuple[Charge, ...]:
 
 
 def made(ctx: Context) -> TrainPods | None:
-    """The pods of TrainJobs in the context's namespace; None for unknown."""
+    """The pods of TrainJobs in the context's namespace; None if they are unknown."""
     pods = ctx.view.within(TRAIN_JOB_PODS, ctx.namespace)
     if pods is UNKNOWN:
         return None

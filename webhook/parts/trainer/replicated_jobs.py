@@ -1,10 +1,10 @@
-"""The pods that Trainer makes of a runtime's replicated jobs, for a TrainJob or for none.
+"""The pods that Trainer creates from a runtime's replicated jobs, with or without a TrainJob.
 
-Upstream: `newRuntimeInfo` of Trainer's `pkg/runtime/core/trainingruntime.go`, `EnforceMLPolicy` of its
-`pkg/runtime/framework/plugins/mpi/mpi.go`, and `Trainer` of `plugins/jobset/builder.go`.
+Sources: `newRuntimeInfo` in Trainer's `pkg/runtime/core/trainingruntime.go`, `EnforceMLPolicy` in
+`pkg/runtime/framework/plugins/mpi/mpi.go`, and `Trainer` in `plugins/jobset/builder.go`.
 
-Patches are merged like Kubernetes' strategic merge: `mergeRuntimePatches` of `trainingruntime.go`, and the patch
-strategies of https://pkg.go.dev/k8s.io/api/core/v1#PodSpec. A merge may multiply the memory, so its size has a limit.
+Patches are merged like Kubernetes' strategic merge: `mergeRuntimePatches` in `trainingruntime.go`, and the patch
+strategies in https://pkg.go.dev/k8s.io/api/core/v1#PodSpec. A merge may multiply the memory, so its size is limited.
 """
 
 from collections import defaultdict
@@ -27,20 +27,20 @@ FIX: Final = "Stay within that: no policy allows more."
 
 @dataclass
 class TooLarge(Exception):
-    """There is too much of something."""
+    """A TrainJob or runtime is too large to be merged."""
 
     path: str
     message: str
 
 
 class Work:
-    """The rest that may be merged."""
+    """Limits the number of merged values."""
 
     def __init__(self) -> None:
         self._left = MAX_MERGED_VALUES
 
     def take(self, values: int, characters: int = 0) -> None:
-        """Count visited values, each with a path of this length; TooLarge beyond `MAX_MERGED_VALUES`."""
+        """Count visited values with paths of this length; TooLarge if there are more than `MAX_MERGED_VALUES`."""
         self._left -= values + values * characters // PATH_CHARACTERS_PER_VALUE
         if self._left < 0:
             message = f"too large to judge: more than {MAX_MERGED_VALUES:,} values to merge into the runtime"
@@ -48,8 +48,9 @@ class Work:
 
 
 def check_others(size: int, *, of_job: bool) -> None:
-    """TooLarge if the pods except launcher and nodes have too many bytes in all; `of_job`: by the TrainJob's
-    patches.
+    """Raise TooLarge if the pods except launcher and nodes have too many bytes in total.
+
+    `of_job`: patches of a TrainJob are included.
     """
     if size > MAX_OTHER_PODS_BYTES:
         what = "bytes of other pods than launcher and nodes"
@@ -57,7 +58,7 @@ def check_others(size: int, *, of_job: bool) -> None:
         raise TooLarge(PATCHES if of_job else f"{JOB_SET}.replicatedJobs", message)
 
 
-# Lists whose items are merged by this key; all others are replaced.
+# Lists whose items are merged by this key. All other lists are replaced.
 _KEYS: Final = {
     "containers": "name",
     "initContainers": "name",
@@ -67,17 +68,17 @@ _KEYS: Final = {
     "schedulingGates": "name",
     "volumeMounts": "mountPath",
 }
-# Mappings with the user's keys, which are in brackets in paths.
+# Mappings with arbitrary keys, which paths have in brackets.
 _OWN_KEYS: Final = frozenset(("labels", "annotations", "nodeSelector", "limits", "requests"))
 
 Origins = dict[str, str]
-"""From a path to the path at which it was written; others come from the rest."""
+"""From a path in the merged template to the path in the TrainJob. Other paths are from the runtime."""
 
 
 def merge(base: Any, patch: dict[str, Any], *, path: str, written: str, origins: Origins, work: Work) -> dict[str, Any]:
-    """`base` with `patch`, which is written at `written`, merged in at `path`; neither is changed.
+    """`base` at `path` with `patch` merged into it; neither is changed. `written` is the path of `patch`.
 
-    TooLarge if that is too much `work`.
+    TooLarge if the merge visits too many values.
     """
     merged = dict(mapping(base))
     work.take(len(merged))
@@ -85,17 +86,17 @@ def merge(base: Any, patch: dict[str, Any], *, path: str, written: str, origins:
     of_users = path.rpartition(".")[2] in _OWN_KEYS
     for key, value in patch.items():
         step = f"[{key}]" if of_users else f".{key}"
-        here, there = path + step, written + step
+        target, origin = path + step, written + step
         if isinstance(value, dict):
             if key not in merged:
-                origins[here] = there
-            merged[key] = merge(merged.get(key), value, path=here, written=there, origins=origins, work=work)
+                origins[target] = origin
+            merged[key] = merge(merged.get(key), value, path=target, written=origin, origins=origins, work=work)
         elif key in _KEYS and isinstance(value, list):
             merged[key] = _items(
-                merged.get(key), value, key=_KEYS[key], path=here, written=there, origins=origins, work=work
+                merged.get(key), value, key=_KEYS[key], path=target, written=origin, origins=origins, work=work
             )
         else:
-            merged[key], origins[here] = value, there
+            merged[key], origins[target] = value, origin
     return merged
 
 
@@ -108,12 +109,12 @@ def _items(
     names = {str(item.get(key)): index for index, item in enumerate(items)}
     for number, item in enumerate(mappings(patch)):
         index = names.setdefault(str(item.get(key)), len(items))
-        here, there = f"{path}[{index}]", f"{written}[{number}]"
+        target, origin = f"{path}[{index}]", f"{written}[{number}]"
         if index == len(items):
             items.append(item)
-            origins[here] = there
+            origins[target] = origin
         else:
-            items[index] = merge(items[index], item, path=here, written=there, origins=origins, work=work)
+            items[index] = merge(items[index], item, path=target, written=origin, origins=origins, work=work)
     return items
 
 
@@ -126,43 +127,40 @@ _REPLACED: Final = ("image", "command", "args")
 
 @dataclass(slots=True)
 class ReplicatedJob:
-    """One of the runtime's `spec.template.spec.replicatedJobs`."""
+    """An item of the runtime's `spec.template.spec.replicatedJobs`."""
 
     index: int
     name: str
     written: dict[str, Any]
-    """As written in the runtime."""
+    """The item in the runtime, without changes by a TrainJob."""
     step: str
-    """Its purpose, by the label of its ancestor."""
+    """The value of the label ANCESTOR, which names the purpose of the pods."""
     template: dict[str, Any]
-    """Its pod template."""
+    """The pod template with the changes by the TrainJob."""
     replicas: int
     pods: int
     """Pods of each replica."""
     depends_on: list[dict[str, Any]]
     origins: Origins = field(default_factory=dict)
-    """By path in the template: where the TrainJob has the value, if it is not the runtime's."""
+    """The paths in the TrainJob by the paths in the template, for values from the TrainJob."""
     kept: set[str] = field(default_factory=set)
-    """Paths in the template that belong to the runtime all the same."""
+    """Paths below a path in `origins` whose values are nevertheless from the runtime."""
 
     @property
     def of_trainer(self) -> bool:
-        """Whether it gets the fields of a TrainJob's `trainer`."""
+        """Whether Trainer applies a TrainJob's `trainer` to it."""
         return self.step == kinds.OF_TRAINER
 
     @property
     def path(self) -> str:
-        """Its path in the runtime."""
         return f"{JOB_SET}.replicatedJobs[{self.index}]"
 
     @property
     def template_path(self) -> str:
-        """The path of its pod template in the runtime."""
         return f"{self.path}.template.spec.template"
 
     @property
     def containers(self) -> list[dict[str, Any]]:
-        """The containers of the pod template."""
         return mappings(at(self.template, "spec").get("containers"))
 
     @property
@@ -171,12 +169,10 @@ class ReplicatedJob:
         return self.named(kinds.NODE)
 
     def named(self, name: str) -> int | None:
-        """The index of the container of this name."""
         return next((index for index, each in enumerate(self.containers) if each.get("name") == name), None)
 
     @property
     def mounts(self) -> Iterator[str]:
-        """The names of the volumes that containers mount."""
         pod = at(self.template, "spec")
         for container in [*mappings(pod.get("initContainers")), *mappings(pod.get("containers"))]:
             yield from (str(mount.get("name")) for mount in mappings(container.get("volumeMounts")))
@@ -186,54 +182,54 @@ class ReplicatedJob:
 
 
 def launcher_is_node(runtime: dict[str, Any]) -> bool:
-    """Whether the launcher runs ranks too."""
     return at(runtime, "mlPolicy", "mpi").get("runLauncherAsNode") is True
 
 
 def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[ReplicatedJob]:
-    """The replicated jobs of a runtime's spec, with the patches and the `trainer` of a TrainJob's spec, which may be
-    empty.
+    """The replicated jobs of a runtime's spec, with the changes by a TrainJob's spec.
 
-    TooLarge if that is too much to merge.
+    `job` is empty for a runtime alone. TooLarge if the merge visits too many values.
     """
     result = []
     work = Work()
     patches = _patches(job)
     for index, written in enumerate(mappings(at(runtime, "template", "spec").get("replicatedJobs"))):
-        whole = at(written, "template")
-        each = ReplicatedJob(
+        job_template = at(written, "template")
+        replicated_job = ReplicatedJob(
             index=index,
             name=str(written.get("name")),
             written=written,
             step="",
-            template=at(whole, "spec", "template"),
+            template=at(job_template, "spec", "template"),
             replicas=_number(written.get("replicas"), 1),
-            pods=_number(at(whole, "spec").get("parallelism"), 1),
+            pods=_number(at(job_template, "spec").get("parallelism"), 1),
             depends_on=mappings(written.get("dependsOn")),
         )
-        labels = dict(at(whole, "metadata", "labels"))
-        for where, patch in patches.get(each.name, ()):
+        labels = dict(at(job_template, "metadata", "labels"))
+        for where, patch in patches.get(replicated_job.name, ()):
             labels |= at(patch, "metadata", "labels")
             pods = at(patch, "spec", "template")
             place = f"{where}.spec.template"
-            each.template = merge(each.template, pods, path="", written=place, origins=each.origins, work=work)
-        each.step = str(labels.get(kinds.ANCESTOR))
-        _sized(each, runtime, mapping(job.get("trainer")))
-        _trained(each, runtime, mapping(job.get("trainer")), work)
-        _initialized(each, mapping(job.get("initializer")), work)
-        result.append(each)
+            replicated_job.template = merge(
+                replicated_job.template, pods, path="", written=place, origins=replicated_job.origins, work=work
+            )
+        replicated_job.step = str(labels.get(kinds.ANCESTOR))
+        _sized(replicated_job, runtime, mapping(job.get("trainer")))
+        _trained(replicated_job, runtime, mapping(job.get("trainer")), work)
+        _initialized(replicated_job, mapping(job.get("initializer")), work)
+        result.append(replicated_job)
     return result
 
 
 def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob]) -> int:
-    """Processes on a node; as many as it has GPUs if the runtime says so."""
-    wanted = at(job, "trainer")
-    if wanted.get("numProcPerNode") is not None:
-        return _number(wanted["numProcPerNode"], 1)
+    """Processes on each node: the TrainJob's number, the runtime's number if it is not 1, or the number of GPUs."""
+    trainer = at(job, "trainer")
+    if trainer.get("numProcPerNode") is not None:
+        return _number(trainer["numProcPerNode"], 1)
     number = _number(at(runtime, "mlPolicy", "mpi").get("numProcPerNode"), 1)
     if number != 1:
         return number
-    resources = wanted.get("resourcesPerNode")
+    resources = trainer.get("resourcesPerNode")
     if resources is None:
         with_resources = (
             mapping(each.containers[each.node].get("resources"))
@@ -245,7 +241,7 @@ def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob
 
 
 def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(path, name) of each claim that JobSet creates, and mounts if a container says so."""
+    """The path and name of each claim template of the JobSet."""
     for index, policy in enumerate(mappings(spec.get("volumeClaimPolicies"))):
         for number, template in enumerate(mappings(policy.get("templates"))):
             path = f"{JOB_SET}.volumeClaimPolicies[{index}].templates[{number}].metadata.name"
@@ -253,79 +249,82 @@ def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _patches(job: dict[str, Any]) -> Mapping[str, list[tuple[str, dict[str, Any]]]]:
-    """(path, patch) of each patch of a replicated job's template, by the names of these."""
-    found: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
+    """The path and content of each patch of a Job template, by the name of the replicated job."""
+    patches: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
     for index, patch in enumerate(mappings(job.get("runtimePatches"))):
         inner = at(patch, "trainingRuntimeSpec", "template", "spec")
         for number, replicated in enumerate(mappings(inner.get("replicatedJobs"))):
             path = f"{PATCHES}[{index}].trainingRuntimeSpec.template.spec.replicatedJobs[{number}].template"
-            found[str(replicated.get("name"))].append((path, at(replicated, "template")))
-    return found
+            patches[str(replicated.get("name"))].append((path, at(replicated, "template")))
+    return patches
 
 
-def _sized(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any]) -> None:
-    if each.of_trainer:
-        each.pods = _number(at(runtime, "mlPolicy").get("numNodes"), 1)
-    each.pods = max(each.pods, 1)  # `WithPodSet` of Trainer's `pkg/runtime/runtime.go`
-    if each.name == kinds.NODE and wanted.get("numNodes") is not None:
-        nodes = _number(wanted["numNodes"], 1)
-        each.pods = max(nodes - 1, 1) if launcher_is_node(runtime) else nodes
+def _sized(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any]) -> None:
+    """Set the number of pods."""
+    if replicated_job.of_trainer:
+        replicated_job.pods = _number(at(runtime, "mlPolicy").get("numNodes"), 1)
+    replicated_job.pods = max(replicated_job.pods, 1)  # `WithPodSet` of Trainer's `pkg/runtime/runtime.go`
+    if replicated_job.name == kinds.NODE and trainer.get("numNodes") is not None:
+        nodes = _number(trainer["numNodes"], 1)
+        replicated_job.pods = max(nodes - 1, 1) if launcher_is_node(runtime) else nodes
 
 
-def _trained(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any], work: Work) -> None:
-    """Merge the TrainJob's `trainer` into the container, as far as it applies to this replicated job."""
-    is_node = each.name == kinds.NODE and launcher_is_node(runtime)
-    index = each.node
-    if index is None or not (each.of_trainer or is_node):
+def _trained(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any], work: Work) -> None:
+    """Merge the TrainJob's `trainer` into the container that runs the training, if this replicated job gets it."""
+    is_node = replicated_job.name == kinds.NODE and launcher_is_node(runtime)
+    index = replicated_job.node
+    if index is None or not (replicated_job.of_trainer or is_node):
         return
-    here = f".spec.containers[{index}]"
-    containers = each.containers
+    path = f".spec.containers[{index}]"
+    containers = replicated_job.containers
     container = containers[index] = dict(containers[index])
-    for name in _REPLACED if each.of_trainer else ():
-        if wanted.get(name) is not None:
-            container[name] = wanted[name]
-            each.origins[f"{here}.{name}"] = f"spec.trainer.{name}"
-    if wanted.get("env"):
-        change = {"env": wanted["env"]}
-        container = merge(container, change, path=here, written="spec.trainer", origins=each.origins, work=work)
-    if resources := mapping(wanted.get("resourcesPerNode")):
-        container["resources"] = _resources(each, here, mapping(container.get("resources")), resources, work)
+    for name in _REPLACED if replicated_job.of_trainer else ():
+        if trainer.get(name) is not None:
+            container[name] = trainer[name]
+            replicated_job.origins[f"{path}.{name}"] = f"spec.trainer.{name}"
+    if trainer.get("env"):
+        change = {"env": trainer["env"]}
+        container = merge(
+            container, change, path=path, written="spec.trainer", origins=replicated_job.origins, work=work
+        )
+    if resources := mapping(trainer.get("resourcesPerNode")):
+        container["resources"] = _resources(replicated_job, path, mapping(container.get("resources")), resources, work)
     containers[index] = container
-    each.replace_containers(containers)
+    replicated_job.replace_containers(containers)
 
 
-def _initialized(each: ReplicatedJob, initializer: dict[str, Any], work: Work) -> None:
+def _initialized(replicated_job: ReplicatedJob, initializer: dict[str, Any], work: Work) -> None:
     """Merge the TrainJob's `initializer` into the container that fetches a dataset or a model."""
-    field, index = kinds.INITIALIZERS.get(each.step, ""), each.named(each.step)
-    wanted = mapping(initializer.get(field))
-    if index is None or not wanted:
+    field, index = kinds.INITIALIZERS.get(replicated_job.step, ""), replicated_job.named(replicated_job.step)
+    settings = mapping(initializer.get(field))
+    if index is None or not settings:
         return
-    here, there, containers = f".spec.containers[{index}]", f"spec.initializer.{field}", each.containers
-    change = {"env": wanted["env"]} if wanted.get("env") else {}
-    container = merge(containers[index], change, path=here, written=there, origins=each.origins, work=work)
-    if secret := mapping(wanted.get("secretRef")):
+    path, written, containers = f".spec.containers[{index}]", f"spec.initializer.{field}", replicated_job.containers
+    change = {"env": settings["env"]} if settings.get("env") else {}
+    container = merge(containers[index], change, path=path, written=written, origins=replicated_job.origins, work=work)
+    if secret := mapping(settings.get("secretRef")):
         sources = mappings(container.get("envFrom"))
-        each.origins[f"{here}.envFrom[{len(sources)}].secretRef"] = f"{there}.secretRef"
+        replicated_job.origins[f"{path}.envFrom[{len(sources)}].secretRef"] = f"{written}.secretRef"
         container["envFrom"] = [*sources, {"secretRef": secret}]
     containers[index] = container
-    each.replace_containers(containers)
+    replicated_job.replace_containers(containers)
 
 
 def _resources(
-    each: ReplicatedJob, here: str, own: dict[str, Any], wanted: dict[str, Any], work: Work
+    job: ReplicatedJob, path: str, base: dict[str, Any], patch: dict[str, Any], work: Work
 ) -> dict[str, Any]:
-    """The resources; those of the runtime are recorded as such."""
-    merged = merge(own, wanted, path=f"{here}.resources", written=RESOURCES, origins={}, work=work)
-    each.origins[f"{here}.resources"] = RESOURCES
-    each.origins[".spec.containers"] = RESOURCES  # the sum of all containers' requests
-    each.kept |= {f".spec.containers[{index}]" for index in range(len(each.containers))}
+    """The merged resources. `path` is the path of the container, `patch` has the TrainJob's resources."""
+    merged = merge(base, patch, path=f"{path}.resources", written=RESOURCES, origins={}, work=work)
+    job.origins[f"{path}.resources"] = RESOURCES
+    job.origins[".spec.containers"] = RESOURCES  # the path in violations about the sum of all containers' requests
+    job.kept |= {f".spec.containers[{index}]" for index in range(len(job.containers))}
     for kind in ("limits", "requests"):
-        each.kept |= {f"{here}.resources.{kind}[{name}]" for name in at(own, kind).keys() - at(wanted, kind).keys()}
+        job.kept |= {f"{path}.resources.{kind}[{name}]" for name in at(base, kind).keys() - at(patch, kind).keys()}
     return merged
 
 
 def _gpus(amounts: dict[str, Any]) -> int:
-    """As Trainer counts them: the first resource whose name has `gpu` in it."""
+    """The number of GPUs as Trainer counts them: the amount of the first resource whose name contains `gpu`."""
     for name, amount in amounts.items():
         if "gpu" in name.lower():
             try:
@@ -335,5 +334,5 @@ def _gpus(amounts: dict[str, Any]) -> int:
     return 0
 
 
-def _number(value: Any, otherwise: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
+def _number(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else default

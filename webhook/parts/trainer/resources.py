@@ -1,9 +1,8 @@
-"""TrainJobs of Kubeflow Trainer and their pods: how long, and how much of, a TrainJob's reservation counts.
+"""Watched objects of Kubeflow Trainer: runtimes, TrainJobs and the pods of TrainJobs. Only with `serve --trainer`.
 
-They are watched only with `serve --trainer`.
-
-The JobSet's spec of runtimes with an MPI policy is cached, since the pods of TrainJobs come from its templates. Users
-may make any number of runtimes of any size, so there is a budget; a runtime beyond it is unknown.
+TrainJobs and their pods decide how long, and for which pods, a TrainJob's reservation is valid. The JobSet spec of each
+MPI runtime is cached, because TrainJobs get their pods from its templates. Users may create any number of runtimes of
+any size, so the cache has a budget. A runtime beyond the budget is treated as unknown.
 """
 
 import sys
@@ -20,13 +19,13 @@ from webhook.parts.trainer.limits import MAX_NAMESPACE_RUNTIMES_BYTES, MAX_RUNTI
 
 
 class TrainingRuntime(msgspec.Struct, frozen=True):
-    """A runtime of a namespace, or of the cluster."""
+    """A TrainingRuntime or ClusterTrainingRuntime."""
 
     namespace: str
-    """Empty for a runtime of the cluster."""
+    """Empty for a ClusterTrainingRuntime."""
     name: str
     spec: bytes
-    """JSON of the relevant fields; empty unless the runtime is for MPI."""
+    """JSON of the fields that rules use; empty if the runtime is not for MPI."""
 
 
 class _MPI(msgspec.Struct):
@@ -47,7 +46,7 @@ class _JobSet(msgspec.Struct):
     spec: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class _Kept(msgspec.Struct, rename="camel"):
+class _UsedFields(msgspec.Struct, rename="camel"):
     """The fields of a spec that rules use."""
 
     ml_policy: _Policy
@@ -59,14 +58,14 @@ class _Runtime(Wire):
 
 
 _decoder: Final = msgspec.json.Decoder(_Spec)
-_kept: Final = msgspec.json.Decoder(_Kept)
+_used_fields: Final = msgspec.json.Decoder(_UsedFields)
 
 
-def _record(found: _Runtime) -> TrainingRuntime:
-    policy = _decoder.decode(found.spec).ml_policy
+def _record(runtime: _Runtime) -> TrainingRuntime:
+    policy = _decoder.decode(runtime.spec).ml_policy
     of_mpi = policy is not None and policy.mpi is not None
-    spec = msgspec.json.encode(_kept.decode(found.spec)) if of_mpi else b""
-    return TrainingRuntime(found.metadata.namespace, found.metadata.name, spec)
+    spec = msgspec.json.encode(_used_fields.decode(runtime.spec)) if of_mpi else b""
+    return TrainingRuntime(runtime.metadata.namespace, runtime.metadata.name, spec)
 
 
 _BUDGET: Final[Budget[TrainingRuntime]] = Budget(
@@ -97,7 +96,7 @@ class TrainJobRecord(msgspec.Struct, frozen=True, gc=False):
     name: str
     uid: str
     over: bool = False
-    """It ended, or is being deleted: it no longer uses anything."""
+    """Whether the TrainJob has ended or is being deleted, so that it no longer uses quota."""
 
 
 class TrainJobPod(msgspec.Struct, frozen=True, gc=False):
@@ -135,18 +134,18 @@ class _Pod(Wire):
     metadata: _PodMetadata
 
 
-def _job(found: _Job) -> TrainJobRecord:
-    metadata, conditions = found.metadata, (found.status and found.status.conditions) or []
-    ended = any(each.type in kinds.ENDS and each.status == "True" for each in conditions)
+def _job(job: _Job) -> TrainJobRecord:
+    metadata, conditions = job.metadata, (job.status and job.status.conditions) or []
+    ended = any(condition.type in kinds.ENDS and condition.status == "True" for condition in conditions)
     over = ended or metadata.deletion_timestamp is not None
     return TrainJobRecord(sys.intern(metadata.namespace), metadata.name, metadata.uid, over)
 
 
-def _pod(found: _Pod) -> TrainJobPod:
-    """A JobSet has the name of its TrainJob."""
-    labels = found.metadata.labels or _Labels()
+def _pod(pod: _Pod) -> TrainJobPod:
+    """The TrainJob's name is the name of its JobSet."""
+    labels = pod.metadata.labels or _Labels()
     return TrainJobPod(
-        sys.intern(found.metadata.namespace), sys.intern(labels.job_set), sys.intern(labels.replicated_job)
+        sys.intern(pod.metadata.namespace), sys.intern(labels.job_set), sys.intern(labels.replicated_job)
     )
 
 

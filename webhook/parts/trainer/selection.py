@@ -1,6 +1,7 @@
-"""The rules for TrainJobs and for runtimes, and the checks that replace other rules.
+"""The rules that apply to TrainJobs and to runtimes, and the checks that replace or complement rules.
 
-Each of a runtime's replicated jobs except launcher and nodes is judged alone, as a launcher.
+Rules in OF_OTHER_PODS also apply to the replicated jobs other than launcher and nodes. Each of these is judged
+independently, as the launcher of an MPIJob.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,21 +25,22 @@ _AS_LAUNCHER: Final = replica_path(LAUNCHER)
 
 
 def faults(shape: Shape, rule: Rule, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """The rule's findings in them."""
+    """The rule's findings in the replicated jobs other than launcher and nodes."""
     for pods in shape.others:
-        made = ctx.once(_read, pods)
-        if isinstance(made, ShapeError):
+        decoded = ctx.once(_decoded, pods)
+        if isinstance(decoded, ShapeError):
             if rule.id == "pod-template":
-                yield Violation(_moved(made.path, pods.path), made.message, fix="Correct the value.")
+                yield Violation(_moved(decoded.path, pods.path), decoded.message, fix="Correct the value.")
             continue
-        job, own = made
-        for found in rule.check(job, settings, own):
-            path, message, fix = (_moved(text, pods.path) for text in (found.path, found.message, found.fix))
-            yield replace(found, path=path, message=message, fix=fix)
+        job, job_context = decoded
+        for violation in rule.check(job, settings, job_context):
+            texts = (violation.path, violation.message, violation.fix)
+            path, message, fix = (_moved(text, pods.path) for text in texts)
+            yield replace(violation, path=path, message=message, fix=fix)
 
 
-def _read(pods: OtherPods, ctx: Context) -> tuple[MPIJob, Context] | ShapeError:
-    """Their job with a context of its own."""
+def _decoded(pods: OtherPods, ctx: Context) -> tuple[MPIJob, Context] | ShapeError:
+    """The MPIJob with these pods, and a context for this job."""
     try:
         job = mpijob.apply_operator_defaults(mpijob.decode(pods.document))
     except ShapeError as error:
@@ -51,7 +53,7 @@ def _moved(text: str, path: str) -> str:
 
 
 ShapeOf = Callable[[Context], Shape]
-"""The shape of a context's object: the new one, or the stored one."""
+"""Returns the shape of a context's object, which is the new object or the stored object."""
 
 OF_TEMPLATES: Final = frozenset(
     (
@@ -71,7 +73,7 @@ OF_TEMPLATES: Final = frozenset(
         "worker-count",
     )
 )
-"""Rules for runtimes: those that depend only on the templates, whatever a TrainJob adds."""
+"""Rules for runtimes. They depend only on the pod templates, and a TrainJob cannot fix their violations."""
 OF_JOBS: Final = OF_TEMPLATES | {
     "accelerator-available", "child-names", "compliance", "ever-fits", "job-timeout", "limit-range", "local-queue",
     "name-length", "priority", "references", "resource-quota", "tier",
@@ -80,7 +82,7 @@ OF_JOBS: Final = OF_TEMPLATES | {
 OF_OTHER_PODS: Final = frozenset(
     ("images", "job-size", "limit-range", "pod-security", "pod-template", "references", "scc")
 )
-"""Rules that also apply to pods other than launcher and nodes, such as those that fetch a dataset."""
+"""Rules that also apply to pods other than launcher and nodes, such as pods that fetch a dataset."""
 
 Instead = Callable[[Shape, Context], Iterator[Violation]]
 INSTEAD: Final[Mapping[str, Instead]] = MappingProxyType(
@@ -96,13 +98,16 @@ BESIDES: Final = MappingProxyType(
 
 
 def selected(policy: Policy, shape_of: ShapeOf, *, runtime: bool) -> Policy:
-    """The policy with the rules for TrainJobs, or for a `runtime`, which leaves minimum numbers to its TrainJobs."""
-    wanted = OF_TEMPLATES if runtime else OF_JOBS
+    """The policy with only the rules for TrainJobs, or for a runtime.
+
+    Minimum numbers do not apply to a runtime, because its TrainJobs can set higher numbers.
+    """
+    rule_ids = OF_TEMPLATES if runtime else OF_JOBS
     rules = []
     for rule, chosen, action in policy.rules:
-        if rule.id in wanted:
-            open_below = runtime and isinstance(chosen, RangeRuleSettings)
-            settings = chosen.model_copy(update={"min": 0}) if open_below else chosen
+        if rule.id in rule_ids:
+            without_minimum = runtime and isinstance(chosen, RangeRuleSettings)
+            settings = chosen.model_copy(update={"min": 0}) if without_minimum else chosen
             rules.append((_fitted(rule, shape_of), settings, action))
     return replace(policy, rules=tuple(rules), injections=())
 
@@ -126,11 +131,11 @@ def _besides(rule: Rule, shape_of: ShapeOf) -> Rule:
     def besides(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
         shape = shape_of(ctx)
         yield from BESIDES[rule.id](shape)
-        # The rule's text about root's key is true for mpi-operator's way of mounting it.
+        # The rule's message about root assumes mpi-operator's mount of the key, which Trainer does not use.
         if rule.id == "ssh-paths" and upstream.user_of_launcher(shape) == 0:
             return
         left_out = upstream.left_to_jobs(shape) if rule.id == "images" else ()
-        yield from (found for found in rule.check(job, settings, ctx) if found.path not in left_out)
+        yield from (each for each in rule.check(job, settings, ctx) if each.path not in left_out)
 
     if rule.id in INSTEAD:
         return structs.replace(rule, check=instead)

@@ -1,4 +1,4 @@
-"""A TrainJob with its MPI runtime, or such a runtime alone, as the MPIJob with the same pods."""
+"""Builds the MPIJob with the same pods as a TrainJob with an MPI runtime, or as an MPI runtime alone."""
 
 import hashlib
 from collections.abc import Iterable
@@ -28,30 +28,30 @@ from webhook.parts.trainer.resources import TrainingRuntime
 _ROLES: Final = {kinds.LAUNCHER: LAUNCHER, kinds.NODE: WORKER}
 # JobSet's default.
 _RESTART_POLICY: Final = "OnFailure"
-# In mpi-operator's words; the time is not read.
+# The status of an ended MPIJob. No rule uses the time.
 _ENDED: Final = {
     "status": {
         "conditions": [{"type": "Succeeded", "status": "True"}],
         "completionTime": "1970-01-01T00:00:00Z",
     }
 }
-# Stands for the image's own program: for an MPIJob's workers it would be sshd.
+# Placeholder for the image's entrypoint. Without it, rules would assume sshd, which mpi-operator starts on workers.
 _OF_THE_IMAGE: Final = ["(entrypoint)"]
 
 
 @dataclass(frozen=True, slots=True)
 class OtherPods:
-    """Pods except launcher and nodes, such as those that fetch a dataset, as the launcher of an MPIJob."""
+    """The pods of a replicated job other than launcher and nodes, as the launcher of an MPIJob."""
 
     path: str
-    """Replaces the path of the launcher's replica spec."""
+    """The path of the pods, which replaces the path of the launcher's replica spec in violations."""
     document: bytes
-    """JSON of that MPIJob."""
+    """JSON of the MPIJob."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The MPIJob that rules read, and the rest of the object."""
+    """The equivalent MPIJob, and the parts of the TrainJob and the runtime that it does not have."""
 
     document: bytes
     """JSON of the MPIJob."""
@@ -65,17 +65,16 @@ class Shape:
     metadata: dict[str, Any]
 
     def replicated_job(self, name: str) -> ReplicatedJob | None:
-        """The replicated job of this name."""
         return next((each for each in self.jobs if each.name == name), None)
 
 
 def of_runtime(document: dict[str, Any]) -> Shape | None:
-    """The shape of a runtime's JSON; None without an MPI policy or without nodes, TooLarge if its other pods are."""
+    """The shape of a runtime; None without an MPI policy or nodes, TooLarge if its other pods are too large."""
     return _shape(mapping(document.get("spec")), {}, mapping(document.get("metadata")), _runtimes_places(), "")
 
 
 def of_train_job(document: dict[str, Any], runtime: TrainingRuntime) -> Shape | None:
-    """The shape of a TrainJob's JSON and its runtime; None as for that, TooLarge beyond what can be merged."""
+    """The shape of a TrainJob with its runtime; None if the runtime has no shape, TooLarge if it cannot be merged."""
     if not runtime.spec:
         return None
     kind = kinds.RUNTIME if runtime.namespace else kinds.CLUSTER_RUNTIME
@@ -128,13 +127,13 @@ def _shape(
     size = 0
     for each in jobs:
         role = _ROLES.get(each.name)
-        # No role has a number as its name.
+        # A number, because it cannot be the name of a role.
         path = replica_path(role or str(each.index))
-        template = _known(each, role, path, known, in_runtime=bool(name))
+        template = _template(each, role, path, known, in_runtime=bool(name))
         mounted = set(each.mounts)
         volumes = [name for name in claims if name in mounted]
         volumes += [kinds.KEY_VOLUME, kinds.HOSTFILE_VOLUME] if role else []
-        volumes += each.mounts if not name else []  # patches of TrainJobs may add any
+        volumes += each.mounts if not name else []  # patches of TrainJobs may add missing volumes
         template["spec"]["volumes"] = _volumes(template["spec"].get("volumes"), volumes)
         replica = {
             "replicas": each.replicas * each.pods if role == WORKER else 1,
@@ -169,7 +168,7 @@ def _shape(
             "mpiImplementation": policy.get("mpiImplementation"),
             "runPolicy": {key: value for key, value in run_policy.items() if value is not None},
             "mpiReplicaSpecs": specs,
-            # Digest of everything else that is judged: otherwise an update that changes only this would not be judged.
+            # Without this digest, rules would ignore an update that changes only the other pods or labels.
             "besides": _digest(others, job),
         },
     }
@@ -182,7 +181,7 @@ def _shape(
 
 
 def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> str:
-    """For the other pods except what Kueue changes of them, and of the labels that a TrainJob gives JobSet and Jobs."""
+    """A digest of the other pods without Kueue's changes, and of the metadata of JobSet and Jobs in patches."""
     pods = [{**replica, "template": without_kueues(replica["template"])} for _, replica in others]
     templates = [at(patch, "trainingRuntimeSpec", "template") for patch in mappings(job.get("runtimePatches"))]
     jobs = [each for template in templates for each in mappings(at(template, "spec").get("replicatedJobs"))]
@@ -191,20 +190,18 @@ def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> st
 
 
 def _ended(document: dict[str, Any]) -> bool:
-    """Whether Trainer has recorded the end of the TrainJob, one way or the other."""
     conditions = mappings(at(document, "status").get("conditions"))
     return any(each.get("type") in kinds.ENDS and each.get("status") == "True" for each in conditions)
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Without the records of clients, `managedFields`."""
     return {key: value for key, value in metadata.items() if key != "managedFields"}
 
 
-def _known(
+def _template(
     each: ReplicatedJob, role: str | None, path: str, known: dict[str, Place], *, in_runtime: bool
 ) -> dict[str, Any]:
-    """Its pod template for the role, with the container that runs the training first; adds its places to `known`."""
+    """The pod template with the container that runs the training first. Adds the template's places to `known`."""
     spec = dict(at(each.template, "spec"))
     written, node = each.containers, each.node
     order = sorted(range(len(written)), key=lambda index: index != node)
@@ -224,7 +221,7 @@ def _known(
 
 
 def _moved(path: str, position: dict[int, int]) -> str:
-    """`path` with the new index of its container."""
+    """`path` with the new index of the container in it."""
     head, bracket, rest = path.partition(".spec.containers[")
     if head or not bracket:
         return path
@@ -233,7 +230,7 @@ def _moved(path: str, position: dict[int, int]) -> str:
 
 
 def _volumes(written: Any, more: Iterable[str]) -> list[Any]:
-    """With those that Trainer and JobSet add, whose contents come later: containers may mount them themselves."""
+    """The volumes, with empty volumes for those that Trainer and JobSet add. Containers may mount added volumes."""
     volumes = list(written) if isinstance(written, list) else []
     names = {str(mapping(volume).get("name")) for volume in volumes}
     return volumes + [{"name": name, "emptyDir": {}} for name in dict.fromkeys(more) if name not in names]

@@ -1,4 +1,4 @@
-"""The head of a TrainJob or a runtime that is too large to be merged, without reading all of it."""
+"""Decodes a few fields of a TrainJob or runtime that is too large to be decoded completely."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,8 +7,8 @@ import msgspec
 
 from webhook.api.review import AdmissionRequest
 
-# Fields of a TrainJob's spec that change no pod.
-_BESIDE_PODS: Final = frozenset(("activeDeadlineSeconds", "managedBy", "suspend"))
+# Fields of a TrainJob's spec that do not change its pods.
+_WITHOUT_EFFECT_ON_PODS: Final = frozenset(("activeDeadlineSeconds", "managedBy", "suspend"))
 
 
 class _Policy(msgspec.Struct):
@@ -16,15 +16,15 @@ class _Policy(msgspec.Struct):
 
 
 class Head(msgspec.Struct, rename="camel"):
-    """The parts of a spec that show whether it is for MPI."""
+    """The fields of a spec that show whether the object is for MPI."""
 
     runtime: Mapping[str, str | None] = msgspec.field(default_factory=dict, name="runtimeRef")
-    """The one that a TrainJob names."""
+    """The reference of a TrainJob to its runtime."""
     ml_policy: _Policy | None = None
 
     @property
     def has_mpi_policy(self) -> bool:
-        """Whether a runtime is for MPI."""
+        """Whether the runtime is for MPI."""
         return self.ml_policy is not None and bytes(self.ml_policy.mpi)[:1] == b"{"
 
 
@@ -39,24 +39,24 @@ class _Spec(msgspec.Struct):
 _FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def head(written: msgspec.Raw) -> Head:
-    """The head, as far as it can be read."""
+def head(encoded: msgspec.Raw) -> Head:
+    """The head; empty if it cannot be decoded."""
     try:
-        return msgspec.json.decode(written, type=_Headed).spec
+        return msgspec.json.decode(encoded, type=_Headed).spec
     except _FAULTS:
         return Head()
 
 
 def same_pods(request: AdmissionRequest) -> bool:
-    """Whether an update leaves everything that pods depend on, byte by byte: the API server writes both in the same
-    way.
+    """Whether an update does not change fields that have an effect on pods.
 
-    msgspec.DecodeError, UnicodeDecodeError or RecursionError if it cannot be read.
+    The fields are compared as bytes: the API server encodes the old and the new object in the same way.
+    msgspec.DecodeError, UnicodeDecodeError or RecursionError if an object cannot be decoded.
     """
-    new, old = (_of_pods(raw) for raw in (request.object, request.old_object))
+    new, old = (_pod_fields(raw) for raw in (request.object, request.old_object))
     return new == old
 
 
-def _of_pods(written: msgspec.Raw) -> dict[str, bytes]:
-    spec = msgspec.json.decode(written, type=_Spec).spec
-    return {name: bytes(value) for name, value in spec.items() if name not in _BESIDE_PODS}
+def _pod_fields(encoded: msgspec.Raw) -> dict[str, bytes]:
+    spec = msgspec.json.decode(encoded, type=_Spec).spec
+    return {name: bytes(value) for name, value in spec.items() if name not in _WITHOUT_EFFECT_ON_PODS}

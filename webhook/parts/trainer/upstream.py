@@ -1,4 +1,4 @@
-"""Checks for what Trainer does differently from mpi-operator: they replace or complement rules."""
+"""Checks for differences between Trainer and mpi-operator. They replace or complement rules."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,8 +14,8 @@ from webhook.parts.trainer.replicated_jobs import launcher_is_node
 from webhook.parts.trainer.shape import Shape
 from webhook.rules import CauseReason, Violation, shortened
 
-# JobSet's placeholder for the suffix that Kubernetes adds to the names of pods.
-_OF_A_POD: Final = "-abcde"
+# JobSet's placeholder for the suffix that Kubernetes adds to names of pods.
+_POD_SUFFIX: Final = "-abcde"
 # Trainer's `runtimeSnapshotSuffix` and `MPIHostfileConfigMapSuffix`
 _SNAPSHOT: Final = "-runtime-snapshot"
 _HOSTFILE: Final = "-mpi-hostfile"
@@ -24,16 +24,16 @@ _NODES: Final = f"{replica_path(WORKER)}.replicas"
 
 
 def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
-    """The name leaves room for those of the pods."""
+    """The TrainJob's name is too long for the names of its pods."""
     name, generated = str(shape.metadata.get("name") or ""), str(shape.metadata.get("generateName") or "")
     if not shape.job or not (name or generated):
-        return  # a runtime's name is in no pod
+        return  # names of pods do not contain the runtime's name
     if names.is_generated(name, generated):
         path, kind, suffix = "metadata.generateName", "generateName", names.GENERATED_SUFFIX_LENGTH
         length = min(len(generated), names.GENERATED_BASE_MAX_LENGTH) + suffix
     else:
         path, kind, suffix, length = "metadata.name", "name", 0, len(name)
-    ends = [f"-{each.name}-{max(each.replicas, 1) - 1}-{max(each.pods, 1) - 1}{_OF_A_POD}" for each in shape.jobs]
+    ends = [f"-{each.name}-{max(each.replicas, 1) - 1}-{max(each.pods, 1) - 1}{_POD_SUFFIX}" for each in shape.jobs]
     longest = max(ends, key=len, default="")
     room = names.DNS_LABEL_MAX_LENGTH - len(longest)
     if length > room:
@@ -43,7 +43,7 @@ def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
 
 
 def left_to_jobs(shape: Shape) -> frozenset[str]:
-    """Paths of images that a runtime leaves to its TrainJobs."""
+    """Paths of images that a runtime does not set, so that its TrainJobs must set them."""
     trained = (each for each in shape.jobs if each.of_trainer and not shape.job)
     return frozenset(
         f"{replica_path(_ROLES[each.name])}.template.spec.containers[0].image"
@@ -53,10 +53,10 @@ def left_to_jobs(shape: Shape) -> frozenset[str]:
 
 
 def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
-    """ConfigMaps that Trainer needs and that belong to another object: it retries for ever, and creates no pod.
+    """A ConfigMap that Trainer must create exists and belongs to a different object.
 
-    `getRuntimeSnapshot` of Trainer's `pkg/runtime/core/snapshot.go` accepts only the job's own; the other one gets a
-    second controller, which the API server rejects.
+    Trainer then retries forever and creates no pod: `getRuntimeSnapshot` in Trainer's `pkg/runtime/core/snapshot.go`
+    accepts only the job's snapshot, and for the hostfile the API server rejects a second controller as owner.
     """
     name, uid = str(shape.metadata.get("name") or ""), shape.metadata.get("uid")
     for suffix in (_SNAPSHOT, _HOSTFILE) if name else ():
@@ -79,34 +79,36 @@ def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
 
 
 def nodes(shape: Shape) -> Iterator[Violation]:
-    """Numbers of nodes that Trainer changes."""
-    wanted = at(shape.job, "trainer").get("numNodes")
+    """A number of nodes has a surprising effect."""
+    requested = at(shape.job, "trainer").get("numNodes")
     launcher, node = shape.replicated_job(kinds.LAUNCHER), shape.replicated_job(kinds.NODE)
-    if wanted == 1 and launcher_is_node(shape.runtime) and launcher is not None and node is not None:
-        fault = "1 node, and Trainer makes two pods with all resources: the launcher is a node too"
-        yield Violation(_NODES, fault, fix="Set numNodes to 2, which is the same.", advisory=True)
+    if requested == 1 and launcher_is_node(shape.runtime) and launcher is not None and node is not None:
+        fault = "1 node, but Trainer creates two pods with all resources: the launcher is a node too"
+        yield Violation(_NODES, fault, fix="Set numNodes to 2, which has the same effect.", advisory=True)
     if launcher is not None and launcher.of_trainer and launcher.pods > 1:
-        fault = f"{launcher.pods} launchers, of which each starts all ranks"
+        fault = f"{launcher.pods} launchers, each of which starts all ranks"
         fix = f"Set numNodes of the runtime to 1; for more nodes, parallelism of {kinds.NODE}."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
 
 
 def other_image(shape: Shape) -> Iterator[Violation]:
-    """Ranks run in the image of their nodes, which a TrainJob's image does not reach (kubeflow/trainer#2825)."""
-    own = at(shape.job, "trainer").get("image")
+    """A TrainJob's image is not used for the nodes, where the ranks run (kubeflow/trainer#2825)."""
+    launcher_image = at(shape.job, "trainer").get("image")
     node = shape.replicated_job(kinds.NODE)
-    if not own or node is None or node.of_trainer or node.node is None:
+    if not launcher_image or node is None or node.of_trainer or node.node is None:
         return
     image = node.containers[node.node].get("image")
-    if image and image != own:
-        fault = f"is the launcher's alone, and the ranks of nodes run in {shortened(str(image), 60)}"
+    if image and image != launcher_image:
+        fault = f"is only the launcher's image: the ranks on nodes run in {shortened(str(image), 60)}"
         yield Violation("spec.trainer.image", fault, fix="Use a runtime with this image.", advisory=True)
 
 
 def key(shape: Shape) -> Iterator[Violation]:
-    """Trainer mounts the key with mode 0640, owned by root: ssh as root rejects it, and others need its group.
+    """The launcher's user cannot use the SSH key.
 
-    `MPISSHPrivateKeyFileMode` of Trainer's `pkg/constants/constants.go`. A script may copy it to another place.
+    Trainer mounts the key owned by root with mode 0640 (`MPISSHPrivateKeyFileMode` in `pkg/constants/constants.go`):
+    ssh as root rejects this mode, and other users must be in the file's group. The violation is only advice, because
+    a script may copy the key.
     """
     launcher = shape.replicated_job(kinds.LAUNCHER)
     if launcher is None or launcher.node is None:
@@ -114,22 +116,23 @@ def key(shape: Shape) -> Iterator[Violation]:
     path, user = f"{replica_path(LAUNCHER)}.template.spec", user_of_launcher(shape)
     of_pod = at(launcher.template, "spec", "securityContext")
     if user == 0:
-        fault = "is root, and ssh takes no key of root's that its group may read, as Trainer mounts it"
+        fault = "is root, and ssh rejects root's key because Trainer mounts it readable for a group"
         fix = "Run as another user, with fsGroup, and sshAuthMountPath in its home."
         yield Violation(f"{path}.securityContext", fault, fix=fix, advisory=True)
     elif user is not None and not any(of_pod.get(field) is not None for field in ("fsGroup", "supplementalGroups")):
-        own = at(launcher.containers[launcher.node], "securityContext").get("runAsGroup", of_pod.get("runAsGroup"))
-        if own != 0:
+        group = at(launcher.containers[launcher.node], "securityContext").get("runAsGroup", of_pod.get("runAsGroup"))
+        if group != 0:
             fault = f"user {user} cannot read the key, which Trainer mounts for root and its group"
             fix = f"Set fsGroup to {user}."
             yield Violation(f"{path}.securityContext.fsGroup", fault, fix=fix, advisory=True)
 
 
 def user_of_launcher(shape: Shape) -> int | None:
-    """The user of the launcher; None if its image decides."""
+    """The launcher's user ID; None if the image sets the user."""
     launcher = shape.replicated_job(kinds.LAUNCHER)
     if launcher is None or launcher.node is None:
         return None
-    own = at(launcher.containers[launcher.node], "securityContext").get("runAsUser")
-    user = at(launcher.template, "spec", "securityContext").get("runAsUser") if own is None else own
+    user = at(launcher.containers[launcher.node], "securityContext").get("runAsUser")
+    if user is None:
+        user = at(launcher.template, "spec", "securityContext").get("runAsUser")
     return user if isinstance(user, int) else None

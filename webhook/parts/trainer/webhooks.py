@@ -1,4 +1,4 @@
-"""The hooks for TrainJobs and for runtimes with an MPI policy, in the webhook configurations."""
+"""The hooks of the webhook configuration for TrainJobs and for runtimes with an MPI policy."""
 
 from typing import Final
 
@@ -6,15 +6,14 @@ from webhook.client.objects import KubernetesObject
 from webhook.installation.registration import CHANGES, NOT_BEING_DELETED, ClientConfig, make_hook, users_namespaces
 from webhook.parts.trainer import kinds
 
-# Other kinds of training do not depend on this service.
+# The API server sends only MPI runtimes: other kinds of training must not depend on this service.
 OF_MPI: Final = "has(object.spec.mlPolicy) && has(object.spec.mlPolicy.mpi)"
 _OF_JOBS, _OF_RUNTIMES, _OF_CLUSTER = "train-jobs", "training-runtimes", "cluster-training-runtimes"
-# By the names of hooks.
+# The resource of each hook.
 RESOURCES: Final = {_OF_JOBS: "trainjobs", _OF_RUNTIMES: "trainingruntimes", _OF_CLUSTER: "clustertrainingruntimes"}
 
 
 def hooks(client_config: ClientConfig, policy_namespace: str, match_conditions: bool = True) -> list[KubernetesObject]:
-    """The hooks for TrainJobs and for runtimes with an MPI policy."""
     result = []
     for name, resource in RESOURCES.items():
         rule = {"apiGroups": [kinds.GROUP], "apiVersions": ["v1alpha1"], "resources": [resource]}

@@ -1,9 +1,9 @@
 """The command `why`: the reason why an existing job does not run, from its status, events and logs.
 
-`reader` reads what a `sight` of one job has, `causes` has a file for each place where a job gets stuck, `state` says
-its state, `diagnosis` puts the causes in order, and `report` shows them. What admission would say comes in
-as findings of the rules: where the cluster and a rule speak of the same fault, the cluster says what is wrong and the
-rule where and what to do.
+`reader` reads a job and its objects into a `Sight`. Each module of `causes` finds the causes of one stage, `state`
+computes the job's state, `diagnosis` orders the causes, and `report` prints them. The rules of admission are also
+evaluated for the job: if a rule and the cluster report the same problem, `why` takes the text from the cluster, and
+the field and the fix from the rule.
 """
 
 from typing import Final

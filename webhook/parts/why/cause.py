@@ -11,58 +11,56 @@ from webhook.parts.why.limits import MAX_CAUSE_CHARACTERS
 
 
 class Stage(IntEnum):
-    """The stages of a job in order: the first that blocks it is the cause of all later problems."""
+    """The stages of a job in order. A problem in one stage can cause all problems in later stages."""
 
     DELETION = 1
     OPERATOR = 2
-    """The operator does not look at it, or refuses it."""
+    """The operator ignores or rejects the job."""
     QUEUE = 3
-    """Suspended, by its user or by Kueue."""
+    """The job is suspended by its user or by Kueue."""
     CREATION = 4
     """Pods are not created."""
     SCHEDULING = 5
     """Pods have no node."""
     START = 6
-    """Containers do not start, or not for long."""
+    """Containers do not start or soon fail."""
     RUN = 7
     """The launcher fails."""
     END = 8
-    """Its time is over."""
+    """The time limit was exceeded."""
     ADMISSION = 9
-    """Not reported by the cluster: the verdict of admission on the job now."""
+    """The rules would reject the job, or warn about it, if it were created now."""
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """Why a job does not run."""
+    """A reason why a job does not run."""
 
     id: str
-    """For programs; the rule's id if only admission reports it."""
+    """A fixed id for programs, or the rule's id for a cause that only admission reports."""
     stage: Stage
     text: str
-    """The problem, in a sentence without its full stop."""
+    """The problem as a sentence without a full stop."""
     where: str
-    """The object, and what of it says so."""
+    """The object that reports the problem, and its field, condition or container."""
     fix: str
-    """The fix."""
     rules: frozenset[str] = frozenset()
-    """The rules that report the same fault."""
+    """The rules that report the same problem."""
     passes: bool = False
-    """It may be over without anybody doing anything."""
+    """Whether the problem may end without any action."""
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         fields = asdict(self) | {"stage": self.stage.name.lower()}
         del fields["rules"]
         return fields
 
 
-def merged(found: Iterable[tuple[str, Cause]]) -> Iterator[Cause]:
-    """Each cause once, with the names of the pods that have it."""
-    same: dict[tuple[str, str], list[tuple[str, Cause]]] = {}
-    for pod, cause in found:
-        same.setdefault((cause.id, cause.text), []).append((pod, cause))
-    for pods in same.values():
-        yield replace(pods[0][1], text=f"{listed([pod for pod, _ in pods])}: {pods[0][1].text}")
+def merged(causes_by_pod: Iterable[tuple[str, Cause]]) -> Iterator[Cause]:
+    """Each cause once, its text prefixed with the names of the affected pods."""
+    groups: dict[tuple[str, str], list[tuple[str, Cause]]] = {}
+    for pod, cause in causes_by_pod:
+        groups.setdefault((cause.id, cause.text), []).append((pod, cause))
+    for group in groups.values():
+        yield replace(group[0][1], text=f"{listed([pod for pod, _ in group])}: {group[0][1].text}")
 
 
 def listed(names: Sequence[str]) -> str:
@@ -71,6 +69,6 @@ def listed(names: Sequence[str]) -> str:
 
 
 def cut(text: str, longest: int = MAX_CAUSE_CHARACTERS) -> str:
-    """The start of a component's message, on one line, without the full stop."""
+    """The message on one line without the full stop, cut after `longest` characters."""
     line = " ".join(text.split()).rstrip(".")
     return line if len(line) <= longest else f"{line[: longest - 3]}..."

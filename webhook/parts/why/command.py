@@ -1,5 +1,5 @@
-"""The command `why`: what keeps a job in a cluster from running."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+"""The command `why`."""
+# ruff: noqa: PLC0415 - imports inside commands keep --help and completion fast
 
 import sys
 from typing import NoReturn
@@ -40,11 +40,11 @@ def why(*, job: str | None, access: Access, namespace: str | None, policy_namesp
     """
     from webhook.parts.why import report
 
-    found = read_jobs(
+    job_reports = read_jobs(
         access, job, namespace, lambda api, space, name: report.reports(api, space, name, policy_namespace)
     )
     if job and not job.endswith("/"):
-        show(output, found[0].as_text(), found[0].as_json())
+        show(output, job_reports[0].as_text(), job_reports[0].as_json())
     else:
-        show(output, report.overview(found), [each.as_json() for each in found])
-    sys.exit(0 if all(each.good for each in found) else REFUSED)
+        show(output, report.overview(job_reports), [each.as_json() for each in job_reports])
+    sys.exit(0 if all(each.good for each in job_reports) else REFUSED)

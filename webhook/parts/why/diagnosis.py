@@ -26,66 +26,64 @@ class Diagnosis(msgspec.Struct, frozen=True):
     """The state of a job, and its causes."""
 
     state: State
-    told: str
-    """The state in a sentence without its subject, with the cause if there is one."""
+    summary: str
+    """The state as a sentence without a subject, followed by the main cause if there is a cause."""
     causes: tuple[Cause, ...]
-    """The first explains the state. Causes from admission come last, the worst first."""
+    """In the order of the stages; causes that only admission reports are last, the worst first."""
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         causes = [cause.as_json() for cause in self.causes]
-        return {"state": self.state.value, "text": self.told, "causes": causes}
+        return {"state": self.state.value, "text": self.summary, "causes": causes}
 
 
 def diagnose(sight: Sight) -> Diagnosis:
-    """The diagnosis of a job."""
-    now, told = state(sight)
+    now, summary = state(sight)
     if now is State.SUCCEEDED:
-        return Diagnosis(now, told, ())
-    seen = sorted((cause for family in FAMILIES for cause in family.causes(sight)), key=lambda cause: cause.stage)
-    mended = [_mend(sight, cause) for cause in seen]
-    used = {found for _, found in mended if found is not None}
-    judged = list(_judged([each for each in sight.findings if each not in used]))
-    causes = (*(cause for cause, _ in mended), *judged)
-    if now is State.RUNS and _tried_again(sight, seen):
-        return Diagnosis(now, f"{told}; before that {cut(causes[0].text, MAX_LINE_CHARACTERS)}", causes)
-    fatal = {each.rule for each in sight.findings if each.importance is Importance.FAILS}
-    # If no visible object blocks the job, the verdict of admission is the best guess.
-    blocking = next(iter(seen), None) or next((cause for cause in judged if cause.id in fatal), None)
+        return Diagnosis(now, summary, ())
+    observed = sorted((cause for family in FAMILIES for cause in family.causes(sight)), key=lambda cause: cause.stage)
+    combined = [_with_finding(sight, cause) for cause in observed]
+    used = {finding for _, finding in combined if finding is not None}
+    judged = list(_judged([finding for finding in sight.findings if finding not in used]))
+    causes = (*(cause for cause, _ in combined), *judged)
+    if now is State.RUNS and _is_retried(sight, observed):
+        return Diagnosis(now, f"{summary}; before that {cut(causes[0].text, MAX_LINE_CHARACTERS)}", causes)
+    fatal = {finding.rule for finding in sight.findings if finding.importance is Importance.FAILS}
+    # If no object in the cluster shows a cause, a finding of admission is the most likely cause.
+    blocking = next(iter(observed), None) or next((cause for cause in judged if cause.id in fatal), None)
     if blocking is not None and now is State.FAILED:
-        told = f"failed: {cut(blocking.text, MAX_LINE_CHARACTERS)}"
-    elif blocking is not None and (seen or now is State.STARTS):
-        now, told = State.STUCK, f"does not run: {cut(blocking.text, MAX_LINE_CHARACTERS)}"
-    return Diagnosis(now, told, causes)
+        summary = f"failed: {cut(blocking.text, MAX_LINE_CHARACTERS)}"
+    elif blocking is not None and (observed or now is State.STARTS):
+        now, summary = State.STUCK, f"does not run: {cut(blocking.text, MAX_LINE_CHARACTERS)}"
+    return Diagnosis(now, summary, causes)
 
 
-def _tried_again(sight: Sight, seen: list[Cause]) -> bool:
-    """Whether the launcher runs now, and its earlier failure is the only problem."""
+def _is_retried(sight: Sight, observed: list[Cause]) -> bool:
+    """Whether the launcher runs now and its earlier failure is the only problem."""
     newest = loose.text(next(iter(sight.launchers), None), "status", "phase")
-    return newest == "Running" and bool(seen) and all(cause.stage is Stage.RUN for cause in seen)
+    return newest == "Running" and bool(observed) and all(cause.stage is Stage.RUN for cause in observed)
 
 
-def _mend(sight: Sight, cause: Cause) -> tuple[Cause, Judged | None]:
-    """The cause with the field and fix of a rule that reports the same fault, and that finding."""
-    found = sight.finding(cause.rules)
-    if found is None or not _same(found, cause):
+def _with_finding(sight: Sight, cause: Cause) -> tuple[Cause, Judged | None]:
+    """The cause with the field and fix of a finding about the same problem, and the finding."""
+    finding = sight.finding(cause.rules)
+    if finding is None or not _same(finding, cause):
         return cause, None
-    where = cause.where if found.path in cause.where else f"{cause.where}; {found.path}"
-    return replace(cause, where=where, fix=found.fix), found
+    where = cause.where if finding.path in cause.where else f"{cause.where}; {finding.path}"
+    return replace(cause, where=where, fix=finding.fix), finding
 
 
-def _same(found: Judged, cause: Cause) -> bool:
-    """Whether both are about the same object, if the rule looks up objects by name."""
-    named = _QUOTED.search(found.message)
-    return found.rule not in BY_NAME or named is None or named[1] in cause.text
+def _same(finding: Judged, cause: Cause) -> bool:
+    """Whether both are about the same object. Only findings of rules in BY_NAME name an object."""
+    named = _QUOTED.search(finding.message)
+    return finding.rule not in BY_NAME or named is None or named[1] in cause.text
 
 
 def _judged(findings: list[Judged]) -> Iterator[Cause]:
-    """Causes that only admission reports, rejections first; a finding about several fields is one cause."""
+    """Causes that only admission reports, rejections first. Equal findings about several fields are one cause."""
     paths: dict[tuple[str, str, str, bool], list[str]] = {}
     for each in sorted(findings, key=lambda each: (not each.refuses, each.importance)):
         paths.setdefault((each.rule, each.message, each.fix, each.refuses), []).append(each.path)
-    for (rule, message, fix, refuses), found in paths.items():
+    for (rule, message, fix, refuses), fields in paths.items():
         verb = "refuse" if refuses else "warn"
         text = f"{message} (admission would {verb} now)"
-        yield Cause(rule, Stage.ADMISSION, text, ", ".join(found), fix, frozenset({rule}))
+        yield Cause(rule, Stage.ADMISSION, text, ", ".join(fields), fix, frozenset({rule}))

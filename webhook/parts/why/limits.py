@@ -3,24 +3,24 @@
 from typing import Final
 
 MAX_JOBS_READ_AT_ONCE: Final = 8
-"""Jobs that `why` reads at once: each takes some calls."""
+"""Jobs that `why` reads concurrently, with several calls to the API server each."""
 MAX_OBJECTS_READ: Final = 12
-"""Objects of a job that `why` reads one by one: thousands of pods say the same."""
+"""Pods, and volume claims, of one job whose Events `why` reads: thousands of pods usually have the same problem."""
 MAX_LOGS_READ: Final = 2
-"""Logs of containers that failed, and of workers that run, that `why` reads of a job."""
+"""Logs of failed containers, and also of running workers, that `why` reads for one job."""
 MAX_EVENTS_SHOWN: Final = 5
-"""Warning Events of a job that `why` shows."""
+"""Warning Events that `why` prints for one job."""
 MAX_TEXT_CHARACTERS: Final = 8192
-"""Characters of a text of the cluster that `why` reads: patterns take the square of its length."""
+"""Characters that `why` reads from a text in the cluster: the time for patterns is quadratic in the length."""
 MAX_CAUSE_CHARACTERS: Final = 1024
-"""Characters of a cause, as of an Event's message."""
+"""Characters of a cause's text: the limit for an Event's message."""
 MAX_LINE_CHARACTERS: Final = 300
-"""Characters of a cause on one line."""
+"""Characters of a cause in the summary line."""
 MAX_REJECTION_CHARACTERS: Final = 1024
-"""Characters of a rejection that patterns search, which takes the square of its length."""
+"""Characters of a rejection that patterns search: the time is quadratic in the length."""
 MAX_LOG_LINE_CHARACTERS: Final = 500
 """Characters of a log line that patterns search."""
 MAX_LINES_WITH_ERRORS: Final = 10
-"""Last lines of a program's log in which an error may be the cause: the program survived earlier errors."""
+"""Last lines of a program's log in which `why` looks for an error: the program survived earlier errors."""
 MAX_AMOUNT_DIGITS: Final = 9
-"""Digits of a number of devices that `why` adds up."""
+"""Digits of a device count; `why` ignores a longer number."""

@@ -1,4 +1,4 @@
-"""Objects of the API as plain, unchecked JSON: a field of the wrong type is treated as missing."""
+"""Access to API objects as unchecked JSON. A missing field and a field of the wrong type give the same result."""
 
 import re
 from collections.abc import Mapping
@@ -12,60 +12,59 @@ NOTHING: Mapping[str, Any] = {}
 
 
 def at(value: Any, *path: str) -> Any:
-    """The value, None if it is missing."""
+    """The value at the path, or None."""
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
 def mapping(value: Any, *path: str) -> Mapping[str, Any]:
-    """The mapping there."""
+    """The mapping at the path, or an empty mapping."""
     found = at(value, *path)
     return found if isinstance(found, Mapping) else NOTHING
 
 
 def items(value: Any, *path: str) -> list[Mapping[str, Any]]:
-    """The mappings in the list there."""
+    """The mappings in the list at the path; other items are left out."""
     found = at(value, *path)
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
 
 
 def text(value: Any, *path: str) -> str:
-    """The text there, on one line."""
+    """The text at the path on one line, or an empty text."""
     found = at(value, *path)
     return " ".join(clean(found[:MAX_TEXT_CHARACTERS]).split()) if isinstance(found, str) else ""
 
 
 def clean(raw: str) -> str:
-    """`raw` without colours, control characters, and bytes that were no UTF-8."""
+    """`raw` without colours, control characters and replacement characters for invalid UTF-8."""
     return "".join(char for char in _UNREADABLE.sub("", raw) if char.isprintable() or char.isspace())
 
 
 def number(value: Any, *path: str) -> int | None:
-    """The whole number there."""
+    """The integer at the path, or None."""
     found = at(value, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def moment(value: Any, *path: str) -> datetime | None:
-    """The time there."""
+    """The time at the path, UTC if it has no time zone; None if it is missing or not a time."""
     try:
-        found = datetime.fromisoformat(text(value, *path))
+        parsed = datetime.fromisoformat(text(value, *path))
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def name(value: Any) -> str:
-    """An object's name."""
     return text(value, "metadata", "name")
 
 
 def condition(value: Any, kind: str) -> Mapping[str, Any]:
-    """The condition of this type in an object's status."""
+    """The status condition of type `kind`, or an empty mapping."""
     return next((each for each in items(value, "status", "conditions") if each.get("type") == kind), NOTHING)
 
 
 def holds(value: Any, kind: str) -> bool:
-    """Whether the condition of this type is true."""
+    """Whether the status condition of type `kind` is True."""
     return condition(value, kind).get("status") == "True"

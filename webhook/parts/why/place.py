@@ -1,6 +1,6 @@
-"""The place of a Workload among those that wait, as Kueue orders them.
+"""The place of a Workload in its queue, in Kueue's order: higher priority first, then older first.
 
-Kueue `pkg/cache/queue/cluster_queue.go` (`queueOrderingFunc`): higher priority first, of one priority the older.
+Source: Kueue `pkg/cache/queue/cluster_queue.go` (`queueOrderingFunc`).
 """
 
 from collections.abc import Sequence
@@ -11,29 +11,28 @@ from webhook.parts.why.sight import Json, QueuePlace, created
 
 
 def waits(workload: Json) -> bool:
-    """Whether it has no quota yet and is to get some."""
+    """Whether the Workload waits for quota."""
     done = any(loose.holds(workload, kind) for kind in ("QuotaReserved", "Finished"))
     return not done and loose.at(workload, "spec", "active") is not False
 
 
-def place(workload: Json, others: Sequence[Json]) -> QueuePlace | None:
-    """Its place in its LocalQueue; `others` are all Workloads of the namespace."""
+def place(workload: Json, workloads: Sequence[Json]) -> QueuePlace | None:
+    """The place in the LocalQueue, or None if the Workload does not wait; `workloads` are all in the namespace."""
     queue = loose.text(workload, "spec", "queueName")
-    waiting = [each for each in others if waits(each) and loose.text(each, "spec", "queueName") == queue]
-    ordered = sorted(waiting, key=_order)
-    names = [loose.name(each) for each in ordered]
+    waiting = [each for each in workloads if waits(each) and loose.text(each, "spec", "queueName") == queue]
+    names = [loose.name(each) for each in sorted(waiting, key=_order)]
     if loose.name(workload) not in names:
         return None
     return QueuePlace(names.index(loose.name(workload)) + 1, len(names), f"LocalQueue {queue}")
 
 
-def told(pending: Json, name: str, queue: str) -> QueuePlace | None:
-    """The same, as Kueue's visibility API says it."""
-    found = loose.items(pending, "items")
-    for each in found:
-        position = loose.number(each, "positionInLocalQueue")
-        if loose.name(each) == name and position is not None:
-            return QueuePlace(position + 1, max(len(found), position + 1), f"LocalQueue {queue}")
+def from_visibility_api(pending: Json, name: str, queue: str) -> QueuePlace | None:
+    """The place of the Workload `name` in `pending`, the answer of Kueue's visibility API."""
+    workloads = loose.items(pending, "items")
+    for workload in workloads:
+        position = loose.number(workload, "positionInLocalQueue")
+        if loose.name(workload) == name and position is not None:
+            return QueuePlace(position + 1, max(len(workloads), position + 1), f"LocalQueue {queue}")
     return None
 
 

@@ -1,6 +1,6 @@
-"""The objects of one job in a cluster, read with the user's permissions: only reads and dry runs of pods, no Secret.
+"""Reads the objects of one job in a cluster with the user's permissions.
 
-What may not be read is left out, and named.
+It sends only reads and dry runs of pods, and reads no Secret. It reports objects that the user may not read.
 """
 
 from collections.abc import Awaitable, Iterable, Mapping
@@ -39,14 +39,14 @@ NODES: Final = "/api/v1/nodes"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 VISIBILITY: Final = ("visibility.kueue.x-k8s.io/v1beta2", "visibility.kueue.x-k8s.io/v1beta1")
 TAIL: Final = {"tailLines": "200", "limitBytes": "131072"}
-"""The API server cuts the end at the limit of bytes, which is the part that says most."""
+"""limitBytes is large because the API server cuts off the end of the log, which is the most useful part."""
 
 Workloads = list[KubernetesObject] | Unread
-"""Kueue's, of a namespace: read once for all of its jobs."""
+"""All Kueue Workloads of a namespace."""
 
 
 async def workloads_of(api: Client, namespace: str) -> Workloads:
-    """None without Kueue."""
+    """Empty if Kueue is not installed."""
 
     async def read() -> list[KubernetesObject]:
         for version in kueue.API_VERSIONS:
@@ -69,14 +69,13 @@ class SightReader:
     world: JobWorld
     workloads: Workloads
     unread: dict[str, str] = field(default_factory=dict)
-    """Unreadable resources, and why."""
+    """The reason for each resource that could not be read."""
     unjudged: frozenset[str] = frozenset()
-    """Resources that the findings could not consider, by name."""
+    """Names of resources that the findings do not take into account, because they could not be read."""
 
     async def read(self, job: KubernetesObject) -> Sight:
-        """All data about the stored job."""
         name, uid = loose.name(job), loose.text(job, "metadata", "uid")
-        launcher = await self._own("jobs", f"/apis/batch/v1/namespaces/{self._space}/jobs/{name}-launcher", uid)
+        launcher = await self._owned("jobs", f"/apis/batch/v1/namespaces/{self._space}/jobs/{name}-launcher", uid)
         pods = await self._pods(name, {uid, loose.text(launcher, "metadata", "uid")})
         if isinstance(self.workloads, Unread):
             self.unread["workloads"] = self.workloads.reason
@@ -97,48 +96,48 @@ class SightReader:
             nodes=node_shapes(self.world.cluster),
             cordoned=await self._cordoned(pods, events),
             all_queued=suspends_all(self.world.cluster, self.namespace),
-            unread=dict(self.unread),  # last: the lines above fill it
+            unread=dict(self.unread),  # must be last: the lines above add to it
         )
 
     async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The API server's answer to a dry run of a pod for each role that lacks pods: events expire after an hour."""
-        seen = Sight(now=datetime.now(UTC), job=job, pods=pods)
-        if seen.suspended or seen.finished or (seen.launchers and len(seen.workers) >= seen.wanted):
+        """The API server's rejection of a dry run for each role without its pods: Events expire after an hour."""
+        sight = Sight(now=datetime.now(UTC), job=job, pods=pods)
+        if sight.suspended or sight.finished or (sight.launchers and len(sight.workers) >= sight.wanted):
             return {}
         try:
-            wanted = {role.lower(): pod for role, pod in operator_pods.of_job(job, loose.name(job)).items()}
+            templates = {role.lower(): pod for role, pod in operator_pods.of_job(job, loose.name(job)).items()}
         except ShapeError:
             return {}
-        if seen.launchers:
-            wanted.pop(LAUNCHER, None)
-        if len(seen.workers) >= seen.wanted:
-            wanted.pop(WORKER, None)
-        refused = await self._try("a dry run of its pods", refusals(self.api, self.namespace, wanted), None)
-        return refused or {}
+        if sight.launchers:
+            templates.pop(LAUNCHER, None)
+        if len(sight.workers) >= sight.wanted:
+            templates.pop(WORKER, None)
+        rejections = await self._try("a dry run of its pods", refusals(self.api, self.namespace, templates), None)
+        return rejections or {}
 
     @property
     def _space(self) -> str:
         return quote(self.namespace, safe="")
 
-    async def _try(self, what: str, work: Awaitable[T], otherwise: T) -> T:
-        """The result of `work`, or `otherwise` if the API server denies it; the denial is recorded."""
-        found = await attempt(work)
-        if isinstance(found, Unread):
-            self.unread[what] = found.reason
-            return otherwise
-        return found
+    async def _try(self, resource: str, work: Awaitable[T], default: T) -> T:
+        """The result of `work`, or `default` if the call fails. The failure is recorded in `unread`."""
+        result = await attempt(work)
+        if isinstance(result, Unread):
+            self.unread[resource] = result.reason
+            return default
+        return result
 
-    async def _own(self, what: str, path: str, owner: str) -> KubernetesObject | None:
-        found = await self._try(what, get(self.api, path), None)
-        return found if found and _controller(found) == owner else None
+    async def _owned(self, resource: str, path: str, owner: str) -> KubernetesObject | None:
+        stored = await self._try(resource, get(self.api, path), None)
+        return stored if stored and _controller(stored) == owner else None
 
     async def _pods(self, name: str, owners: set[str]) -> list[KubernetesObject]:
         path = f"/api/v1/namespaces/{self._space}/pods"
-        found = await self._try("pods", listed(self.api, path, labelSelector=f"{JOB_NAME}={name}"), [])
-        return [pod for pod in found if _controller(pod) in owners]
+        pods = await self._try("pods", listed(self.api, path, labelSelector=f"{JOB_NAME}={name}"), [])
+        return [pod for pod in pods if _controller(pod) in owners]
 
     async def _place(self, workload: KubernetesObject | None, workloads: list[KubernetesObject]) -> QueuePlace | None:
-        """From Kueue's visibility API if it is installed and readable; otherwise counted."""
+        """The place from Kueue's visibility API, or computed from all Workloads if that API cannot be read."""
         if workload is None or not place.waits(workload):
             return None
         queue, name = loose.text(workload, "spec", "queueName"), loose.name(workload)
@@ -146,65 +145,71 @@ class SightReader:
             path = f"/apis/{version}/namespaces/{self._space}/localqueues/{quote(queue, safe='')}/pendingworkloads"
             try:
                 pending = await get(self.api, path)
-            except ClusterError:  # the report is useful without an aggregated API that is down
+            except ClusterError:  # an aggregated API that is down must not fail the report
                 continue
-            if pending and (told := place.told(pending, name, queue)):
-                return told
+            if pending and (found := place.from_visibility_api(pending, name, queue)):
+                return found
         return place.place(workload, workloads)
 
     async def _events(
         self, job: KubernetesObject, owners: Iterable[Mapping[str, Any]], pods: list[KubernetesObject]
     ) -> list[KubernetesObject]:
-        """Events about the job's objects, its pods that are not ready and, if there are any, the newest workers."""
+        """Events about the job's objects and its pods that are not ready, and about their volume claims.
+
+        If a pod is not ready, Events about the newest ready pods are read too.
+        """
         unready = [pod for pod in pods if not loose.holds(pod, "Ready")]
-        others = sorted((pod for pod in pods if loose.holds(pod, "Ready")), key=created, reverse=True)
-        unhappy = [*unready, *others][:MAX_OBJECTS_READ] if unready else []
-        claims = sorted({claim for pod in unhappy for claim in claims_of(pod)})[:MAX_OBJECTS_READ]
-        objects = [each for each in (*owners, *unhappy) if each]
+        ready = sorted((pod for pod in pods if loose.holds(pod, "Ready")), key=created, reverse=True)
+        inspected = [*unready, *ready][:MAX_OBJECTS_READ] if unready else []
+        claims = sorted({claim for pod in inspected for claim in claims_of(pod)})[:MAX_OBJECTS_READ]
+        objects = [each for each in (*owners, *inspected) if each]
         uids = {loose.text(each, "metadata", "uid") for each in objects}
-        found = []
+        events = []
         for name in dict.fromkeys([*map(loose.name, objects), *claims]):
             path = f"/api/v1/namespaces/{self._space}/events"
             selected = listed(self.api, path, fieldSelector=f"involvedObject.name={name}")
-            found += await self._try("events", selected, [])
+            events += await self._try("events", selected, [])
             if "events" in self.unread:
                 break
-        # A job of the same name that is gone has left events behind; a worker that was replaced is of this one.
+        # Events of a deleted job with the same name are left out. Events of this job's replaced pods are not.
         return [
             event
-            for event in found
+            for event in events
             if _about(event, uids)
             or loose.text(event, "involvedObject", "name") in claims
             or (loose.text(event, "involvedObject", "kind") == "Pod" and happened(event) >= created(job))
         ]
 
     async def _cordoned(self, pods: list[KubernetesObject], events: list[KubernetesObject]) -> list[str]:
-        """Where a pod was evicted or is gone; few users may read nodes, and the loss is named without them too."""
+        """Names of all cordoned nodes, read only if a pod was evicted or is gone.
+
+        A failure is not reported: few users may read nodes, and the loss is also recognised without nodes.
+        """
         uids = {loose.text(pod, "metadata", "uid") for pod in pods}
         gone = (event for event in events if event.get("reason") == SCHEDULED and not _about(event, uids))
         if not any(loose.holds(pod, "DisruptionTarget") for pod in pods) and next(gone, None) is None:
             return []
-        found = await attempt(listed(self.api, NODES, metadata_only=True, fieldSelector="spec.unschedulable=true"))
-        return [] if isinstance(found, Unread) else [*map(loose.name, found)]
+        nodes = await attempt(listed(self.api, NODES, metadata_only=True, fieldSelector="spec.unschedulable=true"))
+        return [] if isinstance(nodes, Unread) else [*map(loose.name, nodes)]
 
     async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The last lines of containers that failed, launchers first and the newest, and of sshd in some workers."""
-        speaking = [(pod, status) for pod in reversed(pods) if (status := _speaks(pod)) is not None]
-        speaking.sort(key=lambda each: pod_is_worker(each[0]))
-        wanted = speaking[:MAX_LOGS_READ]
-        if wanted and not pod_is_worker(wanted[0][0]):
-            of_sshd = ((pod, loose.items(pod, "status", "containerStatuses")) for pod in pods if pod_is_worker(pod))
-            wanted += [(pod, statuses[0]) for pod, statuses in of_sshd if statuses][:MAX_LOGS_READ]
-        found = {}
-        for pod, status in wanted:
+        """The last log lines of failed containers, launchers first; after a launcher's failure also of some workers."""
+        failed = [(pod, status) for pod in reversed(pods) if (status := _with_log(pod)) is not None]
+        failed.sort(key=lambda each: pod_is_worker(each[0]))
+        containers = failed[:MAX_LOGS_READ]
+        if containers and not pod_is_worker(containers[0][0]):
+            workers = ((pod, loose.items(pod, "status", "containerStatuses")) for pod in pods if pod_is_worker(pod))
+            containers += [(pod, statuses[0]) for pod, statuses in workers if statuses][:MAX_LOGS_READ]
+        logs = {}
+        for pod, status in containers:
             query = {"container": loose.text(status, "name"), **TAIL}
             runs = loose.mapping(status, "state", "running") and initializes(pod, status)
             if loose.mapping(status, "lastState", "terminated") and not runs:
                 query["previous"] = "true"
             name = loose.name(pod)
             path = f"/api/v1/namespaces/{self._space}/pods/{name}/log?{urlencode(query)}"
-            found[name] = loose.clean(await self._try(f"log of {name}", self.api.text(path), ""))
-        return found
+            logs[name] = loose.clean(await self._try(f"log of {name}", self.api.text(path), ""))
+        return logs
 
     def _findings(self, job: KubernetesObject) -> list[Judged]:
         view, policies = NotingView(self.world.cluster), self.world.policies or PolicySet()
@@ -222,13 +227,13 @@ class SightReader:
         ]
 
 
-def _controller(found: Mapping[str, Any] | None) -> str:
-    owners = loose.items(found, "metadata", "ownerReferences")
+def _controller(owned: Mapping[str, Any] | None) -> str:
+    owners = loose.items(owned, "metadata", "ownerReferences")
     return next((loose.text(owner, "uid") for owner in owners if owner.get("controller") is True), "")
 
 
-def _speaks(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The status of a container that ended badly, now or before it was restarted, or of an init container that runs."""
+def _with_log(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The status of the first container that failed, also before a restart, or of an init container that runs."""
     for status in statuses(pod):
         ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
         runs = loose.mapping(status, "state", "running")

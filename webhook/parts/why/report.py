@@ -1,4 +1,4 @@
-"""The report of `why` on a job, for people and for programs."""
+"""The report of `why` on a job, as text and as JSON."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,20 +30,18 @@ class JobReport:
     sight: Sight
     diagnosis: Diagnosis
     unjudged: Mapping[str, Sequence[str]]
-    """What the verdict of admission could not consider, by reason."""
+    """The resources that the rules could not take into account, by the reason why."""
 
     @property
     def good(self) -> bool:
-        """Whether nothing has to be done."""
+        """Whether nobody has to do anything."""
         return self.diagnosis.state not in {State.STUCK, State.FAILED}
 
     def headline(self) -> str:
-        """The first line."""
         paint = good if self.good else bad
-        return f"{heading(printable(f'{self.namespace}/{self.sight.name}'))} {paint(printable(self.diagnosis.told))}"
+        return f"{heading(printable(f'{self.namespace}/{self.sight.name}'))} {paint(printable(self.diagnosis.summary))}"
 
     def as_text(self) -> Iterator[str]:
-        """The whole page."""
         yield self.headline()
         for number, cause in enumerate(self.diagnosis.causes, start=1):
             yield ""
@@ -59,11 +57,10 @@ class JobReport:
 
     def _warning(self, event: Mapping[str, Any]) -> str:
         about = f"{loose.text(event, 'involvedObject', 'kind')} {loose.text(event, 'involvedObject', 'name')}"
-        said = cut(loose.text(event, "message"), MAX_LINE_CHARACTERS)
-        return f"{self.sight.since(happened(event))} ago, {about}: {loose.text(event, 'reason')}: {said}"
+        message = cut(loose.text(event, "message"), MAX_LINE_CHARACTERS)
+        return f"{self.sight.since(happened(event))} ago, {about}: {loose.text(event, 'reason')}: {message}"
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         place = self.sight.place
         return {
             "namespace": self.namespace,
@@ -92,7 +89,7 @@ def _lines(number: int, cause: Cause) -> Iterator[str]:
 
 
 def overview(reports: Sequence[JobReport]) -> Iterator[str]:
-    """A line for each job that does not run."""
+    """A line for each job that does not run, and the total."""
     worst = [each for each in reports if not each.good]
     yield from (each.headline() for each in worst)
     more = f": {len(worst)} to fix; `{PROGRAM} why NAME` says what to do." if worst else ", none needs attention"
@@ -100,11 +97,12 @@ def overview(reports: Sequence[JobReport]) -> Iterator[str]:
 
 
 async def reports(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobReport]:
-    """The report of the job `name`; ClusterError if it does not exist. Without a name those of all jobs that have not
-    succeeded, the worst first.
+    """The report on the job `name`; ClusterError if it does not exist.
+
+    Without a name: the reports on all jobs that have not succeeded, the worst first.
     """
-    found = await stored_jobs(api, namespace, name)
-    jobs = found if name else [each for each in found if not loose.holds(each, "Succeeded")]
+    stored = await stored_jobs(api, namespace, name)
+    jobs = stored if name else [job for job in stored if not loose.holds(job, "Succeeded")]
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
     workloads, gate = await workloads_of(api, namespace), asyncio.Semaphore(MAX_JOBS_READ_AT_ONCE)
 

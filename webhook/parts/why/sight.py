@@ -1,4 +1,4 @@
-"""The data read about one job, as the API server sent it: no field of a status can be relied on."""
+"""The objects of one job as the API server sent them. Any field may be missing or have the wrong type."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ ROLE: Final = "training.kubeflow.org/job-role"
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A rule's finding in the job as if it were submitted now."""
+    """A rule's finding about the job as if it were created now."""
 
     rule: str
     path: str
@@ -34,55 +34,53 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class QueuePlace(msgspec.Struct, frozen=True):
-    """The place of a job among those that wait; the first is 1."""
+    """The place of a job in a queue."""
 
     place: int
+    """The first is 1."""
     of: int
     queue: str
-    """What the jobs wait for, in words."""
+    """The kind and the name of the queue."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """A job and its objects; unreadable parts are empty, and `unread` says why."""
+    """A job and its objects. Objects that could not be read are empty, and `unread` has the reason."""
 
     now: datetime
     job: Json
     findings: Sequence[Judged] = ()
     launcher: Json | None = None
-    """The Job of its launcher."""
+    """The batch Job of the launcher."""
     pods: Sequence[Json] = ()
     workload: Json | None = None
-    """Kueue's Workload."""
+    """Kueue's Workload for the job."""
     place: QueuePlace | None = None
     events: Sequence[Json] = ()
-    """Events of all its objects."""
     logs: Mapping[str, str] = field(default_factory=dict)
-    """The last lines of some containers, by the name of the pod."""
+    """The last log lines of some containers by the pod's name."""
     tried: Mapping[str, str] = field(default_factory=dict)
-    """The API server's answer to a dry run of missing pods, by their role."""
+    """The API server's rejection of a dry run by the role of the missing pods."""
     nodes: Collection[NodeShape] = ()
-    """The kinds of nodes of the cluster."""
+    """The different shapes of nodes in the cluster."""
     cordoned: Collection[str] = ()
-    """The names of cordoned nodes; only read if pods of the job are gone or were evicted."""
+    """The names of cordoned nodes; read only if pods of the job are gone or were evicted."""
     all_queued: bool = False
-    """Kueue suspends every job of the namespace, also those that name no queue."""
+    """Whether Kueue suspends every job of the namespace, even a job without a queue name."""
     unread: Mapping[str, str] = field(default_factory=dict)
-    """Why a part could not be read, by its name."""
+    """The reason for each resource that could not be read, by the resource's name."""
 
     @property
     def name(self) -> str:
-        """The job's."""
         return loose.name(self.job)
 
     @property
     def queue(self) -> str:
-        """The LocalQueue that it names."""
+        """The LocalQueue from the job's label."""
         return loose.text(self.job, "metadata", "labels", kueue.QUEUE_NAME)
 
     @property
     def suspended(self) -> bool:
-        """Whether it is suspended now."""
         return loose.at(self.job, "spec", "runPolicy", "suspend") is True
 
     @property
@@ -97,40 +95,40 @@ class Sight:
 
     @property
     def finished(self) -> str:
-        """`Succeeded` or `Failed`, empty for a job that is not at its end."""
+        """`Succeeded` or `Failed`; empty if the job has not finished."""
         return next((kind for kind in ("Succeeded", "Failed") if loose.holds(self.job, kind)), "")
 
     @cached_property
     def workers(self) -> list[Json]:
-        """The pods of workers, by their names."""
+        """The pods of workers, sorted by name."""
         return self._of_role(WORKER)
 
     @cached_property
     def launchers(self) -> list[Json]:
-        """The pods of launchers, the newest first."""
+        """The launcher's pods, the newest first: a retry creates another pod."""
         return sorted(self._of_role(LAUNCHER), key=created, reverse=True)
 
     @property
     def current(self) -> list[Json]:
-        """The relevant pods: all workers, and the newest launcher."""
+        """All workers and the newest launcher."""
         return [*self.workers, *self.launchers[:1]]
 
-    def said(self, name: str, *reasons: str) -> Iterator[Json]:
-        """The events about the objects with this name, the newest first; with `reasons` those alone."""
+    def events_about(self, name: str, *reasons: str) -> Iterator[Json]:
+        """Events about objects with this name, the newest first; only events with these `reasons` if there are any."""
         about = (event for event in self.events if loose.text(event, "involvedObject", "name") == name)
         found = [event for event in about if not reasons or event.get("reason") in reasons]
         return iter(sorted(found, key=happened, reverse=True))
 
     def warnings(self) -> list[Json]:
         """The newest Warning events, one for each reason and object."""
-        found: dict[tuple[str, str], Json] = {}
+        newest: dict[tuple[str, str], Json] = {}
         for event in sorted(self.events, key=happened, reverse=True):
             if event.get("type") == "Warning":
-                found.setdefault((loose.text(event, "involvedObject", "name"), loose.text(event, "reason")), event)
-        return list(found.values())[:MAX_EVENTS_SHOWN]
+                newest.setdefault((loose.text(event, "involvedObject", "name"), loose.text(event, "reason")), event)
+        return list(newest.values())[:MAX_EVENTS_SHOWN]
 
     def since(self, moment: datetime) -> str:
-        """The time since then, in words."""
+        """The time since the moment, in words."""
         return span(moment, self.now)
 
     def finding(self, rules: Iterable[str]) -> Judged | None:
@@ -144,17 +142,17 @@ class Sight:
 
 
 def created(value: Json) -> datetime:
-    """When it was created; the epoch if that is unknown."""
+    """The creation time, or the epoch if it is missing."""
     return loose.moment(value, "metadata", "creationTimestamp") or _EPOCH
 
 
 def happened(event: Json) -> datetime:
-    """When it happened last."""
+    """The time when the event last happened."""
     paths = (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
     return next(filter(None, (loose.moment(event, *path) for path in paths)), created(event))
 
 
 def span(start: datetime, end: datetime) -> str:
-    """The time between, in words; without seconds if it is hours."""
+    """The duration in words, without seconds from one hour on."""
     seconds = max(0, int((end - start).total_seconds()))
     return duration.spell(seconds - seconds % _MINUTE if seconds >= _HOUR else seconds)

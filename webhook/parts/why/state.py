@@ -1,4 +1,4 @@
-"""The state of a job, from its own status and that of its pods."""
+"""The state of a job, computed from the status of the job and of its pods."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -15,7 +15,7 @@ class State(StrEnum):
     """The state of a job."""
 
     STARTS = "starting"
-    """It was made, and nothing is wrong so far."""
+    """The job was created, and no problem is visible."""
     STUCK = "stuck"
     RUNS = "running"
     SUCCEEDED = "succeeded"
@@ -23,7 +23,7 @@ class State(StrEnum):
 
 
 def state(sight: Sight) -> tuple[State, str]:
-    """The state, and a sentence without its subject."""
+    """The state, and a description as a sentence without a subject."""
     if sight.finished == "Succeeded":
         return State.SUCCEEDED, f"succeeded{_after(sight)}"
     if sight.finished == "Failed":
@@ -41,7 +41,7 @@ def _time_left(sight: Sight) -> str:
     try:
         life = job_lives.job_life(msgspec.json.encode(sight.job))
         launcher = job_lives.launcher(msgspec.json.encode(sight.launcher)) if sight.launcher else None
-    except ValueError:  # as is msgspec's
+    except ValueError:  # the base class of msgspec's errors
         return ""
     return deadlines.in_words(life, launcher, sight.now.timestamp())
 

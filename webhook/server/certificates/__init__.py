@@ -1,9 +1,9 @@
 """The serving certificate: one module for each source, each a `CertificateSource`.
 
-`certs` makes, stores, renews and loads certificates and does not import this service. This package connects it to the
+The package `certs` makes, stores, renews and loads certificates. This package connects `certs` to the
 settings, the cluster, the log, the metrics and the Events.
 """
-# ruff: noqa: PLC0415 - a service has one source, and need not wait for the others at its start
+# ruff: noqa: PLC0415 - a service has one source, and importing the other sources would slow its start
 
 import asyncio
 import socket
@@ -23,19 +23,19 @@ class CertificateSource(ABC):
     """Provides the serving certificate and replaces it before it expires, like cert-manager's `pkg/server/tls`."""
 
     problem: str = "not yet"
-    """Why clients would reject the certificate, on one line; empty if they would accept it."""
+    """The reason on one line why clients would reject the certificate; empty if they would accept it."""
     ca_pem: bytes | None = None
-    """The certificate of a CA made for this process alone. Clients of the service need it."""
+    """The certificate of a CA that only this process has. Clients of the service need it."""
 
     @abstractmethod
     def start(self) -> AbstractAsyncContextManager[ServingCertificate]:
-        """The certificate, renewed until the block ends.
+        """Provide the certificate, and renew it until the block ends.
 
         StartError if no certificate is available, ClusterError if a required cluster cannot be used.
         """
 
     def concerns(self) -> dict[str, str]:
-        """Problems that do not prevent serving, by their names in the runbook."""
+        """Problems that do not prevent serving, by their ids in the runbook."""
         return {}
 
 
@@ -74,7 +74,7 @@ class Announcer:
             task.add_done_callback(self._tasks.discard)
 
     async def _write_event(self, api: Client, notice: Notice) -> None:
-        with suppress(ClusterError, RuntimeError):  # RuntimeError: the client is closed. The log has the notice
+        with suppress(ClusterError, RuntimeError):  # RuntimeError: the client is closed. The log already has the notice
             await write_event(
                 api,
                 self._namespace,

@@ -28,7 +28,7 @@ class FileSource(CertificateSource):
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
-        """Load the files, then again whenever they change; StartError if they cannot be served now."""
+        """Load the files now and after each change; StartError if they cannot be used now."""
         settings = self._settings
         api = await calls.connect(settings.kubeconfig) if settings.in_cluster else None
         try:
@@ -58,11 +58,11 @@ class FileSource(CertificateSource):
                 await api.close()
 
     def concerns(self) -> dict[str, str]:
-        """Problems of the files while the last good certificate is served."""
+        """Problems of the files. Meanwhile the last valid certificate is served."""
         problem = self._files and self._files.problem
         return {"certificate-files": f"{self._certificate}: {problem}"} if problem else {}
 
     def _update(self, serving: ServingCertificate, notice: str = "") -> None:
-        """Damaged files are harmless until the loaded certificate has expired."""
+        """The service stays ready with damaged files until the loaded certificate expires."""
         self._telemetry.metrics.set("cert_expiry_timestamp_seconds", serving.not_after.timestamp(), "serving")
         self.problem = "" if serving.not_after > datetime.now(UTC) else notice

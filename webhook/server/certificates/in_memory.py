@@ -18,7 +18,7 @@ LIFETIME: Final = timedelta(days=365)
 
 
 class InMemorySource(CertificateSource):
-    """A certificate for the listen address; only its CA's certificate is ever written to a file."""
+    """A certificate for the listen address. Only the CA's certificate is written to a file."""
 
     def __init__(self, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._host = settings.listen[0]

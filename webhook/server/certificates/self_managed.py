@@ -1,4 +1,4 @@
-"""A certificate of the service's own CA, which every replica renews and every caBundle trusts."""
+"""A certificate from the service's own CA. Every replica can renew it, and every caBundle trusts the CA."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from webhook.server.telemetry import Telemetry
 
 
 class SelfManagedSource(CertificateSource):
-    """The CA is in a Secret in the service's namespace; its certificate is in the caBundles that call the service."""
+    """Keeps the CA in a Secret in the service's namespace, and its certificate in the caBundles for the service."""
 
     def __init__(self, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._settings = settings
@@ -43,7 +43,7 @@ class SelfManagedSource(CertificateSource):
             await api.close()
 
     def concerns(self) -> dict[str, str]:
-        """The CA Secret, the caBundles that do not trust the served certificate, and why the last pass failed."""
+        """Problems: a foreign CA in the Secret, caBundles that do not trust the certificate, a failed last pass."""
         return self._concerns
 
     def _update(self, keeper: SelfManaged) -> None:

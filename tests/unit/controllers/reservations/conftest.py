@@ -1,4 +1,4 @@
-"""What tests of the ledger ask for."""
+"""Fixtures for tests of the ledger."""
 
 import pytest
 
@@ -7,6 +7,6 @@ LIMITS = "webhook.controllers.reservations.limits"
 
 @pytest.fixture
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds follow each other at once."""
+    """No pauses between rounds."""
     monkeypatch.setattr(f"{LIMITS}.MAX_PAUSE_SECONDS", 0)
     monkeypatch.setattr(f"{LIMITS}.PODS_COUNTED_SECONDS", 0)

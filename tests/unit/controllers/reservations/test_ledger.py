@@ -25,7 +25,7 @@ LIMITS = "webhook.controllers.reservations.limits"
 pytestmark = pytest.mark.usefixtures("no_pause")
 
 
-async def test_jobs_that_wait_together_are_reserved_by_one_write() -> None:
+async def test_waiting_jobs_are_reserved_in_one_write() -> None:
     world = World()
     assert await world.submit("a", "b", "c", "d", "e") == ["a", "b", "c"]
     assert world.reserved == ["a", "b", "c"]
@@ -33,7 +33,7 @@ async def test_jobs_that_wait_together_are_reserved_by_one_write() -> None:
     assert world.outcomes == {"reserved": 3, "not-reserved": 2}
 
 
-async def test_one_write_carries_a_hundred_jobs_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_write_has_at_most_a_hundred_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.support.ledger_world.HOLDS", 1000)
     monkeypatch.setattr(f"{LIMITS}.MAX_JUDGING_SECONDS", 60)
     world = World()
@@ -41,14 +41,14 @@ async def test_one_write_carries_a_hundred_jobs_at_most(monkeypatch: pytest.Monk
     assert world.api.writes == 3
 
 
-async def test_jobs_that_there_is_no_time_to_judge_are_in_the_next_write(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_jobs_not_judged_in_time_are_in_the_next_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{LIMITS}.MAX_JUDGING_SECONDS", 0)
     world = World()
     assert await world.submit("a", "b", "c", "d") == ["a", "b", "c"]
     assert world.api.writes == 3
 
 
-async def test_two_replicas_share_what_there_is() -> None:
+async def test_two_replicas_share_a_quota() -> None:
     world = World()
     other = world.replica()
     world.api.slow = 0.001
@@ -57,7 +57,7 @@ async def test_two_replicas_share_what_there_is() -> None:
     assert sorted(world.reserved) == sorted(first + second)
 
 
-async def test_a_job_that_is_sent_again_counts_once() -> None:
+async def test_job_that_is_sent_again_is_reserved_once() -> None:
     world = World()
     assert await world.submit("a", "b", "c") == ["a", "b", "c"]
     assert await world.submit("c") == ["c"]
@@ -65,7 +65,7 @@ async def test_a_job_that_is_sent_again_counts_once() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(3, 1), (1, 3)])
-async def test_of_two_updates_of_a_job_either_may_be_stored(sizes: tuple[int, int]) -> None:
+async def test_both_updates_of_a_job_are_reserved(sizes: tuple[int, int]) -> None:
     world = World()
 
     def sized(workers: int) -> Callable[[ClusterView], Decision]:
@@ -85,13 +85,13 @@ async def test_of_two_updates_of_a_job_either_may_be_stored(sizes: tuple[int, in
     assert {entry.reservation.pods[0].count for entry in found[-1].entries} == {1, 3}
 
 
-async def test_a_dry_run_writes_nothing() -> None:
+async def test_dry_run_writes_nothing() -> None:
     world = World()
     assert await world.submit("a", writes=False) == ["a"]
     assert world.api.writes == 0
 
 
-async def test_jobs_are_judged_again_where_another_replica_has_written_since_the_lease_was_read() -> None:
+async def test_jobs_are_judged_again_after_another_replicas_write() -> None:
     world = World()
     await world.submit("a", "b")
 
@@ -108,7 +108,7 @@ async def test_jobs_are_judged_again_where_another_replica_has_written_since_the
     assert world.reserved == ["a", "b", "x"]
 
 
-async def test_replicas_that_write_at_the_same_time_all_get_their_turn() -> None:
+async def test_all_replicas_that_write_at_the_same_time_succeed() -> None:
     world = World()
     world.api.slow = 0.001
     replicas = [world.replica() for _ in range(5)]
@@ -117,8 +117,8 @@ async def test_replicas_that_write_at_the_same_time_all_get_their_turn() -> None
     assert world.outcomes == {"reserved": HOLDS, "not-reserved": len(replicas) - HOLDS}
 
 
-async def test_a_job_that_is_sent_again_and_stored_is_in_the_place_of_the_one_before() -> None:
-    """A replica was killed after it had written the reservation and before it answered."""
+async def test_stored_job_replaces_its_earlier_reservation() -> None:
+    """A replica was killed after it had written the reservation and before its reply."""
     world = World()
     await world.submit("a", "b", "c", new=True, ledger=world.replica())
     again = Decision(name="a", reservation=Reservation("uid-again", "a", new=True))
@@ -128,8 +128,8 @@ async def test_a_job_that_is_sent_again_and_stored_is_in_the_place_of_the_one_be
     assert await world.submit("d") == ["d"]
 
 
-async def test_a_job_that_did_not_fit_a_moment_ago_is_reserved_once_it_fits() -> None:
-    """Rejected jobs that are sent again and again write nothing."""
+async def test_rejected_job_is_reserved_once_it_fits() -> None:
+    """A rejected job that is sent again causes no write."""
     world = World()
     await world.submit("a", "b", "c")
     writes = world.api.writes
@@ -149,12 +149,12 @@ async def test_a_job_that_did_not_fit_a_moment_ago_is_reserved_once_it_fits() ->
     ("used", "limit", "new", "judged"),
     [
         (0, 8, True, 0),
-        (7, 8, True, 1),  # two workers may not fit
-        (0, 9, True, 1),  # the cache knows another quota
-        (0, 8, False, 1),  # an update takes only what is new
+        (7, 8, True, 1),  # two workers might not fit
+        (0, 9, True, 1),  # the cached quota is different
+        (0, 8, False, 1),  # an update only uses the difference
     ],
 )
-async def test_who_certainly_fits_is_not_judged_again(used: int, limit: int, new: bool, judged: int) -> None:
+async def test_certainly_fitting_job_is_not_judged_again(used: int, limit: int, new: bool, judged: int) -> None:
     world = World()
     known, current = (quota({"pods": hard}, {"pods": used}, namespace="team") for hard in (8, limit))
     world.view.quotas = {("team", "q"): RESOURCE_QUOTAS.project(json.dumps(known).encode())}

@@ -1,6 +1,4 @@
-"""The end of a reservation: after its time, with its job, when all replicas have seen the job, or when room is
-scarce.
-"""
+"""The end of a reservation: after its lifetime, with its job, when all replicas have seen the job, or without space."""
 
 import asyncio
 
@@ -15,7 +13,7 @@ from webhook.parts.trainer.resources import TRAIN_JOBS, TrainJobRecord
 pytestmark = pytest.mark.usefixtures("no_pause")
 
 
-async def test_what_a_dead_replica_left_goes_and_what_another_reserves_stays() -> None:
+async def test_expired_reservations_are_removed_and_valid_ones_stay() -> None:
     world = World()
     await world.submit("a", ledger=world.replica())
     world.api.time += LIFETIME_SECONDS / 2
@@ -25,7 +23,7 @@ async def test_what_a_dead_replica_left_goes_and_what_another_reserves_stays() -
     assert world.reserved == ["b", "c"]
 
 
-async def test_a_reservation_ends_alone() -> None:
+async def test_reservation_ends_after_its_lifetime() -> None:
     world = World()
     await world.submit("a", "b", "c")
     assert await world.submit("d") == []
@@ -34,8 +32,8 @@ async def test_a_reservation_ends_alone() -> None:
     assert world.reserved == ["d"]
 
 
-async def test_times_are_those_of_the_api_server() -> None:
-    """With the clocks of two nodes 31 seconds apart, nine jobs were admitted where three fit."""
+async def test_times_are_by_the_api_servers_clock() -> None:
+    """When the clocks of two nodes differed by 31 seconds, nine jobs were admitted although three fit."""
     world = World()
     world.api.time = 5_000.0
     await world.submit("a")
@@ -43,7 +41,7 @@ async def test_times_are_those_of_the_api_server() -> None:
     assert [entry.expires for entry in lease.entries] == [5_000 + LIFETIME_SECONDS]
 
 
-async def test_when_there_is_no_room_for_a_reservation_the_verdict_stands_and_is_counted(
+async def test_job_without_space_for_its_reservation_is_admitted_and_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("webhook.cluster.resources.reservations.MAX_LEDGER_BYTES", 70)
@@ -53,7 +51,7 @@ async def test_when_there_is_no_room_for_a_reservation_the_verdict_stands_and_is
     assert world.outcomes == {"reserved": 2, "full": 1}
 
 
-async def test_a_reservation_for_a_job_that_this_replica_sees_is_kept_for_the_others() -> None:
+async def test_reservation_of_a_visible_job_is_kept_for_other_replicas() -> None:
     world = World()
     await world.submit("a", "b", "c", new=True)
     world.see("a")
@@ -62,7 +60,7 @@ async def test_a_reservation_for_a_job_that_this_replica_sees_is_kept_for_the_ot
 
 
 @pytest.mark.parametrize(("later", "counts"), [(2 * LIFETIME_SECONDS, True), (2 * LIFETIME_SECONDS + 1, False)])
-async def test_an_entry_that_expires_much_too_late_does_not_count(later: float, counts: bool) -> None:
+async def test_entry_that_expires_too_late_is_ignored(later: float, counts: bool) -> None:
     world = World()
     world.api.time += later - LIFETIME_SECONDS
     await world.submit("a", "b", "c")
@@ -70,8 +68,8 @@ async def test_an_entry_that_expires_much_too_late_does_not_count(later: float, 
     assert await world.submit("d") == ([] if counts else ["d"])
 
 
-async def test_a_reservation_of_an_update_counts_although_the_job_is_seen() -> None:
-    """The update may not be seen yet."""
+async def test_reservation_of_an_update_is_valid_although_the_job_is_visible() -> None:
+    """This replica may not have seen the update yet."""
     world = World()
     await world.submit("a", "b", "c")
     world.see("a")
@@ -79,7 +77,7 @@ async def test_a_reservation_of_an_update_counts_although_the_job_is_seen() -> N
 
 
 @pytest.mark.parametrize("after", [None, record("a", over=True)])
-async def test_a_reservation_ends_with_its_job(after: MPIJobRecord | None) -> None:
+async def test_reservation_ends_with_its_job(after: MPIJobRecord | None) -> None:
     world = World()
     await world.submit("a", "b", "c")
     world.view.listeners[MPI_JOBS](("team", "a"), record("a"), after)
@@ -87,7 +85,7 @@ async def test_a_reservation_ends_with_its_job(after: MPIJobRecord | None) -> No
 
 
 @pytest.mark.parametrize("after", [None, TrainJobRecord("team", "a", "uid-TrainJob/a", over=True)])
-async def test_a_reservation_of_a_train_job_ends_with_it_and_not_when_it_is_seen(after: TrainJobRecord | None) -> None:
+async def test_reservation_of_a_train_job_ends_with_the_job(after: TrainJobRecord | None) -> None:
     world = World()
     await world.submit("TrainJob/a", "TrainJob/b", "c", new=True)
     seen = TrainJobRecord("team", "a", "uid-TrainJob/a")
@@ -97,7 +95,7 @@ async def test_a_reservation_of_a_train_job_ends_with_it_and_not_when_it_is_seen
     assert await world.submit("d") == ["d"]
 
 
-async def test_what_is_over_is_swept_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_leases_without_valid_reservations_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.controllers.reservations.limits.SWEEP_SECONDS", 0.001)
     world = World()
     await world.submit("a")
@@ -105,6 +103,6 @@ async def test_what_is_over_is_swept_up(monkeypatch: pytest.MonkeyPatch) -> None
     await asyncio.sleep(0.02)
     assert world.reserved == ["a"]
     world.api.time += LIFETIME_SECONDS
-    while world.api.leases:  # noqa: ASYNC110 - nobody tells
+    while world.api.leases:  # noqa: ASYNC110 - there is no event to wait for
         await asyncio.sleep(0.001)
     sweeping.cancel()

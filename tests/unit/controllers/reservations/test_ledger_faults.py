@@ -19,8 +19,8 @@ from webhook.controllers.reservations.limits import LIFETIME_SECONDS
 pytestmark = pytest.mark.usefixtures("no_pause")
 
 
-async def killed_before_it_answered(world: World, *names: str) -> None:
-    """A replica has reserved for these jobs."""
+async def killed_before_its_reply(world: World, *names: str) -> None:
+    """A replica reserves quota for these jobs and is killed before it replies."""
     other = world.replica()
     world.api.slow = 0.001
     sent = asyncio.create_task(world.submit(*names, ledger=other))
@@ -33,21 +33,21 @@ async def killed_before_it_answered(world: World, *names: str) -> None:
     assert world.reserved == [*names]
 
 
-async def test_what_a_killed_replica_reserved_is_free_after_seconds() -> None:
+async def test_reservations_of_a_killed_replica_expire() -> None:
     world = World()
-    await killed_before_it_answered(world, "a", "b", "c")
+    await killed_before_its_reply(world, "a", "b", "c")
     assert await world.submit("d") == []
     world.api.time += LIFETIME_SECONDS
     assert await world.submit("d", "e", "f", "g") == ["d", "e", "f"]
 
 
-async def test_a_job_that_is_sent_again_after_its_replica_was_killed_fits_at_once() -> None:
+async def test_job_sent_again_after_its_replica_was_killed_fits_at_once() -> None:
     world = World()
-    await killed_before_it_answered(world, "a", "b", "c")
+    await killed_before_its_reply(world, "a", "b", "c")
     assert await world.submit("d", "c", "b", "a") == ["c", "b", "a"]
 
 
-async def test_a_job_that_got_no_verdict_in_time_reserves_nothing() -> None:
+async def test_job_without_a_verdict_in_time_reserves_nothing() -> None:
     world = World()
     world.api.slow = 0.05
     with pytest.raises(DeadlineExceeded):
@@ -66,7 +66,7 @@ async def test_a_job_that_got_no_verdict_in_time_reserves_nothing() -> None:
         [ApiError(404, "there is no such namespace")],
     ],
 )
-async def test_what_cannot_be_written_is_a_fault_of_the_cluster(faults: list[Exception]) -> None:
+async def test_failed_write_is_a_cluster_error(faults: list[Exception]) -> None:
     world = World(*faults)
     with pytest.raises(ClusterError):
         await world.submit("a")
@@ -75,7 +75,7 @@ async def test_what_cannot_be_written_is_a_fault_of_the_cluster(faults: list[Exc
     assert await world.submit("b") == ["b"]
 
 
-async def test_a_lease_that_changes_all_the_time_gets_jobs_no_verdict() -> None:
+async def test_jobs_get_no_verdict_while_the_lease_changes_constantly() -> None:
     world = World()
 
     def changed() -> None:
@@ -89,7 +89,7 @@ async def test_a_lease_that_changes_all_the_time_gets_jobs_no_verdict() -> None:
     assert world.outcomes == {"late": 1, "reserved": 1}
 
 
-async def test_a_write_with_an_unknown_outcome_does_not_overwrite_the_next_one() -> None:
+async def test_write_with_an_unknown_outcome_does_not_overwrite_the_next_one() -> None:
     world = World()
     late: list[tuple[str, str, Any]] = []
     request = world.api.request
@@ -111,8 +111,8 @@ async def test_a_write_with_an_unknown_outcome_does_not_overwrite_the_next_one()
     assert world.reserved == ["a", "b"]
 
 
-async def test_who_fits_does_not_wait_for_the_cache_to_say_so() -> None:
-    """The watch on Leases has stalled, and still shows a withdrawn reservation."""
+async def test_fitting_job_is_admitted_despite_a_stale_cache_of_leases() -> None:
+    """The watch on Leases has stalled and still shows deleted reservations."""
     world = World()
     await world.submit("x", "y", "z", ledger=world.replica())
     stale = world.view.all(RESERVATIONS)
@@ -121,7 +121,7 @@ async def test_who_fits_does_not_wait_for_the_cache_to_say_so() -> None:
     assert await world.submit("a", "b", "c", "d") == ["a", "b", "c"]
 
 
-async def test_who_waits_too_long_gets_no_verdict() -> None:
+async def test_slow_call_gives_no_verdict() -> None:
     world = World()
     world.api.slow = 0.2
     with pytest.raises(DeadlineExceeded):
@@ -130,7 +130,7 @@ async def test_who_waits_too_long_gets_no_verdict() -> None:
     await world.ledger.close()
 
 
-async def test_a_fault_with_one_job_is_not_that_of_the_others() -> None:
+async def test_error_of_one_job_does_not_affect_other_jobs() -> None:
     def broken(_: ClusterView) -> Decision:
         raise DeadlineExceeded("worker-count")
 
@@ -145,7 +145,7 @@ async def test_a_fault_with_one_job_is_not_that_of_the_others() -> None:
 
 
 @pytest.mark.parametrize("garbage", ["{", "[]x", '[{"reservation": 3}]', "null"])
-async def test_unreadable_reservations_do_not_count(garbage: str) -> None:
+async def test_unreadable_reservations_are_ignored(garbage: str) -> None:
     world = World()
     await world.submit("a")
     world.api.leases[LEASE]["metadata"]["annotations"][ENTRIES] = garbage
@@ -153,7 +153,7 @@ async def test_unreadable_reservations_do_not_count(garbage: str) -> None:
     assert world.reserved == ["b"]
 
 
-async def test_pods_that_cannot_be_listed_concern_only_those_for_whom_they_are() -> None:
+async def test_failed_list_of_pods_affects_only_rejected_jobs() -> None:
     world = World()
 
     def fail(plural: str) -> None:
@@ -168,7 +168,7 @@ async def test_pods_that_cannot_be_listed_concern_only_those_for_whom_they_are()
     assert world.outcomes == {"reserved": 3, "unavailable": 1}
 
 
-async def test_a_lease_that_was_removed_is_created_again() -> None:
+async def test_deleted_lease_is_created_again() -> None:
     world = World()
     await world.submit("a")
     world.api.leases.clear()

@@ -1,4 +1,4 @@
-"""Replicas together never admit more than a quota allows. While calls work, verdicts are also correct."""
+"""Together, replicas never admit more than a quota allows. While API calls work, verdicts are also correct."""
 
 import asyncio
 from random import Random
@@ -13,8 +13,8 @@ from tests.support.strategies import PROPERTY
 from tests.support.virtual_time import run
 from webhook.controllers.reservations.limits import LIFETIME_SECONDS
 
-CLOCKS = 4.0  # seconds by which what two replicas know of the API server's clock may differ
-LATE = 20.0  # seconds after which nothing is waited for
+CLOCKS = 4.0  # seconds by which two replicas' estimates of the API server's clock may differ
+LATE = 20.0  # seconds after which no job waits any more
 
 Step = tuple[float, str, str, int, int]
 """When, what, the name of a job, how many workers, which replica."""
@@ -39,7 +39,7 @@ WEATHERS = st.builds(
 )
 SEEDS = st.integers(0, 2**32)
 GPUS = st.integers(3, 8)
-# How far the clock of each replica is from the API server's.
+# The difference between the clock of each replica and the API server's clock.
 REPLICAS = st.lists(st.floats(-CLOCKS / 2, CLOCKS / 2), min_size=2, max_size=4)
 
 
@@ -65,7 +65,7 @@ class Play:
             await replica.kill()
         for task in self.cluster.tasks:
             if task.done():
-                task.result()  # raises what is wrong with the test
+                task.result()  # raises if the test itself failed
 
     async def step(self, what: str, name: str, workers: int, where: int) -> None:
         replica, cluster = self.replicas[where], self.cluster
@@ -119,10 +119,10 @@ def test_replicas_never_admit_more_than_the_quota_allows(
 def test_fitting_job_is_admitted_while_calls_work(
     seed: int, replicas: list[float], gpus: int, plan: list[Step]
 ) -> None:
-    """Reviews do not wait without need either. A rejected job would not have fitted next to the admitted ones."""
+    """Reviews also do not wait unnecessarily. A rejected job does not fit next to the admitted jobs."""
     cluster = Cluster(Random(seed), gpus, Weather())
     play = Play(cluster, replicas)
-    # Each job has another name: of two with one name the second holds its room until it is clear which one is stored.
+    # The names of jobs differ: two jobs with the same name both reserve quota until one of them is stored.
     run(play.run([(gap, what, f"job-{at}", size, where) for at, (gap, what, _, size, where) in enumerate(plan)]))
     assert not play.undecided, "\n".join(cluster.told)
     for answered, workers in play.refused:
@@ -135,7 +135,7 @@ def test_fitting_job_is_admitted_while_calls_work(
 def test_replica_killed_at_any_step_blocks_jobs_only_briefly(
     seed: int, gpus: int, more: int, dies: Moment, ahead: list[float]
 ) -> None:
-    """As many are admitted as fit, whether it has written, answered some, or not yet."""
+    """All fitting jobs are admitted, whether the replica was killed before or after its write."""
     cluster = Cluster(Random(seed), gpus, Weather())
     mortal: list[Replica] = []
     decided: list[tuple[float, bool]] = []
@@ -164,5 +164,5 @@ def test_replica_killed_at_any_step_blocks_jobs_only_briefly(
     run(play())
     assert not cluster.too_much, cluster.too_much
     assert sum(admitted for _, admitted in decided) == gpus, "\n".join(cluster.told)
-    # And for as long as it takes to ask again, and to be judged with others that ask again.
+    # The time includes sending again, and being judged together with other jobs that are sent again.
     assert max(when for when, _ in decided) < LIFETIME_SECONDS

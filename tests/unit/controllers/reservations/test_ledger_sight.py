@@ -33,9 +33,9 @@ def job(name: str) -> dict[str, Any]:
         (MAX_SILENCE_SECONDS + 1, [], {"a", "b"}),
         (MAX_SILENCE_SECONDS + 1, ["a", "x"], {"a", "b"}),
     ],
-    ids=["heard just now", "stalled", "one came and one went"],
+    ids=["recent event", "stalled", "one added and one removed"],
 )
-async def test_a_watch_that_may_have_stalled_is_not_relied_on(
+async def test_jobs_are_listed_if_the_watch_may_have_stalled(
     silent: float, cached: list[str], seen: set[str] | None
 ) -> None:
     world = stalled(silent, cached)
@@ -44,8 +44,8 @@ async def test_a_watch_that_may_have_stalled_is_not_relied_on(
     assert found[-1] == seen
 
 
-async def test_thousands_of_jobs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That takes longer than a job can wait."""
+async def test_too_many_jobs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listing them would take longer than a job can wait."""
     monkeypatch.setattr("webhook.controllers.reservations.limits.MAX_LISTED_JOBS", 1)
     world = stalled(MAX_SILENCE_SECONDS + 1, ["a", "x"])
     found: list[Any] = []
@@ -54,7 +54,7 @@ async def test_thousands_of_jobs_are_not_listed(monkeypatch: pytest.MonkeyPatch)
 
 
 def stalled(silent: float, cached: list[str]) -> World:
-    """A watch that was silent for `silent` seconds and has seen `cached`. The API server has the jobs a and b."""
+    """A watch without events for `silent` seconds, with `cached` jobs. The API server has the jobs a and b."""
     world = World()
     world.view.silent[MPI_JOBS] = silent
     read: Any = MPI_JOBS.project
@@ -65,7 +65,7 @@ def stalled(silent: float, cached: list[str]) -> World:
 
 
 def looking(found: list[Any]) -> Callable[[ClusterView], Decision]:
-    """Adds the names of the jobs in the view, None where they are those of the cache."""
+    """Append the names of the jobs in the view to `found`, or None if the jobs are from the cache."""
 
     def decide(view: ClusterView) -> Decision:
         assert isinstance(view, Overlay)
@@ -76,8 +76,8 @@ def looking(found: list[Any]) -> Callable[[ClusterView], Decision]:
     return decide
 
 
-async def test_thousands_of_pods_are_read_in_pages_and_others_go_on() -> None:
-    """2,500 pods in one list took four seconds of the loop, and the job got no verdict."""
+async def test_thousands_of_pods_are_read_in_pages_without_blocking() -> None:
+    """2,500 pods in one list blocked the event loop for four seconds, and the job got no verdict."""
     world = World()
     await world.submit("a", "b", "c")
     owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "a", "uid": "uid-a", "controller": True}
@@ -95,8 +95,8 @@ async def test_thousands_of_pods_are_read_in_pages_and_others_go_on() -> None:
 
 
 @pytest.mark.parametrize(("until_pods", "admitted", "looked"), [(12, True, 13), (10**9, False, 2 * MAX_REJECTIONS)])
-async def test_no_job_is_rejected_for_pods_that_count_twice(until_pods: int, admitted: bool, looked: int) -> None:
-    """Each time a pod comes between the look at pods and the look at quotas, which count it already."""
+async def test_job_is_not_rejected_because_of_pods_counted_twice(until_pods: int, admitted: bool, looked: int) -> None:
+    """Each time, a pod is created after the pods are read and before the quotas, which already count it, are read."""
     world = World()
     world.view.silent[PODS] = 0
     looks = 0
@@ -129,7 +129,7 @@ GPUS = {"requests.nvidia.com/gpu": 8}
 
 @pytest.mark.parametrize("heard", [True, False])
 async def test_uncached_first_pod_is_not_counted_twice(heard: bool) -> None:
-    """The quota counts it, whether this replica has seen that or not, and nothing is reserved any more."""
+    """The quota counts the pod, even if this replica has not seen this, and there is no reservation."""
     world = World()
     used = quota(GPUS, {"requests.nvidia.com/gpu": 1}, namespace="team")
     world.api.objects["resourcequotas"] = [used]
@@ -145,7 +145,7 @@ async def test_uncached_first_pod_is_not_counted_twice(heard: bool) -> None:
     assert decision.allowed
 
 
-async def test_where_nothing_moves_a_refusal_does_not_wait() -> None:
+async def test_rejection_is_immediate_while_nothing_changes() -> None:
     world = World()
     full = Decision(name="a", denied=[Finding("resource-quota", Violation("", "full", fix=""))])
     looks: list[ClusterView] = []

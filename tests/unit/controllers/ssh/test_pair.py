@@ -24,8 +24,8 @@ def test_policy_may_request_every_algorithm():
 
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
-def test_openssh_reads_it(pair: KeyPair, tmp_path):
-    """OpenSSH's own tool reads both files, and derives our public key from the private key."""
+def test_openssh_reads_the_pair(pair: KeyPair, tmp_path):
+    """OpenSSH's `ssh-keygen` reads both files and derives our public key from the private key."""
     private, public = tmp_path / "id_rsa", tmp_path / "id_rsa.pub"
     private.write_bytes(pair.private)
     private.chmod(0o600)
@@ -36,7 +36,7 @@ def test_openssh_reads_it(pair: KeyPair, tmp_path):
     assert keygen("-y", "-P", "", "-f", str(private)).split()[:2] == pair.public.decode().split()
 
 
-def test_the_private_key_is_in_the_format_that_every_client_reads():
+def test_format_of_the_private_key_is_readable_by_every_client():
     heads = {algorithm: pair.private.splitlines()[0].decode() for algorithm, pair in PAIRS.items()}
     assert heads == {
         "rsa-4096": "-----BEGIN RSA PRIVATE KEY-----",
@@ -46,7 +46,7 @@ def test_the_private_key_is_in_the_format_that_every_client_reads():
     }
 
 
-def test_a_pair_is_never_printed():
+def test_repr_of_a_pair_has_no_key():
     pair = PAIRS["ed25519"]
     assert str(pair) == repr(pair)
     assert repr(pair).startswith("<webhook.controllers.ssh.pool.KeyPair object at ")

@@ -17,13 +17,13 @@ FOREVER = 1e9
 
 
 class Pair(KeyPair):
-    """A key pair to which tests can hold a weak reference."""
+    """A key pair that supports weak references."""
 
     __slots__ = ("__weakref__",)
 
 
 class Maker:
-    """Makes numbered pairs; after `hold()` each waits in its thread for a `release()`."""
+    """Makes numbered pairs. After `hold()` each pair waits in its thread for a `release()`."""
 
     def __init__(self):
         self.made = 0
@@ -61,7 +61,7 @@ class Maker:
 def maker():
     made = Maker()
     yield made
-    made.release(1000)  # so that no thread keeps the interpreter
+    made.release(1000)  # so that no thread prevents the end of the interpreter
 
 
 @asynccontextmanager
@@ -73,7 +73,7 @@ async def pool(maker, *, size=0, rate=1e6, workers=2, **more):
 
 async def until(condition):
     async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 - a pool has no event for each of them
+        while not condition():  # noqa: ASYNC110 - a pool has no events for these conditions
             await asyncio.sleep(0.001)
 
 
@@ -84,16 +84,16 @@ def take(keys, algorithm="rsa-4096", deadline=FOREVER):
 # The stock
 
 
-async def test_it_is_filled_ahead_and_filled_up_again(maker):
+async def test_stock_is_filled_and_refilled(maker):
     async with pool(maker, size=3) as keys:
         await until(lambda: keys.ready == 3)
-        assert (await keys.take("rsa-4096", deadline=0)).private == b"private 1"  # the oldest, at once
+        assert (await keys.take("rsa-4096", deadline=0)).private == b"private 1"  # the oldest pair, without waiting
         await until(lambda: keys.ready == 3)
         await asyncio.sleep(0.02)
         assert (maker.made, keys.ready) == (4, 3)
 
 
-async def test_it_is_filled_one_at_a_time_and_steps_back(maker):
+async def test_stock_is_filled_one_pair_at_a_time_with_low_priority(maker):
     ours = os.getpriority(os.PRIO_PROCESS, 0)
     async with pool(maker, size=8, workers=4) as keys:
         await until(lambda: keys.ready == 8)
@@ -103,7 +103,7 @@ async def test_it_is_filled_one_at_a_time_and_steps_back(maker):
         assert os.getpriority(os.PRIO_PROCESS, 0) == ours
 
 
-async def test_it_is_filled_no_faster_than_requested(maker, monkeypatch):
+async def test_stock_is_filled_at_the_maximum_rate(maker, monkeypatch):
     pauses = []
     real = asyncio.sleep
 
@@ -118,14 +118,14 @@ async def test_it_is_filled_no_faster_than_requested(maker, monkeypatch):
     assert all(3 < pause <= 4 for pause in pauses)
 
 
-async def test_without_a_stock_nothing_is_made_ahead(maker):
+async def test_no_spare_pairs_are_made_without_a_stock(maker):
     async with pool(maker) as keys:
         await asyncio.sleep(0.02)
         assert maker.made == 0
         assert (await keys.take("rsa-4096", deadline=monotonic() + 30)).private == b"private 1"
 
 
-async def test_keys_are_available_after_filling_stopped(maker):
+async def test_requests_are_served_after_filling_stopped(maker):
     async with pool(maker, size=2) as keys:
         await until(lambda: keys.ready == 2)
         keys.stop_filling()
@@ -134,7 +134,7 @@ async def test_keys_are_available_after_filling_stopped(maker):
         assert keys.ready == 0
 
 
-async def test_a_failure_does_not_end_the_filling(maker):
+async def test_filling_continues_after_a_failure(maker):
     maker.error = RuntimeError("no entropy")
     async with pool(maker, size=1) as keys:
         await asyncio.sleep(0.02)
@@ -145,7 +145,7 @@ async def test_a_failure_does_not_end_the_filling(maker):
 # A burst
 
 
-async def test_keys_are_served_in_order_with_limited_concurrency(maker):
+async def test_requests_are_served_in_order_with_limited_concurrency(maker):
     maker.hold()
     async with pool(maker, workers=2) as keys:
         tasks = []
@@ -161,7 +161,7 @@ async def test_keys_are_served_in_order_with_limited_concurrency(maker):
     assert maker.most_at_work == 2
 
 
-async def test_a_hundred_at_once_use_the_stock_first(maker):
+async def test_hundred_simultaneous_requests_use_the_stock_first(maker):
     waits = []
     async with pool(maker, size=60, rate=1e6, waited=lambda algorithm, seconds: waits.append(algorithm)) as keys:
         await until(lambda: keys.ready == 60)
@@ -170,20 +170,20 @@ async def test_a_hundred_at_once_use_the_stock_first(maker):
     assert waits == ["rsa-4096"] * 100
 
 
-async def test_no_key_in_time(maker):
+async def test_request_without_a_key_in_time_fails(maker):
     maker.hold()
     async with pool(maker) as keys:
         with pytest.raises(NoKey, match=r"^no SSH key was made in time$"):
             await keys.take("rsa-4096", deadline=monotonic() + 0.01)
         assert keys.waiting == 0
-        # The one in the making is not lost.
+        # The unfinished pair is not lost.
         second = take(keys)
         await until(lambda: keys.waiting == 1)
         maker.release()
         assert (await second).private == b"private 1"
 
 
-async def test_a_deadline_that_is_over(maker):
+async def test_request_after_its_deadline_fails(maker):
     maker.hold()
     async with pool(maker) as keys:
         with pytest.raises(NoKey):
@@ -235,7 +235,7 @@ async def test_fast_algorithm_does_not_use_the_stock(maker):
 
 
 async def test_real_keys_are_generated():
-    """Each once; RSA from a thread."""
+    """One pair of each algorithm; the RSA pair is made in a thread."""
     times = []
     keys = KeyPool(size=0, made=lambda algorithm, seconds: times.append((algorithm, seconds)))
     async with keys.filled():
@@ -253,11 +253,11 @@ async def test_issued_key_is_not_stored(maker):
         waited = weakref.ref(
             await asyncio.gather(take(keys), take(keys)) and await keys.take("rsa-4096", deadline=FOREVER)
         )
-        # The thread that made it lets go of it when it gets round to.
+        # The thread that made the pair drops its reference a moment later.
         await until(lambda: gc.collect() >= 0 and stocked() is None and waited() is None)
 
 
-async def test_stopping_drops_the_stock(maker):
+async def test_stock_is_freed_at_the_end(maker):
     maker.hold()
     async with pool(maker, size=2) as keys:
         waits = take(keys)

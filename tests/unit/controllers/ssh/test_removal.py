@@ -1,4 +1,4 @@
-"""Only the SSH keys of ended jobs are removed, whatever happens meanwhile and without superfluous calls."""
+"""Only the SSH keys of ended jobs are removed, also during failures and conflicts, and without superfluous calls."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 
 
 class Api:
-    """Secrets, jobs and a Lease; `failures` by name are raised, and `between` is called before a real deletion."""
+    """An API server with Secrets, jobs and a Lease. It raises `failures` and calls `between` before a deletion."""
 
     def __init__(self) -> None:
         self.secrets: dict[str, str] = {}
@@ -36,7 +36,7 @@ class Api:
         return NOW + asyncio.get_running_loop().time()
 
     def add(self, name: str, uid: str = "") -> None:
-        """A job and its Secret are there."""
+        """Create a job and its Secret."""
         self.jobs[name] = uid or f"uid-{name}"
         self.secrets[name] = f"secret-of-{self.jobs[name]}"
 
@@ -88,12 +88,12 @@ class World:
         self.removal: KeyRemoval = made(api=api, view=view, namespace="own", now=api.now, log=self.log)
 
     def put(self, name: str, *args: Any, uid: str = "", **kwargs: Any) -> None:
-        """The cache shows a job."""
+        """Put a job into the cache."""
         self.cluster.put(f"{JOBS}/{name}", job(*args, uid=uid or f"uid-{name}", **kwargs))
 
 
 def after(scenario: Callable[[World], Awaitable[None]], api: Api, *ended: str) -> World:
-    """The state of a replica that finds these jobs ended, after `scenario`."""
+    """The state after `scenario` with a replica whose cache has these ended jobs."""
 
     async def main() -> World:
         world = World(api)
@@ -109,7 +109,7 @@ def after(scenario: Callable[[World], Awaitable[None]], api: Api, *ended: str) -
 
 
 async def nothing_more(_: World) -> None:
-    """There are no other objects."""
+    """No other objects exist."""
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_keys_of_ended_jobs_are_removed(api: Api) -> None:
     assert sorted(api.secrets) == ["new", "restarting", "running"]
 
 
-def test_each_key_is_removed_once(api: Api) -> None:
+def test_each_secret_is_deleted_once(api: Api) -> None:
     async def scenario(world: World) -> None:
         world.put("good", "Succeeded", ended="2026-01-01T00:00:01Z")
 
@@ -142,7 +142,7 @@ def test_each_key_is_removed_once(api: Api) -> None:
 
 @pytest.mark.parametrize("during", [False, True])
 def test_recreated_job_keeps_its_secret(api: Api, during: bool) -> None:
-    """The cache still shows the ended job, but a new job with the same name exists by now."""
+    """The cache still shows the ended job, but a new job with the same name already exists."""
     if during:
         api.between = lambda: api.add("good", "another")
     else:
@@ -168,7 +168,7 @@ def test_missing_secret_is_not_an_error(api: Api) -> None:
 
 
 def test_next_start_does_not_repeat_removals(api: Api) -> None:
-    """Every start sent a deletion for every job that had ever ended."""
+    """Every start of the service sent a deletion for every ended job."""
 
     async def remembered(_: World) -> None:
         await asyncio.sleep(REMEMBER_SECONDS)
@@ -185,7 +185,7 @@ def test_next_start_does_not_repeat_removals(api: Api) -> None:
 
     after(later, api, "good", "bad")
     assert api.deletions == ["secret-of-uid-good", "secret-of-uid-running"]
-    # A later moment is never taken back.
+    # An earlier time never replaces a later time.
     assert api.lease["metadata"]["annotations"] == {ANNOTATION: "2026-01-01T00:00:01Z"}
 
 
@@ -213,7 +213,7 @@ def test_failed_removal_is_retried_without_blocking_others(api: Api, error: Exce
 
     async def scenario(world: World) -> None:
         await asyncio.sleep(10 * REMEMBER_SECONDS)
-        assert api.lease is None, "it is not done"
+        assert api.lease is None, "the progress is not stored"
         assert world.removal.reconciler.failing == 1
         assert len(api.tried) < 12
         api.failures.clear()
@@ -226,7 +226,7 @@ def test_failed_removal_is_retried_without_blocking_others(api: Api, error: Exce
 
 
 def test_few_removals_are_tried_without_permission(api: Api) -> None:
-    """Each call adds a line to an audit log. Once the permission is granted, all keys are removed."""
+    """Each call adds a line to the audit log. All keys are removed after the permission is granted."""
     names = [f"job-{number}" for number in range(100)]
     for name in names:
         api.add(name)

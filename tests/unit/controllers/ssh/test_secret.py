@@ -32,11 +32,11 @@ def filled(new, keys="ed25519", **fields):
     return patched(new, need.filled(pool.generate(need.algorithm)).patch)
 
 
-# What gets a pair
+# Secrets that get a pair
 
 
 @pytest.mark.parametrize("keys", sorted(INSTANT))
-def test_the_operators_secret_gets_a_pair(keys):
+def test_secret_of_the_operator_gets_a_pair(keys):
     need = wanted(OPERATORS, keys)
     assert need == Wanted("train-ssh", "mpijob/team-a/train", keys)
     pair = pool.generate(need.algorithm)
@@ -57,7 +57,7 @@ def test_rsa_is_requested_by_default():
 @pytest.mark.parametrize(
     ("keys", "algorithm"), [("rsa-4096", "ecdsa-p521"), *((name, name) for name in sorted(INSTANT))]
 )
-def test_a_dry_run_takes_no_time(keys, algorithm):
+def test_dry_run_gets_a_pair_of_a_fast_algorithm(keys, algorithm):
     assert wanted(OPERATORS, keys, dryRun=True).algorithm == algorithm
 
 
@@ -77,11 +77,11 @@ def test_a_dry_run_takes_no_time(keys, algorithm):
         ),
     ],
 )
-def test_whatever_is_in_it_is_replaced(new):
+def test_any_content_of_the_secret_is_replaced(new):
     keys_of(filled(new))
 
 
-# What stays as it is
+# Secrets that are not changed
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_whatever_is_in_it_is_replaced(new):
         {"metadata__name": "-ssh", OWNER + "name": ""},
     ],
 )
-def test_other_secrets_are_left_alone(changes):
+def test_other_secrets_are_not_changed(changes):
     assert skipped(secret(**changes)) == NOT_OURS
 
 
@@ -129,11 +129,11 @@ def test_other_secrets_are_left_alone(changes):
         secret(**{OWNER + "controller": "yes"}),
     ],
 )
-def test_invalid_secret_is_left_to_the_api_server(new):
+def test_invalid_secret_is_not_changed(new):
     assert skipped(new) == "not a Secret that can be read"
 
 
-def test_other_kinds_are_left_alone():
+def test_other_kinds_are_not_changed():
     assert skipped(OPERATORS, kind={"group": "", "version": "v1", "kind": "ConfigMap"}) == NOT_OURS
     assert skipped(OPERATORS, kind={"group": "example.com", "version": "v1", "kind": "Secret"}) == NOT_OURS
 
@@ -142,19 +142,19 @@ CHANGED = secret(data={"ssh-privatekey": "bWluZQ==", "ssh-publickey": "bWluZQ=="
 
 
 @pytest.mark.parametrize("fields", [{"operation": "DELETE"}, {"operation": "CONNECT"}, {"subResource": "status"}])
-def test_other_operations_are_left_alone(fields):
+def test_other_operations_are_not_changed(fields):
     assert skipped(OPERATORS, **fields) == "not a CREATE of a Secret"
 
 
-def test_a_stored_secret_is_left_alone():
+def test_stored_secret_is_not_changed():
     assert skipped(CHANGED, old=OPERATORS) == "not a CREATE of a Secret"
 
 
-def test_the_policy_may_leave_it_to_the_operator():
+def test_secret_is_not_changed_if_the_policy_switches_keys_off():
     assert skipped(OPERATORS, "operator") == "the policy leaves SSH keys to the operator"
 
 
-# Whatever comes
+# Arbitrary requests
 
 
 @strategies.PROPERTY
@@ -167,5 +167,5 @@ def test_any_json_is_allowed(new):
 
 @strategies.PROPERTY
 @given(st.dictionaries(st.sampled_from(["ssh-privatekey", "ssh-publickey", "x"]), st.text()))
-def test_any_data_ends_as_one_pair_of_ours(data):
+def test_any_data_is_replaced_by_one_pair(data):
     assert is_pair(*keys_of(filled(secret(data=data))), "ed25519")

@@ -1,4 +1,4 @@
-"""A policy that sets a budget is reported while the option that creates budgets is off."""
+"""A policy that sets a budget is a concern if the option --disruption-budgets is off."""
 
 import pytest
 
@@ -8,11 +8,11 @@ from webhook.policy.in_force import PolicySet
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "reported"),
     [
         ("injections: {no-disruption: {enabled: true}}", False),
         ("namespaces: {matchLabels: {a: b}}\ninjections: {no-disruption: {budget: true}}", True),
     ],
 )
-def test_budget_without_the_option_is_reported(document: str, told: bool) -> None:
-    assert ("disruption-budgets" in not_made(PolicySet([layer("p", document)]))) is told
+def test_budget_without_the_option_is_reported(document: str, reported: bool) -> None:
+    assert ("disruption-budgets" in not_made(PolicySet([layer("p", document)]))) is reported

@@ -1,4 +1,4 @@
-"""Every running job has its PodDisruptionBudget if the policy sets one, and those of other owners are left alone."""
+"""A running job has a PodDisruptionBudget if the policy sets it. The controller does not change foreign budgets."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -46,22 +46,22 @@ class World:
         await settled(self.controller.reconciler)
 
     async def store(self, changes: dict[str, Any] | None = None) -> dict[str, Any]:
-        found = self.cluster.put(JOB, changed({"status": {}, **(changes or {})}))
+        job = self.cluster.put(JOB, changed({"status": {}, **(changes or {})}))
         await self.settled()
-        return found
+        return job
 
     @property
     def pods(self) -> int | None:
-        """How many the budget keeps, None without one."""
-        found = self.cluster.objects.get(BUDGET)
-        return found and found["spec"]["minAvailable"]
+        """The number of pods that the budget protects, or None without a budget."""
+        budget = self.cluster.objects.get(BUDGET)
+        return budget and budget["spec"]["minAvailable"]
 
 
 @pytest.fixture
 def cluster() -> KeptObjects:
-    found = KeptObjects()
-    found.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "gold"}}})
-    return found
+    objects = KeptObjects()
+    objects.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "gold"}}})
+    return objects
 
 
 @asynccontextmanager
@@ -72,7 +72,7 @@ async def running(cluster: KeptObjects, policy: str = ON) -> AsyncIterator[World
         yield world
 
 
-async def test_a_running_job_keeps_all_of_its_pods(cluster: KeptObjects) -> None:
+async def test_budget_of_a_running_job_protects_all_pods(cluster: KeptObjects) -> None:
     async with running(cluster) as world:
         job = await world.store()
         assert cluster.objects[BUDGET]["spec"] == {
@@ -103,7 +103,7 @@ async def test_a_running_job_keeps_all_of_its_pods(cluster: KeptObjects) -> None
         (f"namespaces: {{matchLabels: {{tier: gold}}}}\n{ON}", {}, PODS),
     ],
 )
-async def test_the_policy_and_the_job_decide(
+async def test_budget_depends_on_the_policy_and_the_job(
     cluster: KeptObjects, policy: str, changes: dict[str, Any], pods: int | None
 ) -> None:
     async with running(cluster, policy) as world:
@@ -112,7 +112,7 @@ async def test_the_policy_and_the_job_decide(
 
 
 @pytest.mark.parametrize("changes", [ENDED, {"spec.runPolicy.suspend": True}])
-async def test_the_pods_of_a_job_that_no_longer_runs_may_be_evicted(
+async def test_budget_of_an_ended_or_suspended_job_protects_no_pods(
     cluster: KeptObjects, changes: dict[str, Any]
 ) -> None:
     async with running(cluster) as world:
@@ -121,7 +121,7 @@ async def test_the_pods_of_a_job_that_no_longer_runs_may_be_evicted(
         assert world.pods == 0
 
 
-async def test_a_policy_that_no_longer_sets_one_frees_the_pods(cluster: KeptObjects) -> None:
+async def test_budget_protects_no_pods_when_the_policy_no_longer_sets_it(cluster: KeptObjects) -> None:
     async with running(cluster) as world:
         await world.store()
         world.policies = PolicySet([layer("p", OFF)])
@@ -130,7 +130,7 @@ async def test_a_policy_that_no_longer_sets_one_frees_the_pods(cluster: KeptObje
         assert world.pods == 0
 
 
-async def test_more_workers_are_more_pods(cluster: KeptObjects) -> None:
+async def test_budget_follows_the_number_of_workers(cluster: KeptObjects) -> None:
     async with running(cluster) as world:
         job = await world.store()
         await world.store({"Worker.replicas": 6, "metadata.uid": job["metadata"]["uid"]})
@@ -140,8 +140,8 @@ async def test_more_workers_are_more_pods(cluster: KeptObjects) -> None:
 async def test_changed_or_removed_budget_is_restored(cluster: KeptObjects) -> None:
     async with running(cluster) as world:
         await world.store()
-        found = cluster.objects[BUDGET]
-        cluster.put(BUDGET, {**found, "spec": {**found["spec"], "minAvailable": 0}})
+        budget = cluster.objects[BUDGET]
+        cluster.put(BUDGET, {**budget, "spec": {**budget["spec"], "minAvailable": 0}})
         await world.settled()
         assert world.pods == PODS
         cluster.remove(BUDGET)
@@ -149,10 +149,12 @@ async def test_changed_or_removed_budget_is_restored(cluster: KeptObjects) -> No
         assert world.pods == PODS
 
 
-async def test_foreign_budget_stays_and_causes_an_event(cluster: KeptObjects) -> None:
+async def test_foreign_budget_is_not_changed_and_causes_an_event(cluster: KeptObjects) -> None:
     cluster.put(BUDGET, {"metadata": {}, "spec": {"minAvailable": 1}})
     async with running(cluster) as world:
         await world.store()
         assert world.pods == 1
         assert [each["reason"] for each in cluster.named("events").values()] == ["PodDisruptionBudgetForeign"]
-        assert "PodDisruptionBudget team-a/mpijob-train is not of the job" in world.controller.reconciler.problem
+        assert (
+            "PodDisruptionBudget team-a/mpijob-train does not belong to the job" in world.controller.reconciler.problem
+        )

@@ -1,4 +1,4 @@
-"""Each notice becomes exactly one Event, whatever happens to the replicas and the API server."""
+"""Each notice becomes exactly one Event, despite restarts of replicas and failures of the API server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ LAUNCHER = kubernetes_job(limit=DAY)
 
 
 class Api:
-    """Events by name, and the time; `failures` are raised one after the other."""
+    """A fake API server with Events and a clock. Each request raises the next of `failures`."""
 
     def __init__(self) -> None:
         self.time = START
@@ -48,11 +48,11 @@ class Api:
 
 
 class Replica:
-    """A service that sees what the others see."""
+    """A replica that writes Events to `api`."""
 
     def __init__(self, api: Api) -> None:
         self.lives, self.launchers, self.log = Seen(JOB_LIVES), Seen(LAUNCHERS), Log()
-        paced: Any = PacedClient(api, rate=1e9)  # type: ignore[arg-type]  # it has what is called
+        paced: Any = PacedClient(api, rate=1e9)  # type: ignore[arg-type]  # a fake with the methods that are called
         self.events = DeadlineEvents(api=paced, lives=self.lives, launchers=self.launchers, now=api.now, log=self.log)
 
     def see(self, job: dict[str, Any], launcher: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ class Replica:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Its reconciler works until the block ends."""
+        """Run the reconciler until the block ends."""
         task = asyncio.create_task(self.events.reconciler.run())
         try:
             yield
@@ -76,21 +76,21 @@ def api() -> Api:
     return Api()
 
 
-async def test_an_event_is_on_the_job(api: Api) -> None:
+async def test_event_refers_to_the_job(api: Api) -> None:
     replica = Replica(api)
     replica.see(RUNNING, LAUNCHER)
     api.time = START + 20 * HOUR - 2000
-    assert await replica.events.reconcile(KEY) is None  # nothing more is due unless something changes
+    assert await replica.events.reconcile(KEY) is None  # no other notice follows unless the job changes
     ((name, event),) = api.events.items()
     assert name.startswith("train.")
     about = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train", "uid": "uid-train"}
     assert event["involvedObject"] == {**about, "namespace": "team-a"}
     assert (event["reason"], event["type"]) == (IS_NEAR, "Warning")
-    assert event["message"].startswith("80 % of the 1d that this job may take")
+    assert event["message"].startswith("80 % of this job's time limit of 1d")
     assert replica.log.events("deadline told") == [{"namespace": "team-a", "job": "train", "reason": IS_NEAR}]
 
 
-async def test_no_notice_is_written_twice(api: Api) -> None:
+async def test_notice_is_written_once_by_several_replicas(api: Api) -> None:
     first, second = Replica(api), Replica(api)
     api.time = START + 0.8 * DAY
     for replica in (first, second, first):
@@ -100,7 +100,7 @@ async def test_no_notice_is_written_twice(api: Api) -> None:
     assert api.posts == 2
     assert first.events.outcomes == {TOLD: 1, KNOWN: 0}
     assert second.events.outcomes == {TOLD: 0, KNOWN: 1}
-    api.events.clear()  # the API server keeps them for an hour
+    api.events.clear()  # the API server deletes Events after an hour
     api.time += HOUR
     await Replica(api).events.reconcile(KEY)
     for replica in (first, second):
@@ -108,7 +108,7 @@ async def test_no_notice_is_written_twice(api: Api) -> None:
     assert api.events == {}
 
 
-async def test_it_looks_again_in_time(api: Api) -> None:
+async def test_wait_ends_when_the_next_notice_is_due(api: Api) -> None:
     replica = Replica(api)
     replica.see(RUNNING, kubernetes_job(limit=1000))
     assert await replica.events.reconcile(KEY) == 300.0
@@ -120,7 +120,7 @@ async def test_it_looks_again_in_time(api: Api) -> None:
 
 
 @pytest.mark.parametrize("failure", [ApiError(403, "no right"), ApiError(500, "down"), ClusterError("no answer")])
-async def test_failed_event_is_retried(api: Api, failure: Exception) -> None:
+async def test_failed_write_is_retried(api: Api, failure: Exception) -> None:
     replica = Replica(api)
     replica.see(RUNNING, LAUNCHER)
     api.time = START + 0.8 * DAY
@@ -132,7 +132,7 @@ async def test_failed_event_is_retried(api: Api, failure: Exception) -> None:
     assert len(api.events) == 1
 
 
-async def test_unknown_job_gets_no_event(api: Api) -> None:
+async def test_job_gets_no_event_while_the_job_or_its_launcher_is_unknown(api: Api) -> None:
     replica = Replica(api)
     api.time = START + 0.8 * DAY
     assert await replica.events.reconcile(KEY) is None
@@ -149,7 +149,7 @@ async def test_unknown_job_gets_no_event(api: Api) -> None:
 
 
 async def test_resumed_job_gets_new_notices(api: Api) -> None:
-    """Kueue suspends it, and starts it again: its time counts from the beginning."""
+    """If Kueue suspends a job and starts it again, the whole time limit applies again."""
     replica = Replica(api)
     replica.see(RUNNING, LAUNCHER)
     api.time = START + 0.8 * DAY
@@ -168,14 +168,14 @@ async def test_resumed_job_gets_new_notices(api: Api) -> None:
     assert [event["reason"] for event in api.events.values()] == [IS_NEAR, IS_NEAR]
 
 
-async def test_a_thousand_jobs_are_told_of_once_by_two_replicas_of_which_one_is_replaced(api: Api) -> None:
-    jobs = [mpijob(f"job-{each}", condition("Running"), started=START) for each in range(1000)]
+async def test_a_thousand_jobs_get_each_notice_once_while_one_of_two_replicas_is_replaced(api: Api) -> None:
+    jobs = [mpijob(f"job-{number}", condition("Running"), started=START) for number in range(1000)]
     over = condition("Failed", reason="DeadlineExceeded")
 
     def see(replica: Replica, *, ended: bool) -> None:
-        for each in range(1000):
-            name = f"job-{each}"
-            job = mpijob(name, over, started=START, completed=START + DAY) if ended else jobs[each]
+        for number in range(1000):
+            name = f"job-{number}"
+            job = mpijob(name, over, started=START, completed=START + DAY) if ended else jobs[number]
             conditions = (condition("Failed"),) if ended else ()
             replica.see(job, kubernetes_job(f"{name}-launcher", *conditions, owner=f"uid-{name}", limit=DAY))
 
@@ -198,7 +198,7 @@ async def test_a_thousand_jobs_are_told_of_once_by_two_replicas_of_which_one_is_
     assert api.posts <= 2 * 2000
 
 
-async def test_deleted_jobs_are_forgotten(api: Api) -> None:
+async def test_deleted_job_is_removed_from_the_cache(api: Api) -> None:
     replica = Replica(api)
     replica.see(RUNNING, LAUNCHER)
     api.time = START + 0.8 * DAY

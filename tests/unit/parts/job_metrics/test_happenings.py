@@ -1,4 +1,4 @@
-"""The counts of jobs and their events equal those of an observer who sees everything."""
+"""The counted changes of jobs, and the current numbers of jobs and accelerators."""
 
 from collections import Counter
 from typing import Any
@@ -32,7 +32,7 @@ AGAIN = life("train", condition("Running", at=START + 9 * HOUR), started=START +
 DONE = life("train", condition("Succeeded"), started=STARTED, completed=STARTED + HOUR)
 FAILED = life("train", condition("Failed", reason="DeadlineExceeded"), started=STARTED, completed=STARTED + HOUR)
 NEVER_RAN = life("train", condition("Failed", reason="BackoffLimitExceeded"), completed=STARTED)
-NEXT = life(uid="another of this name")
+NEXT = life(uid="the next job with this name")
 
 CREATED = Counted("created_total", "team-a")
 QUEUE = Counted("queue_seconds", "team-a", 2 * HOUR + 30)
@@ -48,16 +48,16 @@ TOOK = Counted("duration_seconds", "team-a", HOUR)
             [SUSPENDED, STARTING, RUNNING, FAILED],
             [CREATED, QUEUE, Counted("failed_total", "team-a", reason=("DeadlineExceeded",)), TOOK],
         ),
-        # A preemption does not count as a second wait for the first start.
+        # The wait after a preemption is not a wait for the first start.
         ([NEW, RUNNING, PREEMPTED, AGAIN, PREEMPTED, AGAIN], [CREATED, QUEUE]),
-        # It was suspended before it ran.
+        # The job was suspended before all of its pods ran.
         ([NEW, STARTING, PREEMPTED, AGAIN], [CREATED, Counted("queue_seconds", "team-a", 9 * HOUR)]),
-        # Seen only at its end, after a watch was lost.
+        # Because of a lost watch only the end of the job is seen.
         ([DONE], [CREATED, SUCCEEDED, TOOK]),
         ([NEVER_RAN], [CREATED, Counted("failed_total", "team-a", reason=("BackoffLimitExceeded",))]),
-        # Nothing is new where only the rest of the status changes.
+        # Unrelated changes of the status are not counted.
         ([NEW, RUNNING, RUNNING, DONE, DONE], [CREATED, QUEUE, SUCCEEDED, TOOK]),
-        # One is deleted and another created between two looks.
+        # The job is deleted and created again between two events of the watch.
         ([DONE, NEXT, None, NEXT], [CREATED, SUCCEEDED, TOOK, CREATED, CREATED]),
     ],
 )
@@ -78,23 +78,23 @@ def test_each_change_of_a_job_is_counted_once(history: list[JobLife | None], cou
         (DONE, None, []),
     ],
 )
-def test_jobs_from_before_the_start_are_not_counted(before: JobLife, after: Any, counted: list[Counted]) -> None:
+def test_changes_before_the_start_are_not_counted(before: JobLife, after: Any, counted: list[Counted]) -> None:
     assert Changes([before]).of(before, after) == counted
 
 
-def test_a_name_beyond_the_bound_is_counted_with_the_others() -> None:
+def test_name_beyond_the_limit_gets_the_label_for_all_other_names() -> None:
     labels = Labels(2)
     assert [labels.bounded(each) for each in ("a", "b", "c", "a", "d")] == ["a", "b", BEYOND, "a", BEYOND]
 
 
 def pods(job: JobLife, gpus: int, *, workers: int = 2, uid: str = "") -> MPIJobRecord:
-    asked = {"nvidia.com/gpu": parse(gpus), "cpu": parse(4), "rdma/hca": parse(1)}
-    worker = PodShape(PodResources((ContainerResources("spec.containers[0]", requests=asked),)))
-    found = (PodsRecord("Launcher", 1, PodShape(PodResources())), PodsRecord("Worker", workers, worker))
-    return MPIJobRecord(job.namespace, job.name, uid or job.uid, pods=found)
+    requests = {"nvidia.com/gpu": parse(gpus), "cpu": parse(4), "rdma/hca": parse(1)}
+    worker = PodShape(PodResources((ContainerResources("spec.containers[0]", requests=requests),)))
+    roles = (PodsRecord("Launcher", 1, PodShape(PodResources())), PodsRecord("Worker", workers, worker))
+    return MPIJobRecord(job.namespace, job.name, uid or job.uid, pods=roles)
 
 
-def test_accelerators_of_jobs_that_have_not_ended() -> None:
+def test_accelerators_of_jobs_that_have_not_ended_are_counted() -> None:
     jobs = {
         ("team-a", "runs"): life("runs", condition("Running"), started=STARTED),
         ("team-a", "waits"): life("waits", suspend=True),
@@ -105,7 +105,7 @@ def test_accelerators_of_jobs_that_have_not_ended() -> None:
         ("team-b", "runs"): life("runs", condition("Running"), namespace="team-b"),
     }
     records = {key: pods(job, 8) for key, job in jobs.items() if job.name != "unseen"}
-    records["team-a", "replaced"] = pods(jobs["team-a", "replaced"], 8, uid="the one before")
+    records["team-a", "replaced"] = pods(jobs["team-a", "replaced"], 8, uid="an earlier job")
     found = standing(jobs.values(), records, NothingKnown(), namespaces=Labels(9))
     assert found == {
         ("running", "team-a"): 1,
@@ -134,7 +134,7 @@ def by_user(jobs: list[JobLife], gpus: int = 4) -> dict[tuple[str, ...], int]:
     return {tuple(labels): count for (metric, *labels), count in found.items() if metric == "user_gpus_in_use"}
 
 
-def test_accelerators_in_use_by_creator() -> None:
+def test_accelerators_in_use_are_counted_by_creator() -> None:
     leaving = replace(running("ends", "alice"), leaving=True)
     jobs = [running("a", "alice"), running("b", "alice"), running("c", "alice", "team-b"), running("d", None), leaving]
     assert by_user(jobs) == {
@@ -144,30 +144,30 @@ def test_accelerators_in_use_by_creator() -> None:
     }
 
 
-def test_the_users_with_the_most_accelerators_are_named() -> None:
-    """A tenant with many ServiceAccounts and small jobs does not take the labels of others."""
+def test_users_with_the_most_accelerators_get_a_label() -> None:
+    """A tenant with many ServiceAccounts and small jobs must not use up the labels for other users."""
     jobs = [running(f"job-{number}", f"a-robot-{number}") for number in range(MAX_USER_SERIES + 5)]
     jobs += [running("one", "zoe"), running("two", "zoe")]
-    found = by_user(jobs)
-    assert len(found) == MAX_USER_SERIES + 1
-    assert found["team-a", "zoe", "nvidia.com/gpu"] == 16
-    assert found["team-a", BEYOND, "nvidia.com/gpu"] == 8 * 6
-    assert by_user(jobs[::-1]) == found, "the same on every replica"
+    counts = by_user(jobs)
+    assert len(counts) == MAX_USER_SERIES + 1
+    assert counts["team-a", "zoe", "nvidia.com/gpu"] == 16
+    assert counts["team-a", BEYOND, "nvidia.com/gpu"] == 8 * 6
+    assert by_user(jobs[::-1]) == counts, "the same on every replica"
 
 
-def test_a_long_name_is_cut() -> None:
+def test_long_name_of_a_user_is_cut() -> None:
     (series,) = by_user([running("a", "x" * 9999)])
     assert series == ("team-a", "x" * MAX_ANNOTATION_CHARACTERS, "nvidia.com/gpu")
 
 
-def test_devices_of_claims_are_counted_as_far_as_their_number_is_known() -> None:
+def test_devices_of_claims_are_counted_if_their_number_is_fixed() -> None:
     one_or_four = [{"deviceClassName": "gpu.nvidia.com"}, {"deviceClassName": "mig.nvidia.com", "count": 4}]
     requests = {
         "two": exactly(count=2),
         "one or four": {"name": "r", "firstAvailable": one_or_four},
         "all": exactly(allocationMode="All"),
-        "to look": exactly(adminAccess=True),
-        "another": exactly("nic.example.com"),
+        "admin access": exactly(adminAccess=True),
+        "not a GPU": exactly("nic.example.com"),
     }
     view = Snapshot([claim_template(name, request) for name, request in requests.items()])
     job = life("runs", condition("Running"), started=STARTED)
@@ -183,9 +183,9 @@ def test_devices_of_claims_are_counted_as_far_as_their_number_is_known() -> None
     }
 
 
-def test_resources_have_the_names_that_are_known() -> None:
-    asked = {"nvidia.com/mig-1g.5gb": parse(1), "nvidia.com/mig-of a user": parse(2), "a.com/gpu": parse(3)}
-    shape = PodShape(PodResources((ContainerResources("spec.containers[0]", requests=asked),)))
+def test_names_of_mig_resources_are_combined_into_one_label() -> None:
+    requests = {"nvidia.com/mig-1g.5gb": parse(1), "nvidia.com/mig-of a user": parse(2), "a.com/gpu": parse(3)}
+    shape = PodShape(PodResources((ContainerResources("spec.containers[0]", requests=requests),)))
     assert accelerators(shape) == (("nvidia.com/mig-*", 1), ("nvidia.com/mig-*", 2))
 
 
@@ -197,23 +197,22 @@ ORDER = {id(state): at for at, state in enumerate(STATES)}
     lives=st.lists(st.lists(st.sampled_from(STATES), max_size=5), max_size=8),
     begins=st.integers(0, 5),
 )
-def test_replica_counts_everything_since_its_start(lives: list[list[JobLife]], begins: int) -> None:
-    """A replica that started later counts only what has happened since then."""
+def test_replica_counts_exactly_the_changes_since_its_start(lives: list[list[JobLife]], begins: int) -> None:
     histories = [sorted(states, key=lambda state: ORDER[id(state)]) for states in lives]
     first, later = Counter[str](), Counter[str]()
     for history in histories:
         old: JobLife | None = None
         changes, since = Changes(), Changes()
         for step, new in enumerate(history):
-            first.update(each.metric for each in changes.of(old, new))
+            first.update(change.metric for change in changes.of(old, new))
             if step == begins and old is not None:
                 since = Changes([old])
             if step >= begins:
-                later.update(each.metric for each in since.of(old, new))
+                later.update(change.metric for change in since.of(old, new))
             old = new
     created = sum(bool(history) for history in histories)
     over = sum(bool(history) and history[-1].over for history in histories)
     assert first["created_total"] == created
     assert first["succeeded_total"] + first["failed_total"] == first["duration_seconds"] == over
     assert first["queue_seconds"] == sum(any(state is RUNNING or state is AGAIN for state in h) for h in histories)
-    assert all(later[what] <= first[what] for what in later)
+    assert all(later[metric] <= first[metric] for metric in later)

@@ -1,4 +1,4 @@
-"""Verdicts by namespace: reported with job metrics, and for a limited number of namespaces."""
+"""Metrics of verdicts by namespace: exposed only with --job-metrics, for a limited number of namespaces."""
 
 from datetime import date
 from typing import Any
@@ -22,7 +22,7 @@ POLICY = pipelines.load_policy(None)
 
 
 class Teams(NothingKnown):
-    """A cluster with namespaces named `team-…`, and a namespace whose cache is incomplete."""
+    """A cluster where the namespaces `team-…` exist, and where it is unknown if the namespace `new` exists."""
 
     def get(self, resource: object, key: Any) -> Any:
         assert resource is NAMESPACES
@@ -31,11 +31,11 @@ class Teams(NothingKnown):
 
 @pytest.fixture
 def telemetry() -> Telemetry:
-    found = Telemetry()
-    counted = JobTelemetry(found.job_registry)
-    found.on_validated.append(counted.decided)
-    counted.follow(Seen(JOB_LIVES), Teams())  # type: ignore[arg-type]  # they have what is asked
-    return found
+    server = Telemetry()
+    job_telemetry = JobTelemetry(server.job_registry)
+    server.on_validated.append(job_telemetry.decided)
+    job_telemetry.follow(Seen(JOB_LIVES), Teams())  # type: ignore[arg-type]  # fakes with the methods that are called
+    return server
 
 
 def review(telemetry: Telemetry, namespace: str, workers: int = 4, **fields: object) -> None:
@@ -49,7 +49,7 @@ def value(telemetry: Telemetry, name: str, **labels: str) -> float | None:
     return telemetry.job_registry.get_sample_value(f"{PREFIX}namespace_{name}_total", labels)
 
 
-def test_a_verdict_counts_for_its_namespace(telemetry: Telemetry) -> None:
+def test_verdict_is_counted_for_its_namespace_except_in_dry_runs(telemetry: Telemetry) -> None:
     review(telemetry, "team-a", workers=1)
     review(telemetry, "team-a")
     review(telemetry, "team-b")
@@ -61,15 +61,15 @@ def test_a_verdict_counts_for_its_namespace(telemetry: Telemetry) -> None:
     assert value(telemetry, "rule_results", namespace="team-b", rule="worker-count", action="deny") is None
 
 
-def test_names_of_namespaces_are_few(telemetry: Telemetry) -> None:
+def test_number_of_namespaces_in_labels_is_limited(telemetry: Telemetry) -> None:
     for number in range(MAX_NAMESPACE_LABELS + 2):
         review(telemetry, f"team-{number}")
     assert value(telemetry, "reviews", namespace=f"team-{MAX_NAMESPACE_LABELS}", decision="allowed") is None
     assert value(telemetry, "reviews", namespace=BEYOND, decision="allowed") == 2
 
 
-def test_names_that_anyone_may_invent_take_no_room(telemetry: Telemetry) -> None:
-    """They took megabytes each, permanently, and the labels of existing namespaces."""
+def test_namespace_that_does_not_exist_gets_no_label(telemetry: Telemetry) -> None:
+    """Otherwise a client could fill the memory with long names, and use up the labels for existing namespaces."""
     for number in range(MAX_NAMESPACE_LABELS):
         review(telemetry, f"invented-{number}" * 1000)
     review(telemetry, "new")
@@ -87,7 +87,7 @@ def test_review_without_a_verdict_is_not_counted(telemetry: Telemetry) -> None:
     assert b"team-a" not in generate_latest(telemetry.job_registry)
 
 
-def test_without_metrics_of_jobs_no_namespace_is_named() -> None:
+def test_metrics_contain_no_namespaces_without_the_option() -> None:
     telemetry = Telemetry()
     review(telemetry, "team-a")
     assert b"team-a" not in generate_latest(telemetry.registry) + generate_latest(telemetry.job_registry)

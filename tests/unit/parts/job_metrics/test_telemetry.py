@@ -1,4 +1,4 @@
-"""The content of `/metrics/jobs`, and when it is empty."""
+"""The metrics at `/metrics/jobs`."""
 
 import re
 from typing import Any
@@ -24,7 +24,7 @@ RUNNING = condition("Running", at=START + 60)
 
 
 class View:
-    """The jobs that admission sees."""
+    """The cluster as admission sees it, with `jobs`."""
 
     def __init__(self) -> None:
         self.jobs: Any = {}
@@ -34,11 +34,11 @@ class View:
 
 
 class World:
-    """Metrics, and the jobs behind them."""
+    """The metrics, and the jobs that they count."""
 
     def __init__(self) -> None:
         self.telemetry, self.lives, self.view = JobTelemetry(CollectorRegistry()), Seen(JOB_LIVES), View()
-        self.telemetry.follow(self.lives, self.view)  # type: ignore[arg-type]  # it has what is asked
+        self.telemetry.follow(self.lives, self.view)  # type: ignore[arg-type]  # a fake with the methods that are called
 
     def value(self, name: str, namespace: str = "team-a", **labels: str) -> float | None:
         return self.telemetry.registry.get_sample_value(JOB_PREFIX + name, {"namespace": namespace, **labels})
@@ -52,11 +52,11 @@ def world() -> World:
     return World()
 
 
-def test_no_event_without_the_option() -> None:
+def test_registry_is_empty_without_the_option() -> None:
     assert generate_latest(JobTelemetry(CollectorRegistry()).registry) == b""
 
 
-def test_what_happens_to_jobs_after_the_first_list_is_counted(world: World) -> None:
+def test_changes_after_the_first_list_are_counted(world: World) -> None:
     old = mpijob("old", RUNNING, started=START)
     world.lives.list(old, mpijob("done", condition("Succeeded"), completed=START, namespace="team-b"))
     for namespace in ("team-a", "team-b"):
@@ -68,7 +68,7 @@ def test_what_happens_to_jobs_after_the_first_list_is_counted(world: World) -> N
     world.lives.put(mpijob("new", failed, namespace="team-c", started=START, completed=START + HOUR))
     world.lives.put(mpijob("old", condition("Succeeded"), started=START, completed=START + 2 * HOUR))
     world.lives.remove(old)
-    # The list after a lost watch has the same content.
+    # A list after a lost watch has the same content.
     world.lives.list(mpijob("new", failed, namespace="team-c", started=START, completed=START + HOUR))
     assert world.value("created_total", "team-c") == 1
     assert world.value("created_total") == world.value("created_total", "team-b") == 0
@@ -81,30 +81,29 @@ def test_what_happens_to_jobs_after_the_first_list_is_counted(world: World) -> N
 
 
 def record(name: str, gpus: int) -> MPIJobRecord:
-    asked = {"nvidia.com/gpu": parse(gpus)}
-    shape = PodShape(PodResources((ContainerResources("spec.containers[0]", requests=asked),)))
+    requests = {"nvidia.com/gpu": parse(gpus)}
+    shape = PodShape(PodResources((ContainerResources("spec.containers[0]", requests=requests),)))
     return MPIJobRecord("team-a", name, f"uid-{name}", pods=(PodsRecord("Worker", 4, shape),))
 
 
-def test_how_many_jobs_there_are_now(world: World) -> None:
+def test_existing_jobs_are_counted_while_they_can_be_read(world: World) -> None:
     world.lives.list(mpijob("runs", RUNNING), mpijob("waits", suspend=True), mpijob("over", condition("Failed")))
     world.view.jobs = {("team-a", name): record(name, 8) for name in ("runs", "waits")}
     assert (world.value("running"), world.value("queued")) == (1, 2)
     assert world.value("gpus_requested", resource="nvidia.com/gpu") == 64
     assert world.value("gpus_in_use", resource="nvidia.com/gpu") == 32
-    # An old value is not a current one.
     for known, jobs in ((False, world.view.jobs), (True, UNKNOWN)):
         world.lives.known, world.view.jobs = known, jobs
         assert world.value("running") is None
 
 
-def test_the_least_time_that_is_left(world: World) -> None:
+def test_shortest_remaining_time_is_reported(world: World) -> None:
     world.telemetry.deadlines(lambda: [("team-a", 50.0), ("team-b", 7.0), ("team-a", 20.0)])
     assert world.value("deadline_remaining_seconds") == 20
     assert world.value("deadline_remaining_seconds", "team-b") == 7
 
 
-def test_namespaces_are_bounded(world: World) -> None:
+def test_number_of_namespaces_is_limited(world: World) -> None:
     world.lives.list()
     for each in range(MAX_NAMESPACE_LABELS + 10):
         world.lives.put(mpijob(namespace=f"team-{each}"))
@@ -114,9 +113,9 @@ def test_namespaces_are_bounded(world: World) -> None:
         assert len(found) == MAX_NAMESPACE_LABELS + 1
 
 
-def test_replicas_that_have_seen_different_things_name_the_same_namespaces() -> None:
-    """Otherwise one would count under BEYOND what another counts by name, and a sum of the maxima would count it
-    twice.
+def test_replicas_with_different_histories_have_the_same_namespaces_in_labels() -> None:
+    """Otherwise one replica would count a job under BEYOND and a second replica under the namespace's name, and the
+    sum of the maxima would include the job twice.
     """
     jobs = [mpijob(namespace=f"team-{each}") for each in range(MAX_NAMESPACE_LABELS + 10)]
     first, second = World(), World()
@@ -124,9 +123,9 @@ def test_replicas_that_have_seen_different_things_name_the_same_namespaces() -> 
     for job in reversed(jobs):
         first.lives.put(job)
     second.lives.list(*jobs)
-    named = [re.findall(rf"^{JOB_PREFIX}queued{{.*", world.text(), re.MULTILINE) for world in (first, second)]
-    assert len(named[0]) == MAX_NAMESPACE_LABELS + 1
-    assert sorted(named[0]) == sorted(named[1])
+    queued = [re.findall(rf"^{JOB_PREFIX}queued{{.*", world.text(), re.MULTILINE) for world in (first, second)]
+    assert len(queued[0]) == MAX_NAMESPACE_LABELS + 1
+    assert sorted(queued[0]) == sorted(queued[1])
     restarted = World()
     restarted.lives.list(*reversed(jobs))
     created = [
@@ -135,7 +134,7 @@ def test_replicas_that_have_seen_different_things_name_the_same_namespaces() -> 
     assert sorted(created[0]) == sorted(created[1])
 
 
-def test_every_metric_is_exposed_with_its_help(world: World) -> None:
+def test_every_metric_is_exposed_with_help_and_type(world: World) -> None:
     world.telemetry.deadlines(list)
     text = world.text()
     for metric in JOB_METRICS:
@@ -144,7 +143,7 @@ def test_every_metric_is_exposed_with_its_help(world: World) -> None:
 
 
 @pytest.mark.parametrize("metric", JOB_METRICS, ids=lambda metric: metric.name)
-def test_metrics_are_named_as_prometheus_wants_them(metric: Any) -> None:
+def test_metric_names_follow_prometheus_conventions(metric: Any) -> None:
     assert re.fullmatch(r"(training_operator_mpijob|mpijob_webhook_namespace)_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
     assert metric.help.endswith(".")

@@ -1,7 +1,7 @@
-"""Which packets the NetworkPolicies of jobs let through, for every pair of pods: by the evaluator, against the intent.
+"""The packets that the NetworkPolicies of jobs allow between any two pods, compared with the intent.
 
-The evaluator is held against Kubernetes' own truth tables in tests/unit/support/test_packets.py. That a network plugin
-does the same cannot be shown here.
+The evaluator of NetworkPolicies is tested with Kubernetes' truth tables in tests/unit/support/test_packets.py. These
+tests do not show that a network plugin gives the same results.
 """
 
 from dataclasses import dataclass, field
@@ -33,10 +33,10 @@ PORTS += [(53, "UDP"), (8053, "UDP"), (443, "UDP"), (40000, "UDP"), (22, "SCTP")
 OUTSIDE = (
     End("192.0.2.10", "API server"),
     End("10.20.0.5", "object store"),
-    End("203.0.113.7", "somewhere"),
+    End("203.0.113.7", "internet"),
     End("169.254.20.10", "DNS of the node"),
 )
-BESIDE = tuple(
+OTHER_PODS = tuple(
     End(f"10.1.0.{number}", name, namespace, {"app": name})
     for number, (namespace, name) in enumerate(
         [("team-a", "notebook"), ("team-b", "notebook"), ("monitoring", "prometheus"), ("kube-system", "dns")]
@@ -53,7 +53,7 @@ class Job:
     launcher_computes: bool = False
     token: bool = False
     ssh: tuple[str, ...] = ()
-    """sshd and its options, where the job says them."""
+    """The worker's command, sshd with options; empty for the image's command."""
     number: int = field(default=0, compare=False)
 
     @property
@@ -78,24 +78,24 @@ class Job:
 
     @property
     def pods(self) -> list[End]:
-        """As the operator labels them."""
-        both = {"training.kubeflow.org/operator-name": "mpi-operator", "training.kubeflow.org/job-name": self.name}
-        found = []
+        """The pods with the operator's labels."""
+        labels = {"training.kubeflow.org/operator-name": "mpi-operator", "training.kubeflow.org/job-name": self.name}
+        pods = []
         for index in range(self.workers + 1):
             role = {"training.kubeflow.org/job-role": "worker" if index else "launcher"}
             address = f"10.{100 + self.number}.{index // 250}.{index % 250}"
-            found.append(End(address, f"{self.name}-{index}", self.namespace, both | role))
-        return found
+            pods.append(End(address, f"{self.name}-{index}", self.namespace, labels | role))
+        return pods
 
-    def inside(self, port: int, protocol: str) -> bool:
-        """Whether pods of the job are to reach each other so."""
+    def allows_inside(self, port: int, protocol: str) -> bool:
+        """Whether pods of the job may connect to each other on this port."""
         if self.posture is not Posture.ISOLATED:
             return True
-        known = {SSHD, *(int(word) for word in self.ssh if word.isdigit())}
-        return protocol == "TCP" and (port >= 1024 or port in known or "-f" in self.ssh)
+        ssh_ports = {SSHD, *(int(word) for word in self.ssh if word.isdigit())}
+        return protocol == "TCP" and (port >= 1024 or port in ssh_ports or "-f" in self.ssh)
 
-    def lets_out(self, target: End, port: int, protocol: str) -> bool:
-        """Whether its pods are allowed to reach a peer outside of the job."""
+    def allows_egress(self, target: End, port: int, protocol: str) -> bool:
+        """Whether the job's pods may connect to a peer outside the job."""
         if self.posture in {Posture.NONE, Posture.DEFAULT}:
             return True
         if port in DNS and protocol in {"UDP", "TCP"}:
@@ -108,8 +108,8 @@ class Job:
             return True
         return self.posture is Posture.RESTRICTED and (port == HTTPS or (self.token and port == API))
 
-    def lets_in(self, source: End, port: int, protocol: str) -> bool:
-        """Whether a peer outside of the job is allowed to reach its pods."""
+    def allows_ingress(self, source: End, port: int, protocol: str) -> bool:
+        """Whether a peer outside the job may connect to the job's pods."""
         scraper = source.namespace == "monitoring" and (port, protocol) == (9400, "TCP")
         return self.posture is Posture.NONE or scraper
 
@@ -134,37 +134,37 @@ JOBS = st.builds(
 )
 
 
-def unlike_the_intent(jobs: list[Job]) -> list[str]:
-    """The packets between pods of these jobs that the NetworkPolicies treat against the intent."""
+def deviations(jobs: list[Job]) -> list[str]:
+    """The packets for which the NetworkPolicies of these jobs differ from the intent."""
     jobs = [Job(**{**vars(job), "number": number}) for number, job in enumerate(jobs)]
     network = Network(LABELS, [policy for job in jobs for policy in job.policies])
     owners = {pod.address: job for job in jobs for pod in job.pods}
-    ends = [*(pod for job in jobs for pod in job.pods), *BESIDE, *OUTSIDE]
+    ends = [*(pod for job in jobs for pod in job.pods), *OTHER_PODS, *OUTSIDE]
     wrong = []
     for source, target in product(ends, ends):
-        ours, theirs = owners.get(source.address), owners.get(target.address)
-        if source == target or (ours is None and theirs is None):
+        sender, receiver = owners.get(source.address), owners.get(target.address)
+        if source == target or (sender is None and receiver is None):
             continue
         for port, protocol in PORTS:
-            if ours is theirs and ours is not None:
-                meant = ours.inside(port, protocol)
+            if sender is receiver and sender is not None:
+                expected = sender.allows_inside(port, protocol)
             else:
-                out = ours is None or ours.lets_out(target, port, protocol)
-                meant = out and (theirs is None or theirs.lets_in(source, port, protocol))
-            if network.allows(source, target, port, protocol) is not meant:
-                way = f"{source.namespace}/{source.name} -> {target.namespace}/{target.name}"
-                wrong.append(f"{way} {protocol} {port}: {'closed' if meant else 'open'}")
+                egress = sender is None or sender.allows_egress(target, port, protocol)
+                expected = egress and (receiver is None or receiver.allows_ingress(source, port, protocol))
+            if network.allows(source, target, port, protocol) is not expected:
+                path = f"{source.namespace}/{source.name} -> {target.namespace}/{target.name}"
+                wrong.append(f"{path} {protocol} {port}: {'closed' if expected else 'open'}")
     return wrong
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(JOBS, min_size=1, max_size=4, unique_by=lambda job: (job.namespace, job.name)))
-def test_every_pair_of_pods_of_a_cluster(jobs: list[Job]) -> None:
-    assert unlike_the_intent(jobs) == []
+def test_packets_between_any_two_pods_are_allowed_as_intended(jobs: list[Job]) -> None:
+    assert deviations(jobs) == []
 
 
 @pytest.mark.parametrize("posture", list(Posture))
-def test_with_more_than_64_workers_each_reaches_each_by_ssh_and_calls_back(posture: Posture) -> None:
+def test_all_pods_of_a_job_with_more_than_64_workers_may_connect_to_each_other(posture: Posture) -> None:
     job = Job("team-a", "large", posture, workers=70)
     network = Network(LABELS, job.policies)
     for source, target in product(job.pods, job.pods):
@@ -172,10 +172,8 @@ def test_with_more_than_64_workers_each_reaches_each_by_ssh_and_calls_back(postu
             assert network.allows(source, target, port)
 
 
-def test_a_job_without_effect_selects_no_pod() -> None:
-    """What is left of a NetworkPolicy after its job's posture became none."""
+def test_network_policy_for_the_posture_none_selects_no_pod() -> None:
     job = Job("team-a", "train", Posture.DEFAULT)
-    left = network_policy(defaulted(job.document), Posture.NONE, SETTINGS, NothingKnown())
-    network = Network(LABELS, [left])
-    for source, target in product([*job.pods, *BESIDE, *OUTSIDE], job.pods):
+    network = Network(LABELS, [network_policy(defaulted(job.document), Posture.NONE, SETTINGS, NothingKnown())])
+    for source, target in product([*job.pods, *OTHER_PODS, *OUTSIDE], job.pods):
         assert network.allows(source, target, 22)

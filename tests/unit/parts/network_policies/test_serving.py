@@ -1,4 +1,4 @@
-"""Without the option, a policy that asks for NetworkPolicies is a concern."""
+"""A policy that requires NetworkPolicies is a concern if the option --network-policies is off."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from webhook.policy.in_force import PolicySet
 
 
 @pytest.mark.parametrize(
-    ("documents", "told"),
+    ("documents", "reported"),
     [
         ([], False),
         (["rules: {gpus: {action: warn}}"], False),
@@ -18,6 +18,6 @@ from webhook.policy.in_force import PolicySet
         (["namespaces: {matchLabels: {a: b}}\nrules: {network-policy: {posture: default}}"], True),
     ],
 )
-def test_posture_without_its_controller_is_reported(documents: list[str], told: bool) -> None:
+def test_posture_without_the_controller_is_reported(documents: list[str], reported: bool) -> None:
     policies = PolicySet([layer(str(number), text) for number, text in enumerate(documents)])
-    assert ("network-policies" in not_made(policies)) is told
+    assert ("network-policies" in not_made(policies)) is reported

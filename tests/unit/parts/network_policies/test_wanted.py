@@ -1,4 +1,4 @@
-"""The NetworkPolicy of a job, field by field; which packets it lets through is in test_packets.py."""
+"""The fields of a job's NetworkPolicy. test_packets.py tests which packets it allows."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def tcp(*ports: int) -> list[dict[str, Any]]:
     return [{"protocol": "TCP", "port": port} for port in ports]
 
 
-def test_the_object_is_the_jobs_and_says_its_posture() -> None:
+def test_network_policy_is_owned_by_the_job_and_labelled_with_the_posture() -> None:
     made = network_policy(job(), Posture.DEFAULT, Settings(), NothingKnown())
     assert made["metadata"] == {
         "name": "mpijob-train",
@@ -60,7 +60,7 @@ def test_the_object_is_the_jobs_and_says_its_posture() -> None:
     assert record(made).owner == "u-1"
 
 
-def test_default() -> None:
+def test_default_posture_limits_only_ingress() -> None:
     assert spec(job(), Posture.DEFAULT, Settings(), NothingKnown()) == {
         "podSelector": PODS,
         "policyTypes": ["Ingress"],
@@ -69,7 +69,7 @@ def test_default() -> None:
     }
 
 
-def test_restricted() -> None:
+def test_restricted_posture_allows_egress_only_for_dns_and_https() -> None:
     assert spec(job(), Posture.RESTRICTED, Settings(), NothingKnown()) == {
         "podSelector": PODS,
         "policyTypes": ["Ingress", "Egress"],
@@ -78,7 +78,7 @@ def test_restricted() -> None:
     }
 
 
-def test_isolated() -> None:
+def test_isolated_posture_allows_egress_only_for_dns() -> None:
     ports = [*tcp(22), HIGH]
     assert spec(job(), Posture.ISOLATED, Settings(), NothingKnown()) == {
         "podSelector": PODS,
@@ -88,7 +88,7 @@ def test_isolated() -> None:
     }
 
 
-def test_additional_peers_of_the_policy() -> None:
+def test_peers_from_the_policy_are_added() -> None:
     settings = Settings.model_validate(
         {
             "httpsCidrs": ["10.0.0.0/8"],
@@ -121,7 +121,7 @@ PROJECTED = [{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"p
 
 
 @pytest.mark.parametrize(
-    ("changes", "opened"),
+    ("changes", "allowed"),
     [
         ({}, False),
         ({f"{WORKER}.automountServiceAccountToken": True}, True),
@@ -131,14 +131,16 @@ PROJECTED = [{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"p
         ({f"{WORKER}.volumes": [{"name": "c", "projected": {"sources": [{"configMap": {"name": "c"}}]}}]}, False),
     ],
 )
-def test_the_api_server_only_where_a_pod_has_a_token(changes: dict[str, Any], opened: bool) -> None:
-    for posture, expected in ((Posture.RESTRICTED, opened), (Posture.ISOLATED, False)):
+def test_api_server_is_allowed_if_a_pod_has_a_token_and_the_posture_is_restricted(
+    changes: dict[str, Any], allowed: bool
+) -> None:
+    for posture, expected in ((Posture.RESTRICTED, allowed), (Posture.ISOLATED, False)):
         made = spec(job(**changes), posture, Settings(), NothingKnown())
         assert ({"ports": tcp(443, 6443)} in made["egress"]) is expected
 
 
 @pytest.mark.parametrize(
-    ("changes", "opened"),
+    ("changes", "allowed"),
     [
         ({}, False),
         ({f"{WORKER}.automountServiceAccountToken": REMOVE}, False),
@@ -146,13 +148,15 @@ def test_the_api_server_only_where_a_pod_has_a_token(changes: dict[str, Any], op
         ({f"{WORKER}.automountServiceAccountToken": True}, True),
     ],
 )
-def test_an_account_may_give_its_pods_no_token(changes: dict[str, Any], opened: bool) -> None:
+def test_api_server_is_not_allowed_if_the_service_account_gives_no_token(
+    changes: dict[str, Any], allowed: bool
+) -> None:
     view = Snapshot([service_account("default", token=False), service_account("talks")])
     made = spec(job(**changes), Posture.RESTRICTED, Settings(), view)
-    assert ({"ports": tcp(443, 6443)} in made["egress"]) is opened
+    assert ({"ports": tcp(443, 6443)} in made["egress"]) is allowed
 
 
-def test_without_ports_of_the_api_server_nothing_is_opened_for_a_token() -> None:
+def test_no_rule_for_the_api_server_without_its_ports() -> None:
     """A rule without peers and ports would allow everything."""
     with_token = job(**{f"{WORKER}.automountServiceAccountToken": True})
     made = spec(with_token, Posture.RESTRICTED, Settings.model_validate({"apiPorts": []}), NothingKnown())
@@ -170,7 +174,7 @@ def test_without_ports_of_the_api_server_nothing_is_opened_for_a_token() -> None
         (["/entrypoint.sh"], [ALL]),
     ],
 )  # fmt: skip
-def test_isolated_has_the_port_of_sshd(command: list[str], ports: list[Any]) -> None:
+def test_isolated_posture_allows_the_port_of_sshd(command: list[str], ports: list[Any]) -> None:
     made = spec(job(**{f"{WORKER}.containers.0.command": command}), Posture.ISOLATED, Settings(), NothingKnown())
     assert made["ingress"] == [{"from": SAME_JOB, "ports": ports}]
 
@@ -188,16 +192,18 @@ def test_isolated_has_the_port_of_sshd(command: list[str], ports: list[Any]) -> 
         ({"metadata.name": "a" * 64}, False),
     ],
 )
-def test_which_jobs_can_have_one(changes: dict[str, Any], filtered: bool) -> None:
+def test_job_has_a_network_policy_if_its_pods_can_be_selected(changes: dict[str, Any], filtered: bool) -> None:
     assert is_filtered(job(**changes)) is filtered
 
 
 @pytest.mark.parametrize("posture", list(Posture))
 def test_stored_network_policy_is_recognised(posture: Posture) -> None:
-    """Empty lists are left out there, and types may come in another order."""
+    """The API server leaves out empty lists, and may return policyTypes in a different order."""
     made = network_policy(job(), posture, Settings(), NothingKnown())
     stored = {name: value for name, value in made["spec"].items() if value}
     stored["policyTypes"] = stored["policyTypes"][::-1]
     assert record({**made, "spec": stored}) == record(made)
     for name in stored:
-        assert record({**made, "spec": {**stored, name: ["another"] if name != "podSelector" else {}}}) != record(made)
+        assert record({**made, "spec": {**stored, name: ["different"] if name != "podSelector" else {}}}) != record(
+            made
+        )

@@ -1,4 +1,4 @@
-"""The command `convert`: its output, its report and its exit codes."""
+"""The command `convert mpijob`: its output, its report and its exit codes."""
 
 import json
 from functools import partial
@@ -70,7 +70,7 @@ def test_converted_job_is_admitted_and_stays_the_same_when_converted_again(
     assert again.exit_code == 0
 
 
-def test_the_report(convert: Check) -> None:
+def test_report_lists_changes_by_outcome_and_the_verdict(convert: Check) -> None:
     result = convert("old.yaml", old_yaml=GPU_LAUNCHER)
     assert [line for line in result.stderr.splitlines() if not line.startswith("    ")] == [
         "old.yaml: team-a/pytorch: kubeflow.org/v1 is kubeflow.org/v2beta1 now",
@@ -86,7 +86,7 @@ def test_the_report(convert: Check) -> None:
     assert [container["name"] for container in worker["template"]["spec"]["containers"]] == ["torch", "logs"]
 
 
-def test_a_role_in_the_plural_is_kept(convert: Check) -> None:
+def test_role_name_in_the_plural_is_corrected(convert: Check) -> None:
     result = convert("old.yaml", old_yaml=HOROVOD.replace("Worker:", "Workers:"))
     assert "    spec.mpiReplicaSpecs[Workers]: is Worker now\n" in result.stderr
     assert yaml.load_all(result.stdout)[0]["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"]
@@ -97,18 +97,18 @@ def test_report_of_a_rejected_job_starts_with_the_required_steps(convert: Check,
     result = convert("-", stdin=json.dumps(full(version)))
     assert result.exit_code == 1
     assert yaml.load_all(result.stdout)[0]["apiVersion"] == "kubeflow.org/v2beta1"
-    refused = result.stderr.partition(": rejected\n  1. spec.")[2]
-    assert "[" in refused
+    problems = result.stderr.partition(": rejected\n  1. spec.")[2]
+    assert "[" in problems
 
 
-def test_units_without_the_flag_of_the_operator(convert: Check) -> None:
+def test_job_that_depends_on_the_operators_flag_is_rejected_without_the_option(convert: Check) -> None:
     result = convert("old.yaml", "new.yaml", old_yaml=UNITS, new_yaml=HOROVOD)
     assert result.exit_code == 1
     assert "error: old.yaml: team-a/tensorflow-benchmarks-16: spec.gpusPerNode: is not set" in result.stderr
     assert [job["metadata"]["name"] for job in yaml.load_all(result.stdout)] == ["horovod-mnist"]
 
 
-def test_files_folders_lists_and_what_is_no_job(convert: Check) -> None:
+def test_folders_lists_and_objects_of_other_kinds_are_read(convert: Check) -> None:
     (item,) = yaml.load_all(HOROVOD)
     jobs = json.dumps({"apiVersion": "v1", "kind": "List", "items": [item, {"apiVersion": "v1", "kind": "ConfigMap"}]})
     result = convert("jobs", "two.yaml", jobs__all_json=jobs, two_yaml=f"{TENSORFLOW}---{HOROVOD}")
@@ -119,7 +119,7 @@ def test_files_folders_lists_and_what_is_no_job(convert: Check) -> None:
     assert "jobs/all.json: ConfigMap : is not an MPIJob, left as it is\n" in result.stderr
 
 
-def test_options(convert: Check) -> None:
+def test_options_are_applied(convert: Check) -> None:
     result = convert("-", "--ssh-path", "/home/user/.ssh", "--keep-launcher-small", stdin=GPU_LAUNCHER)
     (job,) = yaml.load_all(result.stdout)
     assert job["spec"]["sshAuthMountPath"] == "/home/user/.ssh"
@@ -127,38 +127,38 @@ def test_options(convert: Check) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error"),
     [
         ("a: [", "error: standard input: "),
         ("kind: ConfigMap\n", "error: no MPIJob in -\n"),
         ("- a\n", "error: standard input: is a list, not a Kubernetes object\n"),
     ],
 )
-def test_unusable_input(convert: Check, text: str, said: str) -> None:
+def test_unusable_input_gives_exit_code_2(convert: Check, text: str, error: str) -> None:
     result = convert("-", stdin=text)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert error in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error"),
     [
         (
             "{apiVersion: kubeflow.org/v2, kind: MPIJob}",
             'apiVersion: "kubeflow.org/v2" is not a known version of MPIJob',
         ),
         ("{apiVersion: kubeflow.org/v1, kind: MPIJob}", "spec: is not set"),
-        (HOROVOD.replace("kubeflow.org/v1", V1ALPHA1), "spec.mpiReplicaSpecs: is of later versions"),
+        (HOROVOD.replace("kubeflow.org/v1", V1ALPHA1), "spec.mpiReplicaSpecs: is a field of later versions"),
         (UNITS.replace("gpus: 16", "gpus: 16\n  processingUnits: 16"), "spec.gpus: excludes processingUnits"),
     ],
 )
-def test_what_cannot_be_converted(convert: Check, text: str, said: str) -> None:
+def test_job_that_cannot_be_converted_gives_exit_code_1(convert: Check, text: str, error: str) -> None:
     result = convert("-", stdin=text)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert said in result.stderr
+    assert error in result.stderr
 
 
-def test_text_of_users_is_made_harmless_in_the_report(convert: Check) -> None:
+def test_control_characters_are_replaced_in_the_report(convert: Check) -> None:
     job: dict[str, Any] = yaml.load_all(HOROVOD)[0]
     job["spec"]["\x1b[31m\n"] = 1
     job["metadata"]["name"] = "\x1b]0;x\x07"
@@ -168,7 +168,7 @@ def test_text_of_users_is_made_harmless_in_the_report(convert: Check) -> None:
     assert "spec.\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}: MPIJobs have no such field\n" in result.stderr
 
 
-def test_json(convert: Check) -> None:
+def test_json_has_the_object_the_report_and_the_verdict(convert: Check) -> None:
     result = convert("jobs.yaml", "-o", "json", jobs_yaml=f"{HOROVOD}---\nkind: ConfigMap\nmetadata: {{name: a}}\n")
     assert result.stderr == ""
     job, other = json.loads(result.stdout)

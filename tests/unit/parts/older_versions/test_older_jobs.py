@@ -1,4 +1,4 @@
-"""All versions: every field is reported, and any input either becomes a job or is rejected."""
+"""Conversion of all older versions: every field is converted or reported, and invalid input is rejected."""
 
 import re
 from collections.abc import Iterator
@@ -43,27 +43,27 @@ def plain(field: str) -> str:
     return re.sub(r"\[([^]]*)]", lambda match: "" if match[1].isdigit() else f".{match[1]}", field)
 
 
-def not_told(old: dict[str, Any], converted: Converted) -> set[Leaf]:
+def unreported(old: dict[str, Any], converted: Converted) -> set[Leaf]:
     """Values of the old job that are neither in the new job nor in the report."""
-    kept = set(leaves(converted.document))
+    remaining = set(leaves(converted.document))
     for role in ("Launcher", "Worker"):
         prefix = f"spec.mpiReplicaSpecs.{role}.template"
         if old["apiVersion"] == V1ALPHA1:
-            kept |= {(path.replace(prefix, "spec.template"), value) for path, value in kept}
-    # That the template as a whole became two says nothing of what is in it.
-    told = {plain(note.field) for note in converted.report.notes} - {"spec.template"}
+            remaining |= {(path.replace(prefix, "spec.template"), value) for path, value in remaining}
+    # The note about the whole template is not a report of the fields in it.
+    reported = {plain(note.field) for note in converted.report.notes} - {"spec.template"}
     return {
         (path, value)
         for path, value in leaves(old)
-        if (path, value) not in kept and not any(f"{path}.".startswith(f"{field}.") for field in told)
+        if (path, value) not in remaining and not any(f"{path}.".startswith(f"{field}.") for field in reported)
     }
 
 
-def test_the_versions_are_those_that_check_knows() -> None:
+def test_versions_are_the_older_versions_of_the_api() -> None:
     assert set(OLDER_VERSIONS) == {V1, V1ALPHA1, V1ALPHA2} == set(FIELDS)
 
 
-def test_the_jobs_set_every_field_of_the_old_types() -> None:
+def test_example_jobs_set_every_field_of_the_old_types() -> None:
     for version, fields in FIELDS.items():
         paths = {path for job in JOBS.values() if job["apiVersion"] == version for path, _ in leaves(job)}
         assert [field for field in fields if not any(f"{path}.".startswith(f"{field}.") for path in paths)] == []
@@ -71,23 +71,23 @@ def test_the_jobs_set_every_field_of_the_old_types() -> None:
 
 @pytest.mark.parametrize("options", [Options(), Options(keep_launcher_small=True, ssh_path="/home/user/.ssh")])
 @pytest.mark.parametrize("name", JOBS)
-def test_nothing_is_lost_silently(name: str, options: Options) -> None:
+def test_every_value_is_converted_or_reported(name: str, options: Options) -> None:
     old = deepcopy(JOBS[name])
     converted = convert(old, options)
-    assert old == JOBS[name], "it is left as it was"
-    assert not_told(old, converted) == set()
+    assert old == JOBS[name], "the input is not changed"
+    assert unreported(old, converted) == set()
     assert converted.document["apiVersion"] == API_VERSION
 
 
-def test_unreported_fields_are_found() -> None:
+def test_unreported_values_are_found_by_the_helper() -> None:
     converted = convert(JOBS["v1"])
     converted.report.notes.clear()
-    paths = {path for path, _ in not_told(JOBS["v1"], converted)}
+    paths = {path for path, _ in unreported(JOBS["v1"], converted)}
     assert {"status.startTime", "spec.cleanPodPolicy", "spec.mainContainer", "metadata.uid"} <= paths
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
+    ("status", "step"),
     [
         ({"conditions": [{"type": "Created", "status": "True"}]}, ""),
         ({"conditions": [{"type": "Succeeded", "status": "False"}]}, ""),
@@ -103,15 +103,15 @@ def test_unreported_fields_are_found() -> None:
         ("odd", ""),
     ],
 )
-def test_a_job_that_has_run_would_run_once_more(status: Any, told: str) -> None:
-    found = [note.text for note in convert({**JOBS["v1"], "status": status}).report.of(Outcome.TO_DO)]
-    notes = [text for text in found if text.startswith("the job ")]
-    assert len(notes) == bool(told)
-    assert not told or told in notes[0]
+def test_job_that_runs_or_has_ended_is_reported(status: Any, step: str) -> None:
+    steps = [note.text for note in convert({**JOBS["v1"], "status": status}).report.of(Outcome.TO_DO)]
+    notes = [text for text in steps if text.startswith("the job ")]
+    assert len(notes) == bool(step)
+    assert not step or step in notes[0]
 
 
 @pytest.mark.parametrize("version", FIELDS)
-def test_fields_that_no_version_has_are_reported(version: str) -> None:
+def test_unknown_fields_are_reported_as_lost(version: str) -> None:
     old = next(deepcopy(job) for job in JOBS.values() if job["apiVersion"] == version)
     old["spec"]["nprocs"] = old["odd"] = 1
     lost = {note.field for note in convert(old).report.of(Outcome.LOST)}
@@ -119,7 +119,7 @@ def test_fields_that_no_version_has_are_reported(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", [V1, V1ALPHA2])
-def test_fields_that_no_version_has_further_down(version: str) -> None:
+def test_unknown_nested_fields_are_reported_as_lost(version: str) -> None:
     old = full(version)
     old["spec"]["runPolicy"]["retries"] = 1
     old["spec"]["mpiReplicaSpecs"]["Worker"]["slots"] = 1
@@ -129,7 +129,7 @@ def test_fields_that_no_version_has_further_down(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", FIELDS)
-def test_fields_of_v2beta1_in_a_job_half_changed_stay(version: str) -> None:
+def test_v2beta1_fields_in_a_partly_converted_job_are_kept(version: str) -> None:
     old = next(deepcopy(job) for job in JOBS.values() if job["apiVersion"] == version)
     old["spec"]["sshAuthMountPath"] = "/home/user/.ssh"
     assert convert(old).document["spec"]["sshAuthMountPath"] == "/home/user/.ssh"
@@ -140,11 +140,11 @@ def test_report_has_a_step_for_every_image() -> None:
     done = {note.text for note in convert(JOBS["v1"]).report.of(Outcome.TO_DO) if note.field == "image"}
     assert done == {
         '"image" needs sshd with StrictModes no and ssh with StrictHostKeyChecking no: older operators used kubectl '
-        "exec, so it may have none"
+        "exec, so the image may have no ssh"
     }
 
 
-def test_the_annotation_of_kubectl_goes_alone() -> None:
+def test_only_the_annotation_of_kubectl_is_removed() -> None:
     metadata = convert(JOBS["v1"]).document["metadata"]
     assert metadata == {
         "name": "train",
@@ -155,7 +155,7 @@ def test_the_annotation_of_kubectl_goes_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "error"),
     [
         ({"apiVersion": API_VERSION}, 'apiVersion: "kubeflow.org/v2beta1" is not a known version of MPIJob'),
         ({"apiVersion": "kubeflow.org/v2"}, 'apiVersion: "kubeflow.org/v2" is not a known version of MPIJob'),
@@ -170,14 +170,14 @@ def test_the_annotation_of_kubectl_goes_alone() -> None:
         ),
     ],
 )
-def test_object_that_is_not_an_older_job_is_rejected(document: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConversionError, match=f"^{re.escape(said)}"):
+def test_object_that_is_not_an_older_job_is_rejected(document: dict[str, Any], error: str) -> None:
+    with pytest.raises(ConversionError, match=f"^{re.escape(error)}"):
         convert({"kind": "MPIJob", **document})
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_odd_values_anywhere_are_no_fault_of_ours(data: st.DataObject) -> None:
+def test_conversion_of_any_values_raises_only_conversion_errors(data: st.DataObject) -> None:
     job = odd_values.changed(JOBS[data.draw(st.sampled_from(sorted(JOBS)))], data)
     with suppress(ConversionError):
         convert(job)

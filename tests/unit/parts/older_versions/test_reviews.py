@@ -1,4 +1,4 @@
-"""`/convert`: ConversionReviews as the API server sends them, and malformed ones."""
+"""`/convert`: ConversionReviews of the API server, and invalid requests."""
 
 import asyncio
 import gc
@@ -29,9 +29,9 @@ NO_JOB: dict[str, Any] = {"apiVersion": V1, "kind": "MPIJob", "metadata": {"name
 
 
 def review(*objects: Any, version: str = V2BETA1, **request: Any) -> bytes:
-    asked = {"uid": "1", "desiredAPIVersion": version, "objects": objects, **request}
+    fields = {"uid": "1", "desiredAPIVersion": version, "objects": objects, **request}
     envelope = {"apiVersion": conversion_review.API_VERSION, "kind": conversion_review.KIND}
-    return json.dumps({**envelope, "request": asked}).encode()
+    return json.dumps({**envelope, "request": fields}).encode()
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def connection(shared: Live) -> Iterator[Connection]:
     opened.close()
 
 
-def test_objects_in_their_order(connection: Connection) -> None:
+def test_objects_are_converted_in_their_order(connection: Connection) -> None:
     other = {**OLD, "metadata": {"name": "other"}}
     reply = connection.post("/convert?timeout=30s", review(OLD, other))
     assert reply.status == 200
@@ -75,7 +75,7 @@ def test_invalid_job_is_rejected_with_a_reason(shared: Live, connection: Connect
     assert {"version": V2BETA1, "namespace": "b", "name": "a"}.items() <= shared.log("conversion refused")[-1].items()
 
 
-def test_invalid_stored_job_gets_a_placeholder(shared: Live, connection: Connection) -> None:
+def test_invalid_stored_job_gets_a_stand_in(shared: Live, connection: Connection) -> None:
     stored = {**NO_JOB, "metadata": {"name": "a", "namespace": "b", "uid": "7"}}
     (stand_in,) = connection.post("/convert", review(stored)).answer["convertedObjects"]
     assert stand_in["spec"]["runPolicy"] == {"suspend": True}
@@ -84,7 +84,7 @@ def test_invalid_stored_job_gets_a_placeholder(shared: Live, connection: Connect
 
 
 @pytest.mark.parametrize("version", ["kubeflow.org/v3", "", 'v"\n' * 1000])
-def test_unserved_version_is_rejected(shared: Live, connection: Connection, version: str) -> None:
+def test_unknown_version_is_rejected(shared: Live, connection: Connection, version: str) -> None:
     reply = connection.post("/convert", review(OLD, version=version))
     assert "is not a known version of MPIJob" in reply.answer["result"]["message"]
     assert len(reply.body) < 500
@@ -113,9 +113,7 @@ def test_invalid_conversion_review_is_rejected(connection: Connection, sent: byt
     assert reply.body.startswith(b"not a review that can be answered: ")
 
 
-def test_internal_error_is_not_a_conversion(
-    shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_internal_error_gives_status_500(shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise ZeroDivisionError
 
@@ -125,13 +123,13 @@ def test_internal_error_is_not_a_conversion(
     assert shared.metric("internal_errors_total", webhook="convert") == 1
 
 
-def test_no_work_beyond_the_deadline(shared: Live, connection: Connection) -> None:
+def test_request_beyond_the_deadline_gives_status_504(shared: Live, connection: Connection) -> None:
     reply = connection.post("/convert?timeout=1ns", review(OLD))
     assert reply.status == 504
     assert shared.metric("deadline_exceeded_total", webhook="convert") == 1
 
 
-def test_other_requests_run_between_two_objects(shared: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_requests_are_served_between_two_objects(shared: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = asyncio.Event()
     monkeypatch.setattr(reviews, "asyncio", SimpleNamespace(sleep=lambda _: go_on.wait()))
     first = shared.connect()
@@ -145,25 +143,25 @@ def test_other_requests_run_between_two_objects(shared: Live, monkeypatch: pytes
     first.close()
 
 
-def test_no_object_is_kept_decoded_while_others_have_their_turn(
+def test_no_decoded_object_is_in_memory_while_other_requests_are_served(
     shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A decoded body of empty objects takes over 20 times its size, and many reviews may wait at once."""
-    at_once: list[int] = []
+    """A decoded body of empty objects takes over 20 times its size, and many reviews may wait at the same time."""
+    counts: list[int] = []
 
     async def count(_: float) -> None:
         gc.collect()
-        at_once.append(sum(type(each) is dict and each.get("kind") == "MPIJob" for each in gc.get_objects()))
+        counts.append(sum(type(each) is dict and each.get("kind") == "MPIJob" for each in gc.get_objects()))
 
-    gc.collect()  # garbage of other tests
+    gc.collect()  # removes garbage of other tests
     before = sum(type(each) is dict and each.get("kind") == "MPIJob" for each in gc.get_objects())
     monkeypatch.setattr(reviews, "asyncio", SimpleNamespace(sleep=count))
     assert connection.post("/convert?timeout=600s", review(*[OLD] * 4)).status == 200
-    assert at_once == [before] * 3
+    assert counts == [before] * 3
 
 
 def many(count: int, **metadata: Any) -> dict[str, Any]:
-    """A job of the older version with `count` variables."""
+    """An older job with `count` environment variables."""
     job = deepcopy(OLD)
     job["metadata"] = {**job["metadata"], **metadata}
     container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
@@ -171,7 +169,7 @@ def many(count: int, **metadata: Any) -> dict[str, Any]:
     return job
 
 
-def test_a_job_too_expensive_to_convert_is_shown_and_a_new_one_is_rejected(
+def test_job_too_expensive_to_convert_is_rejected_unless_stored(
     shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def too_expensive(_: object) -> NoReturn:
@@ -185,7 +183,7 @@ def test_a_job_too_expensive_to_convert_is_shown_and_a_new_one_is_rejected(
     assert shared.metric("too_expensive_total", webhook="convert") == 2
 
 
-def test_job_that_no_api_server_accepts_is_rejected_unless_stored(connection: Connection) -> None:
+def test_job_too_large_to_judge_is_rejected_unless_stored(connection: Connection) -> None:
     reply = connection.post("/convert?timeout=600s", review(many(60_000)))
     assert reply.status == 200
     message = reply.answer["result"]["message"]
@@ -200,12 +198,12 @@ def test_job_that_no_api_server_accepts_is_rejected_unless_stored(connection: Co
     assert connection.post("/convert?timeout=600s", review(older)).answer["convertedObjects"] == [large]
 
 
-def test_off_by_default() -> None:
+def test_conversion_is_off_by_default() -> None:
     with live() as service:
         reply = service.post("/convert", review(OLD))
-    assert (reply.status, reply.body) == (404, b"versions are converted with --conversion alone\n")
+    assert (reply.status, reply.body) == (404, b"versions are converted only with --conversion\n")
 
 
-def test_client_certificates_exclude_it() -> None:
+def test_client_certificates_exclude_conversion() -> None:
     with pytest.raises(StartError, match="--conversion excludes --client-ca"):
         settings.check(ServeSettings(options={"--conversion"}, client_ca=Path("ca.pem"), client_names=("api",)))

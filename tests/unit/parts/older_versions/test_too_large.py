@@ -1,4 +1,4 @@
-"""Very large jobs in other versions: the work is limited, and no stored value is lost."""
+"""Conversion of very large jobs: the processor time is limited, and no stored value is lost."""
 
 import json
 from contextlib import suppress
@@ -30,11 +30,11 @@ def raw(document: Json) -> msgspec.Raw:
     return msgspec.Raw(json.dumps(document).encode())
 
 
-def shown(document: Json, version: str) -> Json:
+def converted(document: Json, version: str) -> Json:
     """The too large job in a different version."""
     opened = conversion_review.opened(raw(document))
-    found: Json = json.loads(bytes(conversion_review.raw(both_ways.convert(opened, version, too_large=WHY))))
-    return found
+    new: Json = json.loads(bytes(conversion_review.raw(both_ways.convert(opened, version, too_large=WHY))))
+    return new
 
 
 PODS = {
@@ -47,42 +47,42 @@ PODS = {
 
 @pytest.mark.parametrize("pod", PODS)
 @pytest.mark.parametrize("version", OLDER)
-def test_a_large_job_is_shown_as_it_is_and_led_back_without_a_look_at_its_pods(pod: str, version: str) -> None:
-    whole = job(API_VERSION, PODS[pod], annotations={"team": "a"})
-    older = shown(whole, version)
-    assert older["spec"] == {key: value for key, value in whole["spec"].items() if key != "sshAuthMountPath"}
+def test_large_v2beta1_job_keeps_its_spec_in_an_older_version_and_back(pod: str, version: str) -> None:
+    original = job(API_VERSION, PODS[pod], annotations={"team": "a"})
+    older = converted(original, version)
+    assert older["spec"] == {key: value for key, value in original["spec"].items() if key != "sshAuthMountPath"}
     assert older["apiVersion"] == version
-    assert shown(older, API_VERSION) == whole
+    assert converted(older, API_VERSION) == original
 
 
-def test_metadata_from_an_older_client_is_converted() -> None:
-    older = shown(job(API_VERSION, PODS["lists"]), V1)
+def test_metadata_changed_by_an_older_client_are_converted() -> None:
+    older = converted(job(API_VERSION, PODS["lists"]), V1)
     older["metadata"]["labels"] = {"a": "b"}
-    assert shown(older, API_VERSION)["metadata"] == {"name": "a", "labels": {"a": "b"}}
+    assert converted(older, API_VERSION)["metadata"] == {"name": "a", "labels": {"a": "b"}}
 
 
-def test_original_annotation_stays() -> None:
+def test_older_fields_of_the_original_spec_are_kept_until_an_older_client_changes_them() -> None:
     written = json.dumps({"apiVersion": V1, "spec": {"cleanPodPolicy": "Running", "mpiReplicaSpecs": {}}})
-    whole = job(API_VERSION, PODS["lists"], annotations={WRITTEN_AS: written})
-    older = shown(whole, V1)
+    original = job(API_VERSION, PODS["lists"], annotations={WRITTEN_AS: written})
+    older = converted(original, V1)
     assert older["spec"]["cleanPodPolicy"] == "Running"
-    assert shown(older, API_VERSION) == whole
+    assert converted(older, API_VERSION) == original
     older["spec"]["cleanPodPolicy"] = "All"
     with pytest.raises(ConversionError, match="too large to judge"):
-        shown(older, API_VERSION)
+        converted(older, API_VERSION)
 
 
 @pytest.mark.parametrize("version", OLDER)
-def test_too_large_job_is_rejected_when_sent_and_gets_a_placeholder_when_stored(version: str) -> None:
-    """A list of all jobs would fail for one that is stored."""
+def test_too_large_job_is_rejected_in_a_request_and_gets_a_stand_in_if_stored(version: str) -> None:
+    """A list of all jobs would fail if the conversion of one stored job failed."""
     sent = job(version, PODS["lists"])
-    with pytest.raises(ConversionError) as refused:
-        shown(sent, API_VERSION)
-    assert str(refused.value) == f"spec: {WHY}"
+    with pytest.raises(ConversionError) as rejected:
+        converted(sent, API_VERSION)
+    assert str(rejected.value) == f"spec: {WHY}"
     stored = {**sent, "metadata": {"name": "a", "uid": "7"}}
-    assert shown(stored, API_VERSION)["spec"] == NO_JOB
+    assert converted(stored, API_VERSION)["spec"] == NO_JOB
     with pytest.raises(ConversionError):
-        shown({**sent, "metadata": {"name": "a", "uid": "7", "resourceVersion": "1"}}, API_VERSION)
+        converted({**sent, "metadata": {"name": "a", "uid": "7", "resourceVersion": "1"}}, API_VERSION)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_too_large_job_is_rejected_when_sent_and_gets_a_placeholder_when_stored(
     ],
 )
 @pytest.mark.parametrize("version", [API_VERSION, V1, V1ALPHA1])
-def test_odd_values_of_a_large_job_are_no_fault_of_ours(changes: Json, version: str) -> None:
+def test_conversion_of_a_large_job_with_any_values_raises_only_conversion_errors(changes: Json, version: str) -> None:
     other = V1 if version == API_VERSION else API_VERSION
     with suppress(ConversionError):
-        shown({**job(version, {"containers": [{}]}), **changes}, other)
+        converted({**job(version, {"containers": [{}]}), **changes}, other)

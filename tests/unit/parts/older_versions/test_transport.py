@@ -1,4 +1,4 @@
-"""Fields for `kubectl exec` are removed, and the requirements of ssh are reported."""
+"""Conversion of pod templates from `kubectl exec` to ssh: old fields are removed, and necessary changes reported."""
 
 from copy import deepcopy
 from typing import Any
@@ -19,12 +19,12 @@ def changed(
 
 
 AGENT = {"name": "OMPI_MCA_plm_rsh_agent", "value": "/etc/mpi/kubexec.sh"}
-KEPT = {"name": "A", "value": "1"}
+OTHER = {"name": "A", "value": "1"}
 
 
-def test_the_agent_in_the_environment() -> None:
-    pod, notes = changed("Launcher", {"env": [KEPT, AGENT]})
-    assert pod["containers"][0]["env"] == [KEPT]
+def test_agent_in_the_environment_is_removed_if_it_is_kubexec() -> None:
+    pod, notes = changed("Launcher", {"env": [OTHER, AGENT]})
+    assert pod["containers"][0]["env"] == [OTHER]
     assert [(note.outcome, note.field) for note in notes] == [(Outcome.LOST, "template.spec.containers[0].env[1]")]
     assert "env" not in changed("Launcher", {"env": [AGENT]})[0]["containers"][0]
     own = {"name": "OMPI_MCA_plm_rsh_agent", "value": "ssh"}
@@ -34,7 +34,7 @@ def test_the_agent_in_the_environment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "kept"),
+    ("words", "remaining"),
     [
         (["mpirun", "-mca", "plm_rsh_agent", "/etc/mpi/kubexec.sh", "-np", "2"], ["mpirun", "-np", "2"]),
         (["mpirun", "--mca", "plm_rsh_agent", "/etc/mpi/kubexec.sh"], ["mpirun"]),
@@ -44,21 +44,21 @@ def test_the_agent_in_the_environment() -> None:
     ],
 )
 @pytest.mark.parametrize("key", ["command", "args"])
-def test_the_agent_in_the_command_line(key: str, words: list[str], kept: list[str]) -> None:
+def test_agent_in_the_command_line_is_removed(key: str, words: list[str], remaining: list[str]) -> None:
     pod, notes = changed("Launcher", {"command": ["x"], key: words})
-    assert pod["containers"][0][key] == kept
-    assert [note.outcome for note in notes] == [Outcome.LOST] * (words != kept)
+    assert pod["containers"][0][key] == remaining
+    assert [note.outcome for note in notes] == [Outcome.LOST] * (words != remaining)
 
 
 @pytest.mark.parametrize(
     "script", ["/etc/mpi/kubexec.sh host", "/opt/kube/kubectl get pods", "kubectl get pods", "./discover_hosts.sh"]
 )
-def test_use_of_kubectl_must_be_changed_by_hand(script: str) -> None:
+def test_script_that_uses_kubectl_is_reported(script: str) -> None:
     _, notes = changed("Launcher", {"command": ["sh", "-c", script]})
     assert [(note.outcome, note.field) for note in notes] == [(Outcome.TO_DO, "template.spec.containers[0].command")]
 
 
-def test_possible_secret_stays_and_is_reported() -> None:
+def test_possible_secret_is_kept_and_reported() -> None:
     env = [
         {"name": "WANDB_API_KEY", "value": "x"},
         {"name": "DB_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "p"}}},
@@ -81,7 +81,7 @@ def test_containers_that_deliver_kubectl_are_removed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("container", "kept", "outcome"),
+    ("container", "converted", "outcome"),
     [
         ({}, {}, None),
         ({"command": ["sleep", "365d"]}, {}, Outcome.LOST),
@@ -95,14 +95,14 @@ def test_containers_that_deliver_kubectl_are_removed() -> None:
         ({"command": ["daemon"]}, {"command": ["daemon"]}, Outcome.TO_DO),
     ],
 )
-def test_a_worker_runs_sshd(container: dict[str, Any], kept: dict[str, Any], outcome: Outcome | None) -> None:
+def test_worker_runs_sshd(container: dict[str, Any], converted: dict[str, Any], outcome: Outcome | None) -> None:
     pod, notes = changed("Worker", container)
-    assert pod["containers"] == [kept]
+    assert pod["containers"] == [converted]
     assert {note.outcome for note in notes} == ({outcome} if outcome else set())
     assert changed("Launcher", {"command": ["sleep", "1"]})[0]["containers"] == [{"command": ["sleep", "1"]}]
 
 
-def test_the_service_account_of_the_launcher_counts() -> None:
+def test_service_account_of_the_launcher_is_reported() -> None:
     _, notes = changed("Launcher", {}, {"serviceAccountName": "mine"})
     assert [(note.outcome, note.field) for note in notes] == [(Outcome.CHANGED, "template.spec.serviceAccountName")]
     assert changed("Worker", {}, {"serviceAccountName": "mine"})[1] == []
@@ -132,7 +132,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
     ],
 )
 @pytest.mark.parametrize("where", ["required", "preferred", "spread"])
-def test_selectors(where: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_selectors_get_the_new_labels(where: str, old: dict[str, Any], new: dict[str, Any]) -> None:
     def pod(selector: dict[str, Any]) -> dict[str, Any]:
         term = {"labelSelector": selector}
         if where == "spread":

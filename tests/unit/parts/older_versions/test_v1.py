@@ -1,4 +1,4 @@
-"""MPIJobs of kubeflow.org/v1 and v1alpha2: what each field becomes."""
+"""Conversion of MPIJobs of kubeflow.org/v1 and v1alpha2, field by field."""
 
 from copy import deepcopy
 from typing import Any
@@ -49,11 +49,11 @@ def notes(old: dict[str, Any], outcome: Outcome, **options: Any) -> dict[str, st
         (V1, {"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}}, {"managedBy": "kueue.x-k8s.io/multikueue"}),
     ],
 )
-def test_run_policy(version: str, spec: dict[str, Any], policy: dict[str, Any] | None) -> None:
+def test_run_policy_is_converted(version: str, spec: dict[str, Any], policy: dict[str, Any] | None) -> None:
     assert spec_of(job(version, spec)).get("runPolicy") == policy
 
 
-def test_ignored_one_of_two_values_is_reported_as_lost() -> None:
+def test_value_that_the_old_operator_ignored_is_reported_as_lost() -> None:
     both = {"cleanPodPolicy": "All", "runPolicy": {"cleanPodPolicy": "None"}}
     assert notes(job(V1, both), Outcome.LOST) == {
         "spec.cleanPodPolicy": "spec.runPolicy.cleanPodPolicy was used, and stays"
@@ -76,24 +76,24 @@ def test_ignored_one_of_two_values_is_reported_as_lost() -> None:
         (V1ALPHA2, "Never", "Never", "Never"),
     ],
 )
-def test_restart_policy(version: str, written: str | None, launcher: str, worker: str) -> None:
+def test_restart_policy_is_converted(version: str, written: str | None, launcher: str, worker: str) -> None:
     policy = {} if written is None else {"restartPolicy": written}
     old = job(version, launcher=policy, worker=policy)
     roles = spec_of(old)["mpiReplicaSpecs"]
     assert (roles["Launcher"]["restartPolicy"], roles["Worker"]["restartPolicy"]) == (launcher, worker)
-    told = "spec.mpiReplicaSpecs[Worker].restartPolicy"
-    assert (told in notes(old, Outcome.CHANGED)) is (
+    field = "spec.mpiReplicaSpecs[Worker].restartPolicy"
+    assert (field in notes(old, Outcome.CHANGED)) is (
         written in {"Always", "ExitCode"} or (version, written) == (V1ALPHA2, "Never")
     )
 
 
-def test_a_launcher_that_was_not_tried_again() -> None:
-    told = "spec.runPolicy.backoffLimit"
-    assert "up to 6 times" in notes(job(), Outcome.CHANGED)[told]
-    assert told not in notes(job(spec={"runPolicy": {"backoffLimit": 0}}), Outcome.CHANGED)
+def test_retries_of_a_launcher_without_backoff_limit_are_reported() -> None:
+    field = "spec.runPolicy.backoffLimit"
+    assert "up to 6 times" in notes(job(), Outcome.CHANGED)[field]
+    assert field not in notes(job(spec={"runPolicy": {"backoffLimit": 0}}), Outcome.CHANGED)
 
 
-def test_the_main_container_comes_first_in_both() -> None:
+def test_main_container_becomes_the_first_in_both_roles() -> None:
     side = {"name": "side", "image": "s:1"}
     pods = {"template": {"spec": {"containers": [side, {"name": "mpi", "image": "a:1", "command": ["sleep", "365d"]}]}}}
     old = job(spec={"mainContainer": "mpi"}, launcher=pods, worker={**pods, "replicas": 2})
@@ -102,13 +102,14 @@ def test_the_main_container_comes_first_in_both() -> None:
     assert names == {"Launcher": ["mpi", "side"], "Worker": ["mpi", "side"]}
     assert "command" not in roles["Worker"]["template"]["spec"]["containers"][0]
     assert notes(old, Outcome.CHANGED)["spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"] == (
-        "is the second container now, as mainContainer names another, and runs what it says: the operator let it sleep"
+        "is the second container now, since mainContainer names a different container, and runs its own command: the "
+        "old operator let it sleep"
     )
 
 
-def test_a_main_container_that_is_not_there() -> None:
-    told = notes(job(spec={"mainContainer": "x"}), Outcome.TO_DO)
-    assert "spec.mpiReplicaSpecs[Launcher].template.spec.containers" in told
+def test_main_container_that_does_not_exist_is_reported() -> None:
+    steps = notes(job(spec={"mainContainer": "x"}), Outcome.TO_DO)
+    assert "spec.mpiReplicaSpecs[Launcher].template.spec.containers" in steps
 
 
 GPU = {
@@ -126,7 +127,7 @@ GPU = {
 }
 
 
-def test_a_launcher_with_gpus() -> None:
+def test_launcher_with_gpus_runs_ranks_unless_the_option_removes_its_gpus() -> None:
     old = job(launcher=GPU)
     assert spec_of(old)["runLauncherAsWorker"] is True
     resources = "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].resources"
@@ -141,17 +142,17 @@ def test_a_launcher_with_gpus() -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [("OpenMPI", "OpenMPI"), ("IntelMPI", "Intel"), ("MPICH", "MPICH")])
-def test_the_mpi_implementation(old: str, new: str) -> None:
+def test_mpi_distribution_becomes_mpi_implementation(old: str, new: str) -> None:
     assert spec_of(job(V1ALPHA2, {"mpiDistribution": old}))["mpiImplementation"] == new
 
 
-def test_default_mpi_implementation() -> None:
+def test_default_mpi_implementation_is_reported() -> None:
     assert "set Intel or MPICH" in notes(job(), Outcome.CHANGED)["spec.mpiImplementation"]
     for named in (job(spec={"mpiImplementation": "Intel"}), job(V1ALPHA2, {"mpiDistribution": "IntelMPI"})):
         assert "spec.mpiImplementation" not in notes(named, Outcome.CHANGED)
 
 
-def test_a_field_that_did_nothing_and_acts_now() -> None:
+def test_field_that_the_old_operator_ignored_is_reported() -> None:
     policy = {"runPolicy": {"ttlSecondsAfterFinished": 5, "backoffLimit": 1}}
     assert {"spec.runPolicy.ttlSecondsAfterFinished", "spec.runPolicy.backoffLimit"} <= notes(
         job(V1, policy), Outcome.CHANGED
@@ -159,11 +160,11 @@ def test_a_field_that_did_nothing_and_acts_now() -> None:
     assert "spec.runPolicy.backoffLimit" not in notes(job(V1ALPHA2, policy), Outcome.CHANGED)
 
 
-def test_workers_without_a_number() -> None:
+def test_missing_number_of_workers_is_reported() -> None:
     old = job(worker={"replicas": None})
     assert "spec.mpiReplicaSpecs[Worker].replicas" in notes(old, Outcome.TO_DO)
 
 
-def test_a_type_that_is_wrong() -> None:
+def test_value_of_the_wrong_type_is_rejected() -> None:
     with pytest.raises(ConversionError, match=r"^spec\.mpiReplicaSpecs\.Worker: is not a mapping$"):
         convert({**job(), "spec": {"mpiReplicaSpecs": {"Worker": 3}}})

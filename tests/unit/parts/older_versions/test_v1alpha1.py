@@ -1,4 +1,4 @@
-"""MPIJobs of kubeflow.org/v1alpha1: one template becomes two, units become workers."""
+"""Conversion of MPIJobs of kubeflow.org/v1alpha1: the template is copied for both roles, units become workers."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def job(container: dict[str, Any] | None = None, pod: dict[str, Any] | None = No
 
 
 def workers(old: dict[str, Any], options: Options | None = None) -> tuple[int, Any, Any]:
-    """How many, what each may use, and the slots."""
+    """The number of workers, the limits of each worker, and the slots."""
     spec = convert(old, options).document["spec"]
     worker = spec["mpiReplicaSpecs"]["Worker"]
     resources = worker["template"]["spec"]["containers"][0].get("resources", {})
@@ -42,17 +42,19 @@ def workers(old: dict[str, Any], options: Options | None = None) -> tuple[int, A
         ),
     ],
 )
-def test_size(old: dict[str, Any], expected: tuple[int, Any, Any]) -> None:
+def test_number_of_workers_their_limits_and_slots_are_computed(
+    old: dict[str, Any], expected: tuple[int, Any, Any]
+) -> None:
     assert workers(old) == expected
 
 
 @pytest.mark.parametrize("resource", ["cpu", "nvidia.com/gpu", "tpu"])
-def test_the_kind_of_units_that_no_worker_has_is_lost(resource: str) -> None:
+def test_processing_resource_type_without_units_is_reported_as_lost(resource: str) -> None:
     notes = convert(job(replicas=3, processingResourceType=resource)).report.notes
     assert [note.outcome for note in notes if note.field == "spec.processingResourceType"] == [Outcome.LOST]
 
 
-def test_the_flag_of_the_operator() -> None:
+def test_units_per_node_are_the_field_or_else_the_option() -> None:
     with pytest.raises(ConversionError, match=r"^spec\.gpusPerNode: is not set.*--gpus-per-node"):
         convert(job(gpus=16))
     assert workers(job(gpus=16), Options(gpus_per_node=4))[0] == 4
@@ -60,26 +62,26 @@ def test_the_flag_of_the_operator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "error"),
     [
         ({"gpus": 8, "processingUnits": 8}, r"spec\.gpus: excludes processingUnits"),
         ({"gpus": 8, "replicas": 2}, r"spec\.gpus: excludes replicas"),
         ({}, r"spec\.replicas: is not set"),
         ({"gpus": 12, "gpusPerNode": 8}, r"spec\.gpus: 12 is not a multiple of the 8 per node"),
-        ({"gpus": 0, "gpusPerNode": 8}, r"spec\.gpus: cannot be divided into units"),
-        ({"gpus": 8, "gpusPerNode": 0}, r"spec\.gpus: cannot be divided into units"),
+        ({"gpus": 0, "gpusPerNode": 8}, r"spec\.gpus: cannot be divided among workers"),
+        ({"gpus": 8, "gpusPerNode": 0}, r"spec\.gpus: cannot be divided among workers"),
         ({"gpus": "8"}, r"spec\.gpus: is not a whole number"),
-        ({"gpus": 8, "mpiReplicaSpecs": {}}, r"spec\.mpiReplicaSpecs: is of later versions"),
+        ({"gpus": 8, "mpiReplicaSpecs": {}}, r"spec\.mpiReplicaSpecs: is a field of later versions"),
         ({"replicas": 1, "template": None}, r"spec\.template: is not set"),
         ({"replicas": 1, "template": {}}, r"spec\.template\.spec\.containers: is not a list of containers"),
     ],
 )
-def test_what_is_no_job(spec: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConversionError, match=f"^{said}"):
+def test_invalid_spec_is_rejected(spec: dict[str, Any], error: str) -> None:
+    with pytest.raises(ConversionError, match=f"^{error}"):
         convert(job(**spec))
 
 
-def test_one_template_becomes_two() -> None:
+def test_template_is_copied_for_launcher_and_workers() -> None:
     gpu = {"resources": {"limits": {"nvidia.com/gpu": 2}}, "args": ["x"]}
     converted = convert(job(gpu, {"restartPolicy": "Never", "nodeSelector": {"a": "b"}}, replicas=2, backoffLimit=1))
     spec = converted.document["spec"]
@@ -97,18 +99,18 @@ def test_one_template_becomes_two() -> None:
     assert len(converted.report.notes) == len({(note.field, note.text) for note in converted.report.notes})
 
 
-def test_requests_follow_the_limit() -> None:
+def test_requests_equal_the_limit_of_units() -> None:
     old = job({"resources": {"requests": {"nvidia.com/gpu": 1, "cpu": 1}}}, gpus=16, gpusPerNode=8)
     container = convert(old).document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     assert container["resources"] == {"requests": {"nvidia.com/gpu": 8, "cpu": 1}, "limits": {"nvidia.com/gpu": 8}}
 
 
-def test_a_launcher_on_the_master_is_not_put_there() -> None:
+def test_launcher_on_master_is_reported_as_lost() -> None:
     lost = {note.field: note.text for note in convert(job(replicas=2, launcherOnMaster=True)).report.of(Outcome.LOST)}
     assert "node-role.kubernetes.io/control-plane" in lost["spec.launcherOnMaster"]
 
 
-def test_containers_that_share_their_resources_in_the_file_do_not_share_the_units() -> None:
+def test_only_the_first_container_gets_the_units_if_containers_share_a_yaml_anchor() -> None:
     shared = {"limits": {"cpu": "1"}}
     old = job({"resources": shared}, gpus=4, gpusPerNode=2)
     old["spec"]["template"]["spec"]["containers"] = [{"name": name, "resources": shared} for name in ("mpi", "logs")]

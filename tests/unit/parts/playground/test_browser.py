@@ -1,4 +1,4 @@
-"""`playground --open`: other users of the machine cannot find the page's address."""
+"""`playground --open` hides the page's address from other users of the machine."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 
 from webhook.parts.playground.command import opened
 
-# What a desktop opens files with; it keeps what it was started with, and what it was to show.
+# The program with which a desktop opens files. It saves its arguments and a copy of the file.
 OPENER = """#!/bin/sh
 printf '%s\\n' "$@" > "$HOME/arguments"
 cp --preserve=mode "$1" "$HOME/shown.html"
@@ -21,7 +21,7 @@ URL = "http://127.0.0.1:7/a-secret/"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home of a user with a desktop."""
+    """The home directory of a user with a desktop."""
     folder = tmp_path / "home"
     (tmp_path / "bin").mkdir()
     folder.mkdir()
@@ -32,7 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_browser_is_started_with_a_file_of_its_user_alone(home: Path, tmp_path: Path) -> None:
+def test_browser_gets_a_file_that_only_the_user_may_read(home: Path, tmp_path: Path) -> None:
     page = tmp_path / "page"
     page.mkdir()
     for name in ("index.html", "loopback.js"):
@@ -43,14 +43,14 @@ def test_a_browser_is_started_with_a_file_of_its_user_alone(home: Path, tmp_path
         assert process.stdout is not None
         url = process.stdout.readline().split(" ")[0]
         (home / "done").read_text()
-        (given,) = (home / "arguments").read_text().splitlines()
-        assert url not in given
-        assert Path(given).parent == home
+        (file,) = (home / "arguments").read_text().splitlines()
+        assert url not in file
+        assert Path(file).parent == home
         assert f'content="0; url={url}"' in (home / "shown.html").read_text()
         assert (home / "shown.html").stat().st_mode & 0o777 == 0o600
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
-    assert not Path(given).exists()
+    assert not Path(file).exists()
 
 
 def test_missing_browser_is_reported(

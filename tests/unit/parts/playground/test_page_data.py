@@ -1,4 +1,4 @@
-"""Data of the page other than verdicts."""
+"""The content of the page except verdicts."""
 
 import pytest
 
@@ -10,7 +10,7 @@ DATA = page_data()
 
 
 @pytest.mark.parametrize("pane", ["policy", "cluster"])
-def test_every_example_can_be_used(pane: str) -> None:
+def test_every_example_of_a_policy_or_cluster_is_valid(pane: str) -> None:
     (good,) = (each for each in DATA["examples"]["job"] if each["name"] == "Openmpi pi")
     assert DATA["examples"][pane]
     for example in DATA["examples"][pane]:
@@ -18,10 +18,10 @@ def test_every_example_can_be_used(pane: str) -> None:
         assert found["faults"] == [], example["name"]
 
 
-def test_the_jobs_are_refused_where_their_names_say_so() -> None:
+def test_example_jobs_are_rejected_if_their_names_begin_with_bad() -> None:
     for example in DATA["examples"]["job"]:
         assert answer({"job": example["text"]})["jobs"][0]["allowed"] is not example["name"].startswith("Bad: ")
 
 
-def test_everything_that_a_verdict_names_is_explained() -> None:
+def test_every_rule_and_injection_is_explained() -> None:
     assert {entry.id for entry in explanations.entries()} == DATA["explanations"].keys()

@@ -1,4 +1,4 @@
-"""The page on loopback: access, replies, and the security headers for browsers."""
+"""The page on loopback: access, replies and security headers."""
 
 import json
 from base64 import urlsafe_b64decode
@@ -37,7 +37,7 @@ async def page(folder: Path) -> AsyncIterator[Playground]:
     await runner.cleanup()
 
 
-async def ask(method: str, url: str, **options: Any) -> tuple[int, str, dict[str, str]]:
+async def send(method: str, url: str, **options: Any) -> tuple[int, str, dict[str, str]]:
     async with aiohttp.ClientSession() as session, session.request(method, url, **options) as response:
         return response.status, await response.text(), {k.lower(): v for k, v in response.headers.items()}
 
@@ -53,8 +53,10 @@ async def ask(method: str, url: str, **options: Any) -> tuple[int, str, dict[str
         ("data.json", "application/json", '"live": false'),
     ],
 )
-async def test_the_files_of_the_page(page: Playground, name: str, kind: str, text: str) -> None:
-    status, body, headers = await ask("GET", page.url + name)
+async def test_files_of_the_page_are_served_with_security_headers(
+    page: Playground, name: str, kind: str, text: str
+) -> None:
+    status, body, headers = await send("GET", page.url + name)
     assert (status, headers["content-type"].split(";")[0]) == (200, kind)
     assert text in body
     assert "default-src 'none'" in headers["content-security-policy"]
@@ -62,8 +64,8 @@ async def test_the_files_of_the_page(page: Playground, name: str, kind: str, tex
     assert headers["x-content-type-options"] == "nosniff"
 
 
-async def test_a_verdict(page: Playground) -> None:
-    status, body, _ = await ask("POST", f"{page.url}api/check", json={"job": "kind: Pod"})
+async def test_check_returns_a_verdict(page: Playground) -> None:
+    status, body, _ = await send("POST", f"{page.url}api/check", json={"job": "kind: Pod"})
     assert status == 200
     assert "there is no MPIJob here" in body
 
@@ -77,68 +79,67 @@ async def test_a_verdict(page: Playground) -> None:
         ({"Content-Type": "text/plain"}, 415),
     ],
 )
-async def test_request_without_the_secret_is_rejected(page: Playground, headers: dict[str, str], status: int) -> None:
+async def test_request_from_a_different_site_is_rejected(
+    page: Playground, headers: dict[str, str], status: int
+) -> None:
     sent = {"Content-Type": "application/json"} | headers
-    found, body, answered = await ask("POST", f"{page.url}api/check", data=b"{}", headers=sent)
-    assert (found, "jobs" in body) == (status, False)
-    assert "content-security-policy" in answered
+    actual, body, reply_headers = await send("POST", f"{page.url}api/check", data=b"{}", headers=sent)
+    assert (actual, "jobs" in body) == (status, False)
+    assert "content-security-policy" in reply_headers
 
 
-async def test_it_listens_on_loopback_behind_a_secret_of_128_bits(page: Playground) -> None:
+async def test_page_is_on_loopback_and_its_secret_has_128_bits(page: Playground) -> None:
     assert len(urlsafe_b64decode(page.secret + "==")) == 16
     assert page.url.startswith("http://127.0.0.1:")
     with pytest.raises(aiohttp.ClientConnectorError):
-        await ask("GET", page.url.replace("127.0.0.1", "127.0.0.2"))
+        await send("GET", page.url.replace("127.0.0.1", "127.0.0.2"))
 
 
-async def test_request_with_a_wrong_secret_finds_nothing(page: Playground) -> None:
+async def test_request_with_a_wrong_secret_gives_404(page: Playground) -> None:
     root = page.url.replace(f"{page.secret}/", "")
     for path in ("", "index.html", "api/check", "other/api/check"):
-        status, body, _ = await ask("POST", root + path, json={})
+        status, body, _ = await send("POST", root + path, json={})
         assert (status, page.secret in body) == (404, False)
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "..%2fsecret.txt", "page.css/x"])
 async def test_other_files_are_not_served(page: Playground, folder: Path, name: str) -> None:
     (folder.parent / "secret.txt").write_text("secret")
-    status, body, _ = await ask("GET", page.url + name)
+    status, body, _ = await send("GET", page.url + name)
     assert (status, "secret" in body) == (404, False)
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"7", b'{"job":"\xff"}', b"[" * 100_000])
 async def test_invalid_request_is_rejected(page: Playground, body: bytes) -> None:
-    status, _, _ = await ask("POST", f"{page.url}api/check", data=body, headers={"Content-Type": "application/json"})
+    status, _, _ = await send("POST", f"{page.url}api/check", data=body, headers={"Content-Type": "application/json"})
     assert status == 400
 
 
-async def test_unknown_charset_changes_nothing(page: Playground) -> None:
+async def test_unknown_charset_is_ignored(page: Playground) -> None:
     sent = {"Content-Type": "application/json; charset=none"}
-    status, body, _ = await ask("POST", f"{page.url}api/check", data=b'{"job": "kind: Pod"}', headers=sent)
+    status, body, _ = await send("POST", f"{page.url}api/check", data=b'{"job": "kind: Pod"}', headers=sent)
     assert (status, "there is no MPIJob here" in body) == (200, True)
 
 
-async def test_without_a_cluster_there_is_none_to_read(page: Playground) -> None:
-    assert (await ask("POST", f"{page.url}api/cluster", json={}))[0] == 404
+async def test_reading_a_cluster_gives_404_without_the_option(page: Playground) -> None:
+    assert (await send("POST", f"{page.url}api/cluster", json={}))[0] == 404
 
 
-async def test_a_cluster_is_read_when_requested(folder: Path) -> None:
-    found: list[Any] = [
-        {"text": "kind: Namespace", "problems": ["nothing is known of nodes"]},
-        RuntimeError("no route"),
-    ]
+async def test_cluster_is_read_on_request_and_failures_are_reported(folder: Path) -> None:
+    results: list[Any] = [{"text": "kind: Namespace", "problems": ["nodes not read"]}, RuntimeError("no route")]
 
     async def read() -> dict[str, Any]:
-        if isinstance(got := found.pop(0), Exception):
-            raise got
-        return dict(got)
+        if isinstance(result := results.pop(0), Exception):
+            raise result
+        return dict(result)
 
     served = Playground(folder, read)
     runner = await served.start()
     try:
         url = f"{served.url}api/cluster"
-        status, body, _ = await ask("POST", url, json={})
-        assert (status, json.loads(body)["problems"]) == (200, ["nothing is known of nodes"])
-        assert (await ask("POST", url, json={}))[1] == '{"problem": "no route"}'
+        status, body, _ = await send("POST", url, json={})
+        assert (status, json.loads(body)["problems"]) == (200, ["nodes not read"])
+        assert (await send("POST", url, json={}))[1] == '{"problem": "no route"}'
     finally:
         await runner.cleanup()
 
@@ -148,12 +149,12 @@ async def test_unbuilt_page_is_reported(tmp_path: Path) -> None:
         await Playground(tmp_path).start()
 
 
-async def test_a_port_that_is_taken_is_said(page: Playground, folder: Path) -> None:
+async def test_port_in_use_is_reported(page: Playground, folder: Path) -> None:
     with pytest.raises(OSError, match="in use"):
         await Playground(folder, port=page.port).start()
 
 
-def test_without_the_page_the_command_says_how_to_build_it(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["playground", "--page", str(tmp_path / "none")])
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == f"error: the page is not in {tmp_path / 'none'}: in a checkout, `make page` builds it\n"
+def test_command_explains_how_to_build_a_missing_page(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["playground", "--page", str(tmp_path / "none")])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"error: the page is not in {tmp_path / 'none'}: in a checkout, `make page` builds it\n"

@@ -1,4 +1,4 @@
-"""The page's data: the verdict of `check`, with lines, and unusable input."""
+"""Verdicts with line numbers, and errors for texts that cannot be used."""
 
 import json
 
@@ -19,7 +19,7 @@ def line_of(text: str, part: str) -> int:
     return found
 
 
-def test_a_problem_has_its_line() -> None:
+def test_violation_has_the_line_of_its_field() -> None:
     (job,) = answer({"job": BAD})["jobs"]
     assert (job["namespace"], job["name"], job["allowed"]) == ("default", "openmpi-pi", False)
     assert job["causes"] == [
@@ -33,13 +33,13 @@ def test_a_problem_has_its_line() -> None:
     ]
 
 
-def test_lines_count_from_the_start_of_the_text() -> None:
+def test_lines_are_counted_from_the_start_of_the_text() -> None:
     jobs = answer({"job": f"{GOOD}---\n{BAD}"})["jobs"]
     assert [job["allowed"] for job in jobs] == [True, False]
     assert jobs[1]["causes"][0]["line"] == len(GOOD.splitlines()) + 1 + line_of(BAD, "replicas: 200")
 
 
-def test_what_is_injected_is_a_diff_of_it_alone() -> None:
+def test_diff_has_only_the_injections() -> None:
     (job,) = answer({"job": GOOD})["jobs"]
     assert job["allowed"]
     assert {"labels", "mpi-env"} <= {each["id"] for each in job["injected"]}
@@ -49,7 +49,7 @@ def test_what_is_injected_is_a_diff_of_it_alone() -> None:
     assert not any("training.openshift.io/injected" in line for line in changed)
 
 
-def test_a_policy_takes_the_place_of_the_built_in_one() -> None:
+def test_policy_replaces_the_built_in_policy() -> None:
     assert answer({"job": BAD, "policy": POLICY})["jobs"][0]["allowed"]
 
 
@@ -73,14 +73,14 @@ def test_cluster_objects_affect_the_verdict() -> None:
         ({"job": GOOD, "cluster": "\ud83d"}, "cluster", None),
     ],
 )
-def test_what_cannot_be_used_is_said_with_its_place(question: dict[str, object], pane: str, line: int | None) -> None:
-    found = answer(question)
-    assert found["jobs"] == []
-    assert [(fault["pane"], fault["line"]) for fault in found["faults"]] == [(pane, line)]
-    assert found["faults"][0]["message"]
+def test_unusable_text_is_reported_with_pane_and_line(question: dict[str, object], pane: str, line: int | None) -> None:
+    result = answer(question)
+    assert result["jobs"] == []
+    assert [(fault["pane"], fault["line"]) for fault in result["faults"]] == [(pane, line)]
+    assert result["faults"][0]["message"]
 
 
-def test_a_job_goes_where_kubectl_would_put_it() -> None:
+def test_job_without_a_namespace_is_judged_in_the_default_namespace() -> None:
     (job,) = answer({"job": GOOD, "cluster": QUOTA}, namespace="team-b")["jobs"]
     assert (job["namespace"], job["allowed"]) == ("team-b", True)
 

@@ -17,7 +17,7 @@ CLAIMS = ("--claim", "train=imagenet/train", "--claim", "model=models", "--code-
 
 @pytest.fixture
 def convert(program: Check) -> Check:
-    """Runs `convert sagemaker` on a file with the request, or with what is given."""
+    """Runs `convert sagemaker` on a file with the request, or with the content `of`."""
 
     def run(*arguments: str, of: Any = REQUEST, files: tuple[str, ...] = ("job.json",)) -> Result:
         text = of if isinstance(of, str) else json.dumps(of)
@@ -34,12 +34,12 @@ def test_job_with_placeholders_is_rejected(convert: Check) -> None:
         "volumes[0].persistentVolumeClaim.claimName: is still to be filled in [schema]\n"
         "     Put here: the claim with the data of channel train (s3://example-datasets/train).\n" in result.stderr
     )
-    done = convert(*CLAIMS)
-    assert done.exit_code == 0, done.stderr
-    assert "job.json: default/resnet: admitted\n" in done.stderr
+    filled = convert(*CLAIMS)
+    assert filled.exit_code == 0, filled.stderr
+    assert "job.json: default/resnet: admitted\n" in filled.stderr
 
 
-def test_the_report(convert: Check) -> None:
+def test_report_lists_changes_by_outcome_and_the_verdict(convert: Check) -> None:
     result = convert(*CLAIMS)
     assert [line for line in result.stderr.splitlines() if not line.startswith("    ")] == [
         "job.json: resnet: is MPIJob resnet of kubeflow.org/v2beta1 now",
@@ -53,7 +53,7 @@ def test_the_report(convert: Check) -> None:
     assert "    TrainingJobStatus: is about the job that ran\n" in result.stderr
 
 
-def test_options(convert: Check) -> None:
+def test_options_are_applied(convert: Check) -> None:
     more = ("--image", "registry.example.com/a:1", "--launcher-as-worker", "--network", "none", "--reserve", "50")
     more += ("-n", "team-a", "--pull-secret", "pull", "--service-account", "train")
     (job,) = yaml.load_all(convert(*CLAIMS, *more).stdout)
@@ -69,7 +69,7 @@ def test_options(convert: Check) -> None:
     )
 
 
-def test_data_from_s3(convert: Check) -> None:
+def test_data_are_fetched_from_s3_by_init_containers(convert: Check) -> None:
     result = convert(
         "--s3-image", "registry.example.com/aws-cli:2.27.0", "--s3-secret", "s3", "--claim", "model=models"
     )
@@ -89,7 +89,7 @@ def test_data_from_s3(convert: Check) -> None:
     assert {"name": "channel-train", "emptyDir": {"sizeLimit": "30Gi"}} in pod["volumes"]
 
 
-def test_several_jobs_and_standard_input(convert: Check) -> None:
+def test_several_jobs_from_a_file_and_standard_input_are_converted(convert: Check) -> None:
     other = request("bert", "local_gpu", 2, mpi())
     result = convert(*CLAIMS, "--instance", "local_gpu=16,64,2", of=[REQUEST, other], files=("job.json", "-"))
     names = [job["metadata"]["name"] for job in yaml.load_all(result.stdout)]
@@ -100,7 +100,7 @@ def test_several_jobs_and_standard_input(convert: Check) -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "code", "said"),
+    ("of", "code", "error"),
     [
         ("{", 2, "error: job.json: "),
         ("", 2, "error: job.json: is empty"),
@@ -119,21 +119,21 @@ def test_several_jobs_and_standard_input(convert: Check) -> None:
         ),
     ],
 )
-def test_bad_input(convert: Check, of: Any, code: int, said: str) -> None:
+def test_invalid_input_is_rejected(convert: Check, of: Any, code: int, error: str) -> None:
     result = convert(of=of)
     assert result.exit_code == code
     assert result.stdout == ""
-    assert said in result.stderr
+    assert error in result.stderr
 
 
-def test_a_claim_for_nothing(convert: Check) -> None:
+def test_claim_for_an_unknown_channel_is_rejected(convert: Check) -> None:
     result = convert("--claim", "test=imagenet")
     assert result.exit_code == 1
-    assert 'InputDataConfig: has no channel "test" for --claim (there are: train, code, model' in result.stderr
+    assert 'InputDataConfig: has no channel "test" for --claim (the channels are: train, code, model' in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "error"),
     [
         (("--claim", "train"), '"train" is not NAME=CLAIM'),
         (("--claim", "train=\udcff"), "'--claim': is not text in UTF-8"),
@@ -144,13 +144,13 @@ def test_a_claim_for_nothing(convert: Check) -> None:
         (("--network", "tcp"), "Invalid value for '--network'"),
     ],
 )
-def test_options_that_cannot_be(convert: Check, arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_options_give_exit_code_2(convert: Check, arguments: tuple[str, ...], error: str) -> None:
     result = convert(*arguments)
     assert result.exit_code == 2
-    assert said in result.stderr.replace("\n", " ")
+    assert error in result.stderr.replace("\n", " ")
 
 
-def test_files_need_no_name_of_a_command(convert: Check) -> None:
+def test_convert_without_a_format_converts_mpijobs(convert: Check) -> None:
     result = convert(of="kind: ConfigMap\n")
     assert result.exit_code == 1
     for arguments in (

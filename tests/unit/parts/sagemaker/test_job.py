@@ -1,4 +1,4 @@
-"""Converted SageMaker training jobs run as many processes on as many GPUs, and would be admitted."""
+"""Conversion of SageMaker training jobs: the number of processes and GPUs is the same, and the job is admitted."""
 
 import json
 from collections.abc import Iterator
@@ -26,20 +26,20 @@ def check(document: dict[str, Any]) -> job_check.Verdict:
     return job_check.check(Manifest("job.yaml", document), job_world.of_nothing())
 
 
-def spec(asked: dict[str, Any], role: str = "Worker", **options: Any) -> Any:
-    return convert(asked, Options(**options)).document["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
+def spec(training_job: dict[str, Any], role: str = "Worker", **options: Any) -> Any:
+    return convert(training_job, Options(**options)).document["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
 
 
-def arguments(asked: dict[str, Any], **options: Any) -> str:
-    return " ".join(spec(asked, "Launcher", **options)["containers"][0]["args"])
+def arguments(training_job: dict[str, Any], **options: Any) -> str:
+    return " ".join(spec(training_job, "Launcher", **options)["containers"][0]["args"])
 
 
-def notes(asked: dict[str, Any], outcome: Outcome, **options: Any) -> dict[str, str]:
-    return {note.field: note.text for note in convert(asked, Options(**options)).report.of(outcome)}
+def notes(training_job: dict[str, Any], outcome: Outcome, **options: Any) -> dict[str, str]:
+    return {note.field: note.text for note in convert(training_job, Options(**options)).report.of(outcome)}
 
 
 def processes(document: dict[str, Any]) -> int:
-    """The number of processes that run in the end: ranks, or processes of torchrun, on existing slots."""
+    """The total number of processes: ranks, or processes of torchrun. Asserts that every rank has a slot."""
     job = document["spec"]
     (container,) = job["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]
     (call,) = mpirun.find(container["command"], container["args"], "OpenMPI")
@@ -69,14 +69,14 @@ def accelerators(document: dict[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_as_many_processes_on_as_many_gpus(name: str) -> None:
+def test_number_of_processes_and_accelerators_is_the_same(name: str) -> None:
     case = CASES[name]
     document = filled_in(convert(case.request, case.options).document)
     assert (processes(document), accelerators(document)) == (case.processes, case.accelerators)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_admitted_once_it_is_filled_in_and_not_before(name: str) -> None:
+def test_job_is_admitted_only_after_placeholders_are_filled_in(name: str) -> None:
     case = CASES[name]
     document = convert(case.request, case.options).document
     unfilled = dict(placeholders.find(document))
@@ -87,18 +87,18 @@ def test_admitted_once_it_is_filled_in_and_not_before(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_request_stays_as_it_is(name: str) -> None:
+def test_request_is_not_changed(name: str) -> None:
     case = CASES[name]
     before = deepcopy(case.request)
     convert(case.request, case.options)
     assert case.request == before
 
 
-def test_there_are_at_least_twenty_examples() -> None:
+def test_number_of_example_cases_is_at_least_twenty() -> None:
     assert len(CASES) >= 20
 
 
-def test_the_command_line() -> None:
+def test_command_line_of_mpirun() -> None:
     case: Case = CASES["PyTorch with MPI on EFA"]
     assert arguments(dict(case.request)).startswith(
         "--allow-run-as-root -np 16 -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib -verbose"
@@ -109,7 +109,7 @@ def test_the_command_line() -> None:
     )
 
 
-def test_the_variables() -> None:
+def test_launcher_has_the_variables_of_sagemaker() -> None:
     case = CASES["PyTorch with MPI on EFA"]
     launcher = spec(dict(case.request), "Launcher")["containers"][0]
     env = {variable["name"]: variable["value"] for variable in launcher["env"]}
@@ -120,31 +120,31 @@ def test_the_variables() -> None:
     assert json.loads(env["SM_HPS"]) == {"amp": True, "epochs": 10, "learning-rate": 3e-05, "optimizer": "adamw"}
     assert (env["SM_HP_OPTIMIZER"], env["SM_HP_AMP"]) == ("adamw", "true")
     assert (env["SM_NUM_GPUS"], env["SM_NUM_CPUS"]) == ("8", "96")
-    assert "SM_HP_LEARNING-RATE" not in env, "no shell knows such a name"
+    assert "SM_HP_LEARNING-RATE" not in env, "a shell does not accept this name"
 
 
-def test_variables_of_the_request_count_and_are_handed_on() -> None:
-    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), Environment={"FI_PROVIDER": "tcp", "SEED": "1"})
-    launcher = spec(asked, "Launcher")["containers"][0]
+def test_variables_of_the_request_are_set_and_passed_to_the_ranks() -> None:
+    training_job = request("a", "ml.p4d.24xlarge", 2, mpi(8), Environment={"FI_PROVIDER": "tcp", "SEED": "1"})
+    launcher = spec(training_job, "Launcher")["containers"][0]
     env = {variable["name"]: variable["value"] for variable in launcher["env"]}
     assert (env["FI_PROVIDER"], env["SEED"]) == ("tcp", "1")
     assert "-x SEED " in " ".join(launcher["args"])
 
 
 def test_possible_secret_is_reported() -> None:
-    asked = request(
+    training_job = request(
         "a",
         "ml.p4d.24xlarge",
         2,
         mpi(8, hf_token="hf_1", pad_token="[PAD]", max_tokens=5),
         Environment={"AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": "eu", "TOKENIZERS_PARALLELISM": "no"},
     )
-    told = notes(asked, Outcome.TO_DO)
-    secret = {field for field, text in told.items() if "put it into a Secret" in text}
+    steps = notes(training_job, Outcome.TO_DO)
+    secret = {field for field, text in steps.items() if "put it into a Secret" in text}
     assert secret == {"Environment[AWS_SECRET_ACCESS_KEY]", "HyperParameters[hf_token]"}
 
 
-def test_half_a_character_stays_as_it_is_written() -> None:
+def test_escaped_half_of_a_surrogate_pair_is_not_decoded() -> None:
     parameters = {**script("\ud800.py"), "a": '"\\ud800"'}
     document = convert(request("a", "ml.p4d.24xlarge", 2, parameters)).document
     launcher = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
@@ -152,31 +152,33 @@ def test_half_a_character_stays_as_it_is_written() -> None:
     assert json.dumps(document, ensure_ascii=False).encode()
 
 
-def test_torchrun_meets_at_the_first_pod_that_computes() -> None:
-    asked = request("a", "ml.p4d.24xlarge", 2, script(sagemaker_torch_distributed_enabled=True))
+def test_rendezvous_of_torchrun_is_the_first_pod_with_ranks() -> None:
+    training_job = request("a", "ml.p4d.24xlarge", 2, script(sagemaker_torch_distributed_enabled=True))
     expected = "torchrun --nnodes 2 --nproc_per_node 8 --rdzv_backend c10d --rdzv_endpoint"
-    assert f" {expected} a-worker-0.a:7777 train.py" in arguments(asked)
-    assert f" {expected} a-launcher.a:7777 train.py" in arguments(asked, launcher_as_worker=True)
+    assert f" {expected} a-worker-0.a:7777 train.py" in arguments(training_job)
+    assert f" {expected} a-launcher.a:7777 train.py" in arguments(training_job, launcher_as_worker=True)
 
 
 @pytest.mark.parametrize(
     ("program", "words"),
     [("train.sh", "/bin/sh -c ./train.sh --size '1 2'"), ("pkg.train", "python -m mpi4py -m pkg.train --size 1 2")],
 )
-def test_programs(program: str, words: str) -> None:
+def test_command_depends_on_the_kind_of_program(program: str, words: str) -> None:
     parameters = {**mpi(8, size="1 2"), **hyperparameters(sagemaker_program=program)}
     assert arguments(request("a", "ml.p4d.24xlarge", 2, parameters)).endswith(f" -wdir /opt/ml/code {words}")
 
 
-def test_what_a_worker_asks_for() -> None:
-    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8))
+def test_worker_requests_the_resources_of_the_instance_type() -> None:
+    training_job = request("a", "ml.p4d.24xlarge", 2, mpi(8))
     amounts = {"cpu": "89", "memory": "1097072Mi", "nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 4}
-    assert spec(asked)["containers"][0]["resources"] == {"requests": amounts, "limits": amounts}
+    assert spec(training_job)["containers"][0]["resources"] == {"requests": amounts, "limits": amounts}
     for network in ("rdma", "none"):
-        assert "vpc.amazonaws.com/efa" not in spec(asked, network=network)["containers"][0]["resources"]["limits"]
-    whole = spec(asked, reserve=0)["containers"][0]["resources"]["limits"]
+        assert (
+            "vpc.amazonaws.com/efa" not in spec(training_job, network=network)["containers"][0]["resources"]["limits"]
+        )
+    whole = spec(training_job, reserve=0)["containers"][0]["resources"]["limits"]
     assert (whole["cpu"], whole["memory"]) == ("96", "1179648Mi")
-    annotations = convert(asked, Options(network="rdma")).document["metadata"]["annotations"]
+    annotations = convert(training_job, Options(network="rdma")).document["metadata"]["annotations"]
     assert annotations["training.openshift.io/rdma"] == "true"
 
 
@@ -196,12 +198,12 @@ def test_what_a_worker_asks_for() -> None:
         ({"RetryStrategy": {"MaximumRetryAttempts": 2}}, {"activeDeadlineSeconds": 86400, "backoffLimit": 2}),
     ],
 )
-def test_time_and_tries(more: dict[str, Any], policy: dict[str, Any]) -> None:
+def test_time_limit_and_retries_are_converted(more: dict[str, Any], policy: dict[str, Any]) -> None:
     document = convert(request("a", "ml.p4d.24xlarge", 2, mpi(8), **more)).document
     assert document["spec"]["runPolicy"] == {"cleanPodPolicy": "Running", **policy}
 
 
-def test_metadata() -> None:
+def test_tags_and_isolation_become_labels_and_annotations() -> None:
     case = CASES["VPC, isolated and encrypted"]
     assert convert(case.request, Options(namespace="team-a")).document["metadata"] == {
         "name": "patient-notes",
@@ -227,29 +229,31 @@ def test_metadata() -> None:
         ("a" * 63, "a" * 46 + "-7d3e74"),
     ],
 )
-def test_names(written: str, name: str) -> None:
+def test_name_is_a_short_dns_label(written: str, name: str) -> None:
     assert convert(request(written, "ml.p4d.24xlarge", 2, mpi(8))).document["metadata"]["name"] == name
 
 
-def test_images_and_who_may_pull_them() -> None:
-    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8))
-    pod = spec(asked, image="registry.example.com/a:1", pull_secret="pull", service_account="train")
+def test_image_pull_secret_and_service_account_are_set() -> None:
+    training_job = request("a", "ml.p4d.24xlarge", 2, mpi(8))
+    pod = spec(training_job, image="registry.example.com/a:1", pull_secret="pull", service_account="train")
     assert pod["containers"][0]["image"] == "registry.example.com/a:1"
     assert pod["imagePullSecrets"] == [{"name": "pull"}]
     assert pod["serviceAccountName"] == "train"
-    assert "AlgorithmSpecification.TrainingImage" in notes(asked, Outcome.TO_DO)
-    assert "AlgorithmSpecification.TrainingImage" not in notes(asked, Outcome.TO_DO, image="registry.example.com/a:1")
+    assert "AlgorithmSpecification.TrainingImage" in notes(training_job, Outcome.TO_DO)
+    assert "AlgorithmSpecification.TrainingImage" not in notes(
+        training_job, Outcome.TO_DO, image="registry.example.com/a:1"
+    )
 
 
 def test_missing_image_and_program_are_placeholders() -> None:
-    asked = request("a", "ml.p4d.24xlarge", 2, {"sagemaker_mpi_enabled": "true"}, **image(""))
-    found = dict(placeholders.find(convert(asked).document))
-    assert found[f"{PODS}.containers[0].image"] == "an image with the algorithm"
-    assert "the program that each rank runs, with its arguments" in found.values()
+    training_job = request("a", "ml.p4d.24xlarge", 2, {"sagemaker_mpi_enabled": "true"}, **image(""))
+    open_fields = dict(placeholders.find(convert(training_job).document))
+    assert open_fields[f"{PODS}.containers[0].image"] == "an image with the algorithm"
+    assert "the program that each rank runs, with its arguments" in open_fields.values()
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("training_job", "error"),
     [
         (
             request("a", "ml.p4d.24xlarge", 2, script(sagemaker_distributed_dataparallel_enabled=True)),
@@ -303,42 +307,42 @@ def test_missing_image_and_program_are_placeholders() -> None:
             request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_custom_mpi_options": "[1]"}),
             "is not a text of options",
         ),
-        (request("a", "ml.trn2.48xlarge", 2, mpi()), "give the processes as --processes-per-host"),
+        (request("a", "ml.trn2.48xlarge", 2, mpi()), "depends on their setting: set --processes-per-host"),
         ({"TrainingJobName": "a"}, "AlgorithmSpecification: is not set"),
         ([], "request: is not a mapping"),
         (request("a", "ml.p4d.24xlarge", 2, InputDataConfig={}), "InputDataConfig: must be a list, not a mapping"),
     ],
 )
-def test_what_cannot_be_converted(asked: Any, said: str) -> None:
+def test_training_job_that_cannot_be_converted_is_rejected(training_job: Any, error: str) -> None:
     with pytest.raises(ConversionError) as raised:
-        convert(asked)
-    assert said in str(raised.value)
+        convert(training_job)
+    assert error in str(raised.value)
 
 
 def test_processes_that_do_not_divide_evenly_are_rejected() -> None:
-    with pytest.raises(ConversionError, match="which --workers-per-instance 3 does not divide"):
+    with pytest.raises(ConversionError, match="which cannot be divided by --workers-per-instance 3"):
         convert(request("a", "ml.p4d.24xlarge", 2, mpi(8)), Options(workers_per_instance=3))
 
 
-def test_an_instance_type_of_ones_own() -> None:
-    asked = request("a", "ml.p4d.24xlarge", 2, mpi())
-    own = {"p4d.24xlarge": Instance(10, 100, 2)}
-    assert spec(asked, instances=own)["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 2
-    assert " -np 4 " in f" {arguments(asked, instances=own)} "
+def test_instance_type_of_the_option_is_used() -> None:
+    training_job = request("a", "ml.p4d.24xlarge", 2, mpi())
+    instances = {"p4d.24xlarge": Instance(10, 100, 2)}
+    assert spec(training_job, instances=instances)["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 2
+    assert " -np 4 " in f" {arguments(training_job, instances=instances)} "
 
 
-def test_a_channel_of_another_kind_is_a_claim() -> None:
-    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel("My.Data_Set")])
-    (volume, *_) = spec(asked)["volumes"]
+def test_volume_of_a_channel_has_a_valid_name() -> None:
+    training_job = request("a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel("My.Data_Set")])
+    (volume, *_) = spec(training_job)["volumes"]
     assert volume["name"] == "channel-my-data-set"
 
 
-def test_channels_of_like_names_have_volumes_of_their_own() -> None:
+def test_volumes_of_channels_with_similar_names_are_different() -> None:
     long = "x" * 70
     channels = ["a.b", "a_b", "A.b", "a-b", "a-b-2", f"{long}1", f"{long}2"]
-    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel(name) for name in channels])
+    training_job = request("a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel(name) for name in channels])
     for options in ({}, {"s3_image": "aws-cli:1"}):
-        pod = spec(asked, **options)
+        pod = spec(training_job, **options)
         names = [volume["name"] for volume in pod["volumes"]]
         assert names[:5] == ["channel-a-b", "channel-a-b-2", "channel-a-b-3", "channel-a-b-4", "channel-a-b-2-2"]
         assert len(set(names)) == len(names)
@@ -350,39 +354,39 @@ def test_channels_of_like_names_have_volumes_of_their_own() -> None:
 @pytest.mark.parametrize("program", ["train.py", "train.sh"])
 def test_dollar_signs_in_user_text_are_escaped(program: str) -> None:
     odd = "$(SM_HP_A) $$(SM_HP_A) $$ $HOME $"
-    kept = "$$(SM_HP_A) $$$$(SM_HP_A) $$$ $HOME $"
-    asked = request("a", "ml.p4d.24xlarge", 2, script(program, a="'; id; '", b=odd), Environment={"C": odd})
-    (launcher,) = spec(asked, "Launcher")["containers"]
+    escaped = "$$(SM_HP_A) $$$$(SM_HP_A) $$$ $HOME $"
+    training_job = request("a", "ml.p4d.24xlarge", 2, script(program, a="'; id; '", b=odd), Environment={"C": odd})
+    (launcher,) = spec(training_job, "Launcher")["containers"]
     variables = {variable["name"]: variable["value"] for variable in launcher["env"]}
     assert variables["SM_HP_A"] == "'; id; '"
-    assert (variables["SM_HP_B"], variables["C"]) == (kept, kept)
-    assert kept in launcher["args"][-1]
+    assert (variables["SM_HP_B"], variables["C"]) == (escaped, escaped)
+    assert escaped in launcher["args"][-1]
     assert odd not in launcher["args"][-1]
 
 
 def test_dollar_signs_in_data_paths_are_escaped() -> None:
-    asked = request(
+    training_job = request(
         "a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel("a", "s3://b/$(AWS_SECRET_ACCESS_KEY)")]
     )
-    (fetching, _) = spec(asked, s3_image="aws-cli:1", s3_secret="s3")["initContainers"]
+    (fetching, _) = spec(training_job, s3_image="aws-cli:1", s3_secret="s3")["initContainers"]
     assert "s3://b/$$(AWS_SECRET_ACCESS_KEY)" in fetching["command"]
 
 
-def test_limit_above_the_rule_needs_an_exemption() -> None:
+def test_time_limit_above_the_rules_maximum_is_reported() -> None:
     week = 7 * 86_400
     assert job_timeout.Settings().max == duration.spell(week) == duration.spell(LONGEST)
-    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), StoppingCondition={"MaxRuntimeInSeconds": week})
+    training_job = request("a", "ml.p4d.24xlarge", 2, mpi(8), StoppingCondition={"MaxRuntimeInSeconds": week})
     field = "StoppingCondition.MaxRuntimeInSeconds"
-    assert field not in notes(asked, Outcome.TO_DO)
-    told_of = notes(asked | {"StoppingCondition": {"MaxRuntimeInSeconds": 4 * week}}, Outcome.TO_DO)[field]
-    assert told_of.startswith("is 28d, and the rule job-timeout rejects more than 7d by default: ask for")
+    assert field not in notes(training_job, Outcome.TO_DO)
+    note = notes(training_job | {"StoppingCondition": {"MaxRuntimeInSeconds": 4 * week}}, Outcome.TO_DO)[field]
+    assert note.startswith("is 28d, and the rule job-timeout rejects more than 7d by default: ask for")
     spot = {"MaxRuntimeInSeconds": week, "MaxWaitTimeInSeconds": week + 1}
-    asked |= {"StoppingCondition": spot, "EnableManagedSpotTraining": True}
-    assert "is 7d1s, " in notes(asked, Outcome.TO_DO)["StoppingCondition.MaxWaitTimeInSeconds"]
+    training_job |= {"StoppingCondition": spot, "EnableManagedSpotTraining": True}
+    assert "is 7d1s, " in notes(training_job, Outcome.TO_DO)["StoppingCondition.MaxWaitTimeInSeconds"]
 
 
-def told(field: str, path: str) -> bool:
-    """Whether the report on a field is about this value too."""
+def covers(field: str, path: str) -> bool:
+    """Whether a note on a field also reports the value at the path."""
     return path == field or path.startswith((f"{field}.", f"{field}["))
 
 
@@ -399,21 +403,21 @@ def leaves(value: Any, path: str = "") -> Iterator[str]:
         yield path
 
 
-def test_the_full_job_sets_every_field_of_the_api() -> None:
+def test_full_example_sets_every_field_of_the_api() -> None:
     assert {path for path, _ in FIELDS} <= set(leaves(full()))
 
 
 @pytest.mark.parametrize("name", ["full", *CASES])
-def test_nothing_is_lost_silently(name: str) -> None:
+def test_every_value_is_reported(name: str) -> None:
     case = Case(full(), 0, 0) if name == "full" else CASES[name]
     fields = {note.field for note in convert(case.request, case.options).report.notes}
     about_users = "HyperParameters" in fields
     for path in leaves(case.request):
         of_user = path.startswith("HyperParameters[") and not path.startswith("HyperParameters[sagemaker_")
-        assert any(told(field, path) for field in fields - {"HyperParameters"}) or (of_user and about_users), path
+        assert any(covers(field, path) for field in fields - {"HyperParameters"}) or (of_user and about_users), path
 
 
-def test_what_has_no_counterpart_is_reported_with_the_reason() -> None:
+def test_field_without_a_counterpart_is_reported_with_the_reason() -> None:
     lost = notes(full(), Outcome.LOST)
     assert lost["ResourceConfig.KeepAlivePeriodInSeconds"].startswith("has no counterpart: the nodes stay")
     assert lost["TrainingJobStatus"] == "is about the job that ran"
@@ -424,7 +428,7 @@ ODD: list[Any] = [None, 0, -1, True, "", "\N{SNOWMAN}", "x" * 70, 2**70, 0.5, []
 
 
 @pytest.mark.parametrize("name", ["spot, with checkpoints", "pipes, shards and archives", "groups of one type"])
-def test_odd_values_anywhere_are_no_fault_of_ours(name: str) -> None:
+def test_conversion_of_any_values_raises_only_conversion_errors(name: str) -> None:
     def replaced(value: Any, odd: Any) -> Iterator[Any]:
         """Copies of the value, each with one nested value replaced."""
         yield odd
@@ -436,6 +440,6 @@ def test_odd_values_anywhere_are_no_fault_of_ours(name: str) -> None:
                 yield from ([*value[:number], other, *value[number + 1 :]] for other in replaced(item, odd))
 
     for odd in ODD:
-        for asked in replaced(CASES[name].request, odd):
+        for training_job in replaced(CASES[name].request, odd):
             with suppress(ConversionError):
-                convert(asked, Options(s3_image="a:1"))
+                convert(training_job, Options(s3_image="a:1"))

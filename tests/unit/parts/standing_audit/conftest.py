@@ -1,4 +1,4 @@
-"""A cluster without jobs, whose changes are processed at once."""
+"""A cluster without jobs. The audit handles changes without its usual delay."""
 
 import pytest
 
@@ -7,12 +7,12 @@ from webhook.parts.standing_audit import standing
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standing, "SETTLE", 0.0)
 
 
 @pytest.fixture
 def cluster() -> KeptObjects:
-    found = KeptObjects()
-    found.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "gold"}}})
-    return found
+    objects = KeptObjects()
+    objects.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "gold"}}})
+    return objects

@@ -1,4 +1,4 @@
-"""Every job that breaks the policy has one report with its current violations, and no other job has a report."""
+"""A job that breaks the policy has one report with its current violations. A job that keeps the policy has none."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,21 +25,21 @@ JOB = MPIJobRecord("team-a", "train", "u-1")
 
 
 def finding(rule: str = "gpus", message: str = "is wrong") -> Finding:
-    return Finding(rule, Violation("spec", message, fix="Mend it."))
+    return Finding(rule, Violation("spec", message, fix="Fix it."))
 
 
-def test_a_report_has_the_fields_that_others_write() -> None:
-    made = report(JOB, Decision(denied=[finding()], warned=[finding("images")], audited=[finding("slots")]))
-    assert made is not None
-    assert made["metadata"] == {
+def test_report_has_the_fields_of_other_policy_engines() -> None:
+    written = report(JOB, Decision(denied=[finding()], warned=[finding("images")], audited=[finding("slots")]))
+    assert written is not None
+    assert written["metadata"] == {
         "name": "mpijob-webhook-u-1",
         "namespace": "team-a",
         "labels": {"app.kubernetes.io/managed-by": "mpijob-webhook", LABEL: "true"},
         "ownerReferences": [{"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train", "uid": "u-1"}],
     }
-    assert made["scope"]["name"] == "train"
-    assert made["summary"] == {"pass": 0, "fail": 1, "warn": 2, "error": 0, "skip": 0}
-    assert made["results"][0] == {
+    assert written["scope"]["name"] == "train"
+    assert written["summary"] == {"pass": 0, "fail": 1, "warn": 2, "error": 0, "skip": 0}
+    assert written["results"][0] == {
         "source": "mpijob-webhook",
         "policy": "mpijob-webhook",
         "rule": "gpus",
@@ -47,25 +47,25 @@ def test_a_report_has_the_fields_that_others_write() -> None:
         "severity": "high",
         "result": "fail",
         "scored": True,
-        "message": "spec: is wrong. Mend it. [gpus]",
+        "message": "spec: is wrong. Fix it. [gpus]",
         "properties": {"action": "deny", "field": "spec"},
     }
-    assert [(each["rule"], each["result"], each["scored"]) for each in made["results"][1:]] == [
+    assert [(each["rule"], each["result"], each["scored"]) for each in written["results"][1:]] == [
         ("images", "warn", False),
         ("slots", "warn", False),
     ]
 
 
-def test_a_report_is_bounded() -> None:
-    made = report(JOB, Decision(denied=[finding(message="x" * 9999)] * 200))
-    assert made is not None
-    assert made["summary"]["fail"] == 200
-    assert len(made["results"]) == MAX_REPORTED_RESULTS
-    assert all(len(each["message"]) == MAX_REPORTED_CHARACTERS for each in made["results"])
-    assert len(msgspec.json.encode(made)) < 100_000
+def test_size_of_a_report_is_limited() -> None:
+    written = report(JOB, Decision(denied=[finding(message="x" * 9999)] * 200))
+    assert written is not None
+    assert written["summary"]["fail"] == 200
+    assert len(written["results"]) == MAX_REPORTED_RESULTS
+    assert all(len(each["message"]) == MAX_REPORTED_CHARACTERS for each in written["results"])
+    assert len(msgspec.json.encode(written)) < 100_000
 
 
-def test_a_job_in_order_has_none() -> None:
+def test_job_without_violations_has_no_report() -> None:
     assert report(JOB, Decision()) is None
 
 
@@ -77,12 +77,12 @@ def test_existing_report_with_any_content_is_handled(data: bytes) -> None:
 
 
 class World(AuditWorld):
-    """With a replica that writes reports."""
+    """A cluster, and a replica that writes reports."""
 
     def __init__(self, cluster: KeptObjects, *, installed: tuple[bool, bool] = (True, True)) -> None:
         self.watches = [cluster.follow(kind) for kind in (REPORTS, POLICY_REPORTS)]
-        for watch, there in zip(self.watches, installed, strict=True):
-            watch.synced, watch._not_found, watch._refused = there, not there, not there
+        for watch, exists in zip(self.watches, installed, strict=True):
+            watch.synced, watch._not_found, watch._refused = exists, not exists, not exists
         self.reports = Reports(api=paced(cluster), watches=self.watches)
         super().__init__(cluster, reports=self.reports)
 
@@ -101,7 +101,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.controllers.reconciler.FIRST_PAUSE", 0.0)
 
 
-async def test_jobs_that_break_the_policy_have_one(cluster: KeptObjects) -> None:
+async def test_only_jobs_that_break_the_policy_have_a_report(cluster: KeptObjects) -> None:
     store(cluster, "large")
     store(cluster, "small", workers=2)
     store(cluster, "over", status=ENDED)
@@ -109,24 +109,24 @@ async def test_jobs_that_break_the_policy_have_one(cluster: KeptObjects) -> None
     async with world.following():
         assert world.names() == {"large"}
         assert world.names("policyreports") == set()
-        (made,) = cluster.named("reports").values()
-        assert (made["apiVersion"], made["kind"]) == ("openreports.io/v1alpha1", "Report")
+        (written,) = cluster.named("reports").values()
+        assert (written["apiVersion"], written["kind"]) == ("openreports.io/v1alpha1", "Report")
         writes = len(cluster.writes())
         await world.audit.audit()
         await world.settled()
         assert len(cluster.writes()) == writes == 1
 
 
-async def test_where_there_are_only_policy_reports_it_is_one(cluster: KeptObjects) -> None:
+async def test_policy_report_is_written_if_reports_are_not_installed(cluster: KeptObjects) -> None:
     store(cluster, "large")
     world = World(cluster, installed=(False, True))
     async with world.following():
-        (made,) = cluster.named("policyreports").values()
-        assert (made["apiVersion"], made["kind"]) == ("wgpolicyk8s.io/v1alpha2", "PolicyReport")
+        (written,) = cluster.named("policyreports").values()
+        assert (written["apiVersion"], written["kind"]) == ("wgpolicyk8s.io/v1alpha2", "PolicyReport")
         assert world.reports.concerns() == {}
 
 
-async def test_missing_report_kind_is_logged_and_jobs_are_counted(cluster: KeptObjects) -> None:
+async def test_missing_report_kinds_are_a_concern_and_jobs_are_judged(cluster: KeptObjects) -> None:
     store(cluster, "large")
     world = World(cluster, installed=(False, False))
     async with world.following():
@@ -135,8 +135,8 @@ async def test_missing_report_kind_is_logged_and_jobs_are_counted(cluster: KeptO
         assert "neither" in world.reports.concerns()["audit-reports"]
 
 
-@pytest.mark.parametrize("how", ["mended", "ended", "policy"])
-async def test_a_report_goes_when_nothing_is_wrong_any_more(cluster: KeptObjects, how: str) -> None:
+@pytest.mark.parametrize("how", ["fixed", "ended", "policy"])
+async def test_report_is_deleted_when_the_job_no_longer_breaks_the_policy(cluster: KeptObjects, how: str) -> None:
     store(cluster, "job", workers=2)
     world = World(cluster)
     world.policies = PolicySet([layer("p", "rules: {worker-count: {min: 3}}")])
@@ -152,7 +152,7 @@ async def test_a_report_goes_when_nothing_is_wrong_any_more(cluster: KeptObjects
         assert cluster.writes()[-1][0] == "DELETE"
 
 
-async def test_reports_of_jobs_that_ended_while_no_replica_ran_go(cluster: KeptObjects) -> None:
+async def test_report_is_deleted_if_the_job_ended_while_no_replica_ran(cluster: KeptObjects) -> None:
     store(cluster, "job")
     async with World(cluster).following():
         pass
@@ -163,21 +163,21 @@ async def test_reports_of_jobs_that_ended_while_no_replica_ran_go(cluster: KeptO
         await until(lambda: not world.names())
 
 
-@pytest.mark.parametrize("how", ["changed", "removed"])
-async def test_changed_or_deleted_report_is_restored(cluster: KeptObjects, how: str) -> None:
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_changed_or_deleted_report_is_restored(cluster: KeptObjects, deleted: bool) -> None:
     store(cluster, "job")
     world = World(cluster)
     async with world.following():
-        ((path, made),) = [(path, each) for path, each in cluster.objects.items() if "/reports/" in path]
-        wanted = made["results"]
-        if how == "removed":
+        ((path, written),) = [(path, each) for path, each in cluster.objects.items() if "/reports/" in path]
+        results = written["results"]
+        if deleted:
             cluster.remove(path)
         else:
-            cluster.put(path, {**made, "results": []})
-        await until(lambda: path in cluster.objects and cluster.objects[path]["results"] == wanted)
+            cluster.put(path, {**written, "results": []})
+        await until(lambda: path in cluster.objects and cluster.objects[path]["results"] == results)
 
 
-async def test_a_report_that_goes_with_its_job_does_not_come_back(cluster: KeptObjects) -> None:
+async def test_report_of_a_deleted_job_is_not_written_again(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
     async with world.following():
@@ -188,7 +188,7 @@ async def test_a_report_that_goes_with_its_job_does_not_come_back(cluster: KeptO
         assert world.names() == set()
 
 
-async def test_a_second_replica_writes_nothing(cluster: KeptObjects) -> None:
+async def test_second_replica_writes_no_report(cluster: KeptObjects) -> None:
     store(cluster, "job")
     async with World(cluster).following():
         writes = len(cluster.writes())
@@ -196,18 +196,24 @@ async def test_a_second_replica_writes_nothing(cluster: KeptObjects) -> None:
             assert len(cluster.writes()) == writes
 
 
-async def test_a_fight_gets_slower(cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_report_that_a_user_changes_repeatedly_is_restored_more_slowly(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch, deleted: bool
+) -> None:
     monkeypatch.setattr("webhook.controllers.reconciler.FIRST_PAUSE", 1.0)
     store(cluster, "job")
     world = World(cluster)
     async with world.following():
         (path,) = [path for path in cluster.objects if "/reports/" in path]
-        cluster.put(path, {**cluster.objects[path], "results": []})
+        if deleted:
+            cluster.remove(path)
+        else:
+            cluster.put(path, {**cluster.objects[path], "results": []})
         assert await world.audit.look(("team-a", "job")) == pytest.approx(1, abs=0.5)
         assert len(cluster.writes()) == 1
 
 
-async def test_a_refusal_is_tried_again_and_reported(cluster: KeptObjects) -> None:
+async def test_rejected_write_is_retried_and_reported(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
 
@@ -223,7 +229,7 @@ async def test_a_refusal_is_tried_again_and_reported(cluster: KeptObjects) -> No
         assert ("team-a", "job") in world.audit.outcomes
 
 
-async def test_while_a_kind_cannot_be_read_the_other_is_not_for_its_reports(cluster: KeptObjects) -> None:
+async def test_policy_report_is_not_written_while_reports_cannot_be_read(cluster: KeptObjects) -> None:
     store(cluster, "large")
     world = World(cluster)
     world.watches[0].synced = False
@@ -236,7 +242,7 @@ async def test_while_a_kind_cannot_be_read_the_other_is_not_for_its_reports(clus
     assert world.names("policyreports") == set()
 
 
-async def test_a_kind_that_is_installed_later_has_the_reports_from_then_on(cluster: KeptObjects) -> None:
+async def test_reports_replace_policy_reports_when_they_are_installed_later(cluster: KeptObjects) -> None:
     store(cluster, "large")
     world = World(cluster, installed=(False, True))
     async with at_work(world.audit.run):
@@ -247,7 +253,7 @@ async def test_a_kind_that_is_installed_later_has_the_reports_from_then_on(clust
         await until(lambda: world.names() == {"large"} and not world.names("policyreports"))
 
 
-async def test_lists_of_reports_that_never_come_keep_no_job_from_being_judged(
+async def test_jobs_are_judged_if_reports_are_never_listed(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reports, "PATIENCE", 0.0)
@@ -261,20 +267,7 @@ async def test_lists_of_reports_that_never_come_keep_no_job_from_being_judged(
     assert ("team-a", "large") in world.audit.outcomes
 
 
-async def test_a_fight_over_whether_there_is_a_report_gets_slower_too(
-    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("webhook.controllers.reconciler.FIRST_PAUSE", 1.0)
-    store(cluster, "job")
-    world = World(cluster)
-    async with world.following():
-        (path,) = [path for path in cluster.objects if "/reports/" in path]
-        cluster.remove(path)
-        assert await world.audit.look(("team-a", "job")) == pytest.approx(1, abs=0.5)
-        assert len(cluster.writes()) == 1
-
-
-async def test_nothing_is_cached_for_deleted_jobs(cluster: KeptObjects) -> None:
+async def test_deleted_job_is_removed_from_all_caches(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
     async with world.following():
@@ -284,8 +277,7 @@ async def test_nothing_is_cached_for_deleted_jobs(cluster: KeptObjects) -> None:
     assert not world.reports._written._done
 
 
-async def test_many_jobs_cost_two_calls_each_and_a_burst_of_policies_no_more(cluster: KeptObjects) -> None:
-    """Each content of a report is written once, however often policies change."""
+async def test_each_job_costs_two_calls_even_if_policies_change_repeatedly(cluster: KeptObjects) -> None:
     for number in range(30):
         store(cluster, f"job-{number}")
     world = World(cluster)

@@ -1,4 +1,4 @@
-"""Every job that has not ended is judged by the current policies, a few at a time and in spite of failures."""
+"""The audit judges every job that has not ended with the current policies, with pauses and despite failures."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -34,11 +34,11 @@ COUNT = ("worker-count", Action.DENY)
 class World(AuditWorld):
     @property
     def breaking(self) -> set[str]:
-        """The jobs that break the rule about workers."""
+        """The jobs that break the rule worker-count."""
         return {name for (_, name), broken in self.audit.outcomes.items() if COUNT in broken}
 
 
-async def test_every_job_that_has_not_ended_is_judged(cluster: KeptObjects) -> None:
+async def test_all_jobs_that_have_not_ended_are_judged_page_by_page(cluster: KeptObjects) -> None:
     for number in range(5):
         store(cluster, f"large-{number}")
     store(cluster, "small", workers=2)
@@ -54,7 +54,7 @@ async def test_every_job_that_has_not_ended_is_judged(cluster: KeptObjects) -> N
     assert all(f"limit={AUDITED_JOBS_PER_PAGE}" in target for target in world.lists.targets)
 
 
-async def test_a_job_that_is_too_expensive_to_judge_breaks_the_rule_about_size(
+async def test_job_that_is_too_expensive_to_judge_breaks_the_rule_job_size(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A user must not be able to hide a job from the audit."""
@@ -70,7 +70,7 @@ async def test_a_job_that_is_too_expensive_to_judge_breaks_the_rule_about_size(
     assert "too expensive to judge" in str(world.log.lines)
 
 
-async def test_it_sleeps_after_each_job_longer_than_it_works(
+async def test_audit_sleeps_after_each_job_longer_than_the_job_took(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
@@ -88,7 +88,7 @@ async def test_it_sleeps_after_each_job_longer_than_it_works(
     assert world.audit.seconds == 3 * 0.5 / MAX_AUDIT_SHARE
 
 
-async def test_a_changed_job_is_judged_alone(cluster: KeptObjects) -> None:
+async def test_changed_job_is_judged_without_a_new_audit(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
     async with world.following():
@@ -105,7 +105,7 @@ async def test_a_changed_job_is_judged_alone(cluster: KeptObjects) -> None:
     assert len(world.lists.targets) == 1
 
 
-async def test_a_job_whose_status_changes_is_not_judged_again(cluster: KeptObjects) -> None:
+async def test_job_is_not_judged_again_when_its_status_changes(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
     async with world.following():
@@ -115,8 +115,8 @@ async def test_a_job_whose_status_changes_is_not_judged_again(cluster: KeptObjec
 
 
 @pytest.mark.parametrize("field", ["labels", "annotations"])
-async def test_a_job_is_judged_again_when_its_queue_or_posture_changes(cluster: KeptObjects, field: str) -> None:
-    """Neither changes its generation."""
+async def test_job_is_judged_again_when_its_queue_or_posture_changes(cluster: KeptObjects, field: str) -> None:
+    """The queue and the posture are in the metadata, which does not change the generation."""
     store(cluster, "job")
     names = {"labels": "kueue.x-k8s.io/queue-name", "annotations": "training.openshift.io/network-policy"}
     world = World(cluster)
@@ -127,7 +127,7 @@ async def test_a_job_is_judged_again_when_its_queue_or_posture_changes(cluster: 
         assert [path for _, path in cluster.calls] == [f"{JOBS}/job"]
 
 
-async def test_changed_namespace_labels_select_a_different_policy(cluster: KeptObjects) -> None:
+async def test_jobs_are_judged_again_when_the_labels_of_their_namespace_change(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster, "namespaces: {matchLabels: {tier: iron}}\n" + STRICT)
     async with world.following():
@@ -137,7 +137,7 @@ async def test_changed_namespace_labels_select_a_different_policy(cluster: KeptO
         assert world.breaking == {"job"}
 
 
-async def test_an_annotation_of_a_namespace_changes_no_verdict(cluster: KeptObjects) -> None:
+async def test_jobs_are_not_judged_again_when_an_annotation_of_their_namespace_changes(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
     async with world.following():
@@ -148,19 +148,19 @@ async def test_an_annotation_of_a_namespace_changes_no_verdict(cluster: KeptObje
         assert cluster.calls == []
 
 
-async def test_job_changed_during_an_audit_is_judged_as_changed(cluster: KeptObjects) -> None:
-    """The list shows the moment of its first page, and may take a minute."""
+async def test_verdict_on_a_job_that_changes_during_an_audit_is_kept(cluster: KeptObjects) -> None:
+    """All pages of a list have the state at the first page, and an audit may take a minute."""
     for name in ("a", "b", "c", "d", "e"):
         store(cluster, name)
     world = World(cluster)
-    at_page: Iterator[Callable[[], None]] = iter(
+    changes: Iterator[Callable[[], None]] = iter(
         [lambda: store(cluster, "e", workers=2, generation=2), lambda: cluster.remove(f"{JOBS}/d")]
     )
     pages = world.lists.list_page
 
     async def list_page(target: str) -> Page[msgspec.Raw]:
         page = await pages(target)
-        if change := next(at_page, None):
+        if change := next(changes, None):
             change()
             await world.settled()
         return page
@@ -172,32 +172,32 @@ async def test_job_changed_during_an_audit_is_judged_as_changed(cluster: KeptObj
     assert set(world.audit.outcomes) == {("team-a", name) for name in "abce"}
 
 
-async def test_a_job_that_went_while_it_was_read_does_not_come_back(cluster: KeptObjects) -> None:
+async def test_job_that_is_deleted_while_it_is_read_has_no_verdict(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
-    read = world.audit.api.request
+    original = world.audit.api.request
 
-    async def late(*arguments: Any) -> Any:
-        found = await read(*arguments)
+    async def request(*arguments: Any) -> Any:
+        reply = await original(*arguments)
         cluster.remove(f"{JOBS}/job")
-        return found
+        return reply
 
-    world.audit.api.request = late  # type: ignore[assignment,method-assign]
+    world.audit.api.request = request  # type: ignore[assignment,method-assign]
     await world.audit.look(("team-a", "job"))
     assert world.audit.outcomes == {}
 
 
-async def test_one_job_that_cannot_be_judged_keeps_no_other_from_it(
+async def test_error_with_one_job_does_not_stop_the_audit(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store(cluster, "bad")
     store(cluster, "good")
     judge, world = resubmitted.judge, World(cluster)
 
-    def failing(data: Any, **others: Any) -> Any:
+    def failing(data: Any, **options: Any) -> Any:
         if b'"bad"' in bytes(data):
-            raise RuntimeError("a fault of ours")
-        return judge(data, **others)
+            raise RuntimeError("a defect in a rule")
+        return judge(data, **options)
 
     monkeypatch.setattr(resubmitted, "judge", failing)
     async with world.following():
@@ -206,7 +206,7 @@ async def test_one_job_that_cannot_be_judged_keeps_no_other_from_it(
     assert "RuntimeError" in world.audit.reconciler.problem
 
 
-async def test_a_list_that_fails_changes_nothing_and_is_reported(cluster: KeptObjects) -> None:
+async def test_failed_list_changes_no_verdict_and_is_reported(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
     await world.audit.audit()
@@ -223,7 +223,7 @@ async def test_a_list_that_fails_changes_nothing_and_is_reported(cluster: KeptOb
     assert world.audit.age == 0
 
 
-async def test_a_job_that_cannot_be_read_is_tried_again(cluster: KeptObjects) -> None:
+async def test_failed_read_of_a_job_is_retried(cluster: KeptObjects) -> None:
     store(cluster, "job", workers=2)
     world = World(cluster)
     failures = [ApiError(500, "not now")]
@@ -241,7 +241,7 @@ async def test_a_job_that_cannot_be_read_is_tried_again(cluster: KeptObjects) ->
 
 
 class Waits:
-    """Records the pauses of `run` without waiting. `changed` says whether policies change during a pause."""
+    """Records the pauses of `run` without waiting. If `changed`, policies change during each pause."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, world: World, *, changed: bool) -> None:
         self.pauses: list[float] = []
@@ -264,7 +264,7 @@ class Waits:
 
 
 @pytest.mark.parametrize("took", [0.0, 20.0, 400.0])
-async def test_pause_grows_with_the_duration_of_the_audit(
+async def test_pause_is_proportional_to_the_duration_of_the_audit(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch, took: float
 ) -> None:
     world = World(cluster)
@@ -274,7 +274,7 @@ async def test_pause_grows_with_the_duration_of_the_audit(
     assert world.time.sleeps == [max(DEBOUNCE, took)]
 
 
-async def test_policies_that_change_all_the_time_leave_half_of_the_time_without_an_audit(
+async def test_audits_take_at_most_half_of_the_time_if_policies_change_all_the_time(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(cluster)
@@ -283,7 +283,7 @@ async def test_policies_that_change_all_the_time_leave_half_of_the_time_without_
     assert world.time.sleeps == [30]
 
 
-async def test_after_a_failure_it_is_tried_again_sooner(cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_audit_is_retried_sooner(cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(cluster)
     world.lists.faults = [WatchFault(FaultReason.THROTTLED)]
     waits = Waits(monkeypatch, world, changed=False)
@@ -292,7 +292,7 @@ async def test_after_a_failure_it_is_tried_again_sooner(cluster: KeptObjects, mo
     assert waits.pauses == [RETRY]
 
 
-async def test_a_new_policy_is_in_the_next_audit(cluster: KeptObjects) -> None:
+async def test_changed_policy_starts_an_audit(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster, "")
     async with at_work(world.audit.run):
@@ -303,7 +303,7 @@ async def test_a_new_policy_is_in_the_next_audit(cluster: KeptObjects) -> None:
         await until(lambda: world.breaking == {"job"})
 
 
-async def test_metrics(cluster: KeptObjects) -> None:
+async def test_metrics_have_the_verdicts_of_the_last_audit(cluster: KeptObjects) -> None:
     store(cluster, "large")
     store(cluster, "small", workers=2)
     world, registry = World(cluster), CollectorRegistry()

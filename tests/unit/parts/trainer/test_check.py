@@ -1,4 +1,4 @@
-"""`mpijob-webhook check --trainer`: the verdict on TrainJobs and runtimes in files."""
+"""`mpijob-webhook check --trainer`: verdicts on TrainJobs and runtimes in files."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ NOT_JUDGED = "not judged: what depends on "
 
 @pytest.fixture
 def check(program: Check) -> Check:
-    """Runs the command on these objects, in one file."""
+    """Runs the command on a file with these objects."""
 
     def run(*objects: Any, more: tuple[str, ...] = ("--trainer",)) -> Result:
         return program("check", "all.json", *more, all_json={"apiVersion": "v1", "kind": "List", "items": objects})
@@ -33,9 +33,9 @@ def verdicts(result: Result) -> dict[str, bool]:
 
 
 def bad_runtime(kind: str = kinds.CLUSTER_RUNTIME) -> Any:
-    found = runtime(kind)
-    pods(found, NODE)["containers"][0]["image"] = "Bad Image"
-    return found
+    manifest = runtime(kind)
+    pods(manifest, NODE)["containers"][0]["image"] = "Bad Image"
+    return manifest
 
 
 @pytest.mark.parametrize("kind", [kinds.CLUSTER_RUNTIME, kinds.RUNTIME])
@@ -51,7 +51,7 @@ def test_job_is_judged_with_the_runtime_in_the_file(check: Check, kind: str) -> 
     assert f'spec.runtimeRef: "Bad Image" contains a blank or a character outside ASCII ({kind} deepspeed' in bad.stdout
 
 
-def test_a_runtime_whose_workers_have_another_name_is_left_alone(check: Check) -> None:
+def test_runtime_without_a_replicated_job_node_is_admitted(check: Check) -> None:
     other = runtime()
     for each in other["spec"]["template"]["spec"]["replicatedJobs"]:
         each["name"] = {NODE: "worker"}.get(each["name"], each["name"])
@@ -61,7 +61,7 @@ def test_a_runtime_whose_workers_have_another_name_is_left_alone(check: Check) -
     assert (result.exit_code, verdicts(result)) == (0, {"team/job": True, "deepspeed": True, "team-a/train": True})
 
 
-def test_violations_of_the_job_itself(check: Check) -> None:
+def test_violation_in_the_train_job_is_reported(check: Check) -> None:
     result = check(train_job(numNodes=300), runtime(), GOOD)
 
     assert verdicts(result)["team/job"] is False
@@ -69,14 +69,14 @@ def test_violations_of_the_job_itself(check: Check) -> None:
     assert "3 jobs: 2 admitted, 1 rejected" in result.stdout
 
 
-def test_without_its_runtime_a_job_is_not_judged(check: Check) -> None:
+def test_job_without_its_runtime_is_not_judged(check: Check) -> None:
     result = check(train_job(numNodes=300))
 
     assert result.exit_code == 0
     assert f"{NOT_JUDGED}clustertrainingruntimes (none is known: see --kubeconfig and --cluster)" in result.stderr
 
 
-def test_a_runtime_of_another_namespace_is_another(check: Check) -> None:
+def test_runtime_in_a_different_namespace_is_not_used(check: Check) -> None:
     job = train_job(numNodes=300)
     job["spec"]["runtimeRef"]["kind"] = kinds.RUNTIME
     elsewhere = runtime(kinds.RUNTIME)
@@ -86,7 +86,7 @@ def test_a_runtime_of_another_namespace_is_another(check: Check) -> None:
     assert verdict["notJudged"] == ["trainingruntimes"]
 
 
-def test_runtimes_of_a_cluster_in_a_file(check: Check, tmp_path: Path) -> None:
+def test_job_is_judged_with_the_runtime_in_a_snapshot_of_the_cluster(check: Check, tmp_path: Path) -> None:
     (tmp_path / "cluster.json").write_text(json.dumps(bad_runtime()))
 
     result = check(train_job(), more=("--trainer", "--cluster", "cluster.json"))
@@ -94,9 +94,9 @@ def test_runtimes_of_a_cluster_in_a_file(check: Check, tmp_path: Path) -> None:
     assert verdicts(result) == {"team/job": False}
 
 
-def test_runtimes_of_the_cluster_at_hand(check: Check, tmp_path: Path) -> None:
-    own = train_job()
-    own["metadata"]["name"], own["spec"]["runtimeRef"]["kind"] = "own", kinds.RUNTIME
+def test_job_is_judged_with_the_runtime_read_from_the_cluster(check: Check, tmp_path: Path) -> None:
+    namespaced = train_job()
+    namespaced["metadata"]["name"], namespaced["spec"]["runtimeRef"]["kind"] = "own", kinds.RUNTIME
     forbidden = train_job(runtime="hidden", numNodes=300)
     forbidden["metadata"]["name"] = "hidden"
     runtimes = "/apis/trainer.kubeflow.org/v1alpha1/{}trainingruntimes/{}"
@@ -108,13 +108,13 @@ def test_runtimes_of_the_cluster_at_hand(check: Check, tmp_path: Path) -> None:
         api.objects[runtimes.format("namespaces/team/", "deepspeed")] = runtime(kinds.RUNTIME)
         api.refusals["GET", runtimes.format("cluster", "hidden")] = (403, "forbidden")
         config = str(kubeconfig(tmp_path / "config", api.url))
-        result = check(train_job(), own, forbidden, more=("--trainer", "--kubeconfig", config))
+        result = check(train_job(), namespaced, forbidden, more=("--trainer", "--kubeconfig", config))
 
     assert verdicts(result) == {"team/job": False, "team/own": True, "team/hidden": True}
     assert "clustertrainingruntimes" in result.stderr
 
 
-def test_other_training_is_passed_over(check: Check) -> None:
+def test_runtime_without_mpi_is_passed_over(check: Check) -> None:
     other = runtime()
     other["spec"]["mlPolicy"] = {"torch": {}}
 
@@ -124,7 +124,7 @@ def test_other_training_is_passed_over(check: Check) -> None:
     assert "all.json: passed over ClusterTrainingRuntime deepspeed\n" in result.stderr
 
 
-def test_without_the_option_it_is_said_that_they_are_not_checked(check: Check) -> None:
+def test_train_job_is_passed_over_with_a_hint_without_the_option(check: Check) -> None:
     result = check(train_job(numNodes=300), GOOD, more=())
 
     assert list(verdicts(result)) == ["team-a/train"]

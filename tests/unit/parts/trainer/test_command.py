@@ -1,4 +1,4 @@
-"""The command `convert trainjob`: what it writes, what it reports, and its exit codes."""
+"""The command `convert trainjob`: its output, its report and its exit codes."""
 
 import json
 from functools import partial
@@ -17,7 +17,7 @@ def convert(program: Check) -> Check:
     return partial(program, "convert", "trainjob")
 
 
-def test_the_runtime_comes_before_its_job_and_both_are_admitted(convert: Check, program: Check) -> None:
+def test_output_has_the_runtime_and_then_the_job_and_both_are_admitted(convert: Check, program: Check) -> None:
     result = convert("-", stdin=yaml.dump(GOOD))
 
     assert result.exit_code == 0
@@ -27,7 +27,7 @@ def test_the_runtime_comes_before_its_job_and_both_are_admitted(convert: Check, 
     assert (checked.exit_code, "2 jobs: 2 admitted, 0 rejected" in checked.stdout) == (0, True)
 
 
-def test_the_report(convert: Check) -> None:
+def test_report_lists_changes_by_outcome_and_the_verdict(convert: Check) -> None:
     result = convert("job.yaml", job_yaml=yaml.dump(GOOD))
 
     assert [line for line in result.stderr.splitlines() if not line.startswith("    ")] == [
@@ -40,21 +40,21 @@ def test_the_report(convert: Check) -> None:
     assert "    spec.slotsPerWorker: is spec.trainer.numProcPerNode\n" in result.stderr
 
 
-def test_a_job_that_would_be_rejected_says_what_is_first_to_be_done(convert: Check) -> None:
+def test_report_has_the_violations_of_a_job_that_would_be_rejected(convert: Check) -> None:
     result = convert("-", stdin=json.dumps(changed({"Worker.replicas": 300})))
 
     assert result.exit_code == 1
     assert "  1. spec.trainer.numNodes: 300 workers, at most 100 allowed [worker-count]\n" in result.stderr
 
 
-def test_one_that_cannot_be_converted(convert: Check) -> None:
+def test_job_that_cannot_be_converted_gives_exit_code_1(convert: Check) -> None:
     result = convert("-", stdin=json.dumps(changed({"spec.mpiImplementation": "MPICH"})))
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "team-a/train: spec.mpiImplementation: MPICH: Trainer has OpenMPI alone" in result.stderr
+    assert "team-a/train: spec.mpiImplementation: MPICH: Trainer supports only OpenMPI" in result.stderr
 
 
-def test_other_objects_are_left_as_they_are(convert: Check) -> None:
+def test_other_objects_are_unchanged(convert: Check) -> None:
     result = convert("-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": [CONFIG_MAP, GOOD]}))
 
     assert result.exit_code == 0
@@ -62,7 +62,7 @@ def test_other_objects_are_left_as_they_are(convert: Check) -> None:
     assert convert("-", stdin=json.dumps(CONFIG_MAP)).exit_code == 2
 
 
-def test_json_has_the_runtime(convert: Check) -> None:
+def test_json_has_the_job_the_runtime_and_the_verdict(convert: Check) -> None:
     (entry,) = json.loads(convert("-", "-o", "json", stdin=json.dumps(GOOD)).stdout)
 
     assert (entry["object"]["kind"], entry["needs"]["kind"]) == ("TrainJob", "TrainingRuntime")

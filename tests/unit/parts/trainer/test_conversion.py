@@ -1,4 +1,4 @@
-"""MPIJobs converted into TrainJobs. `tests/integration/test_trainer.py` runs the results in the real Trainer."""
+"""Conversion of MPIJobs to TrainJobs. `tests/integration/test_trainer.py` runs the results with the real Trainer."""
 
 import copy
 import subprocess
@@ -22,44 +22,44 @@ WORKERS_POD = GOOD["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
 ROLES = {WORKER: 0, LAUNCHER: 1}
 
 
-class Made(NamedTuple):
+class ConvertedJob(NamedTuple):
     document: Json
     report: Report
     runtime: Json
 
 
-def made(document: Json) -> Made:
+def convert_job(document: Json) -> ConvertedJob:
     converted, runtime = conversion.convert(document)
-    return Made(converted.document, converted.report, runtime)
+    return ConvertedJob(converted.document, converted.report, runtime)
 
 
-def convert(changes: Json | None = None) -> Made:
-    return made(changed(changes))
+def convert(changes: Json | None = None) -> ConvertedJob:
+    return convert_job(changed(changes))
 
 
-def runtime(converted: Made) -> Json:
+def runtime(converted: ConvertedJob) -> Json:
     spec: Json = converted.runtime["spec"]
     return spec
 
 
-def replicated_job(converted: Made, role: str) -> Json:
-    found: Json = runtime(converted)["template"]["spec"]["replicatedJobs"][ROLES[role]]
-    return found
+def replicated_job(converted: ConvertedJob, role: str) -> Json:
+    job: Json = runtime(converted)["template"]["spec"]["replicatedJobs"][ROLES[role]]
+    return job
 
 
-def pod(converted: Made, role: str) -> Json:
-    found: Json = replicated_job(converted, role)["template"]["spec"]["template"]["spec"]
-    return found
+def pod(converted: ConvertedJob, role: str) -> Json:
+    spec: Json = replicated_job(converted, role)["template"]["spec"]["template"]["spec"]
+    return spec
 
 
-def notes(converted: Made, outcome: Outcome) -> list[str]:
+def notes(converted: ConvertedJob, outcome: Outcome) -> list[str]:
     return [note.field for note in converted.report.of(outcome)]
 
 
-def test_the_job_has_the_numbers_and_the_program_and_the_runtime_has_the_pods() -> None:
+def test_job_has_the_numbers_and_the_program_and_runtime_has_the_pods() -> None:
     before = copy.deepcopy(GOOD)
 
-    converted = made(GOOD)
+    converted = convert_job(GOOD)
 
     assert before == GOOD
     assert converted.document["metadata"] == {"name": "train", "namespace": "team-a"}
@@ -79,7 +79,7 @@ def test_the_job_has_the_numbers_and_the_program_and_the_runtime_has_the_pods() 
 
 
 @pytest.mark.parametrize(("as_worker", "nodes", "launchers_gpus"), [(False, 4, "hidden"), (True, 5, "seen")])
-def test_a_launcher_that_runs_ranks_is_one_of_the_nodes(as_worker: bool, nodes: int, launchers_gpus: str) -> None:
+def test_launcher_that_runs_ranks_is_one_of_the_nodes(as_worker: bool, nodes: int, launchers_gpus: str) -> None:
     converted = convert({"spec.runLauncherAsWorker": as_worker})
 
     assert converted.document["spec"]["trainer"]["numNodes"] == nodes
@@ -88,7 +88,7 @@ def test_a_launcher_that_runs_ranks_is_one_of_the_nodes(as_worker: bool, nodes: 
     assert ("NVIDIA_VISIBLE_DEVICES" in env) == (launchers_gpus == "hidden")
 
 
-def test_the_operators_variables_take_the_place_of_the_users() -> None:
+def test_operators_variables_replace_the_users_variables() -> None:
     env = [{"name": "K_MPI_JOB_ROLE", "value": "boss"}, {"name": "A", "value": "1"}]
     converted = convert({"Worker.template.spec.containers.0.env": env})
     assert pod(converted, WORKER)["containers"][0]["env"] == [
@@ -97,7 +97,7 @@ def test_the_operators_variables_take_the_place_of_the_users() -> None:
     ]
 
 
-def test_keys_of_root_are_copied_with_a_mode_that_ssh_takes(tmp_path: Path) -> None:
+def test_keys_of_root_are_copied_with_a_mode_that_ssh_accepts(tmp_path: Path) -> None:
     converted = convert()
 
     for role in ROLES:
@@ -136,9 +136,7 @@ OF_POD = "Launcher.template.spec.securityContext"
         ({}, {}, Outcome.TO_DO),
     ],
 )
-def test_another_user_than_root_gets_the_group_of_the_key(
-    changes: Json, context: Json, outcome: Outcome | None
-) -> None:
+def test_user_other_than_root_gets_the_group_of_the_key(changes: Json, context: Json, outcome: Outcome | None) -> None:
     converted = convert(HOME | changes)
 
     assert pod(converted, LAUNCHER).get("securityContext", {}) == context
@@ -150,7 +148,7 @@ def selector(**labels: str) -> Json:
     return {"matchLabels": {f"training.kubeflow.org/{key.replace('_', '-')}": each for key, each in labels.items()}}
 
 
-def test_selectors_name_the_labels_of_job_set() -> None:
+def test_selectors_get_the_labels_of_job_set() -> None:
     near = {"topologyKey": "rack", "labelSelector": selector(operator_name="mpi-operator", job_role="worker")}
     near["matchLabelKeys"] = ["training.kubeflow.org/job-name"]
     others = {"key": "training.kubeflow.org/operator-name", "operator": "NotIn", "values": ["mpi-operator"]}
@@ -176,7 +174,7 @@ def test_selectors_name_the_labels_of_job_set() -> None:
     ]
 
 
-def test_what_waits_for_the_operators_workers_gives_way_to_depends_on() -> None:
+def test_depends_on_replaces_waiting_for_workers() -> None:
     waiting = {"name": "wait-for-workers", "volumeMounts": [{"name": "mpi-job-config", "mountPath": "/etc/mpi"}]}
     own = {"name": "own", "volumeMounts": [{"name": "mpi-job-config", "mountPath": "/hosts"}]}
     for changes in (
@@ -185,12 +183,12 @@ def test_what_waits_for_the_operators_workers_gives_way_to_depends_on() -> None:
     ):
         converted = convert(changes)
         assert replicated_job(converted, LAUNCHER)["dependsOn"] == [{"name": "node", "status": "Ready"}]
-        _, left = pod(converted, LAUNCHER)["initContainers"]
-        assert left == {"name": "own", "volumeMounts": [{"name": "mpi-hostfile", "mountPath": "/hosts"}]}
+        _, remaining = pod(converted, LAUNCHER)["initContainers"]
+        assert remaining == {"name": "own", "volumeMounts": [{"name": "mpi-hostfile", "mountPath": "/hosts"}]}
     assert "dependsOn" not in replicated_job(convert(), LAUNCHER)
 
 
-def test_the_run_policy() -> None:
+def test_run_policy_is_converted() -> None:
     policy = {
         "suspend": True,
         "activeDeadlineSeconds": 3600,
@@ -211,28 +209,28 @@ def test_the_run_policy() -> None:
     assert "managedBy" not in own.document["spec"]
 
 
-def test_annotations_for_the_service_are_lost_and_others_stay() -> None:
+def test_only_annotations_of_the_webhook_are_removed() -> None:
     written = {annotations.QUEUE: "team", "example.com/ours": "yes"}
     converted = convert({"metadata.annotations": written})
     assert converted.document["metadata"]["annotations"] == {"example.com/ours": "yes"}
     assert notes(converted, Outcome.LOST) == [f"metadata.annotations[{annotations.QUEUE}]"]
 
 
-def test_a_stored_job_keeps_what_was_injected() -> None:
+def test_stored_job_needs_no_step_for_injections() -> None:
     converted = convert({"metadata.uid": "1", "status": {"conditions": [{"type": "Running", "status": "True"}]}})
     assert "uid" not in converted.document["metadata"]
     assert notes(converted, Outcome.TO_DO) == ["status", "apply"]
     assert "injections" in notes(convert(), Outcome.TO_DO)
 
 
-def test_a_program_that_is_too_long_for_a_train_job_stays_in_the_runtime() -> None:
+def test_program_too_long_for_a_train_job_stays_in_the_runtime() -> None:
     words = ["mpirun", *(["-x", "A"] * 64)]
     converted = convert({"Launcher.template.spec.containers.0.command": words})
     assert "command" not in converted.document["spec"]["trainer"]
     assert pod(converted, LAUNCHER)["containers"][0]["command"] == words
 
 
-def test_the_network_of_the_host_and_names_that_job_set_gives() -> None:
+def test_host_network_gets_its_dns_policy_and_the_hostname_is_removed() -> None:
     converted = convert({"Worker.template.spec": {**WORKERS_POD, "hostNetwork": True, "hostname": "w"}})
     assert pod(converted, WORKER)["dnsPolicy"] == "ClusterFirstWithHostNet"
     assert "hostname" not in pod(converted, WORKER)
@@ -241,10 +239,13 @@ def test_the_network_of_the_host_and_names_that_job_set_gives() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"apiVersion": "kubeflow.org/v1"}, "apiVersion: is not kubeflow.org/v2beta1: convert the job to that"),
+        (
+            {"apiVersion": "kubeflow.org/v1"},
+            "apiVersion: is not kubeflow.org/v2beta1: convert the job to kubeflow.org/v2beta1",
+        ),
         ({"spec": REMOVE}, "spec: is not set"),
         ({"metadata": REMOVE}, "metadata.name: is not set"),
-        ({"spec.mpiImplementation": "Intel"}, "spec.mpiImplementation: Intel: Trainer has OpenMPI alone"),
+        ({"spec.mpiImplementation": "Intel"}, "spec.mpiImplementation: Intel: Trainer supports only OpenMPI"),
         ({"Worker": REMOVE}, "spec.mpiReplicaSpecs[Worker]: is not set"),
         ({"Worker.replicas": 0}, "spec.mpiReplicaSpecs[Worker].replicas: is 0"),
         ({"Worker.replicas": "two"}, "spec.mpiReplicaSpecs[Worker].replicas: is not a whole number"),
@@ -254,17 +255,17 @@ def test_the_network_of_the_host_and_names_that_job_set_gives() -> None:
         ),
         (
             {"Launcher.template.spec.initContainers": [{"name": "node"}]},
-            "spec.mpiReplicaSpecs[Launcher].template.spec.containers: another than the first is called node: rename it",
+            "spec.mpiReplicaSpecs[Launcher].template.spec.containers: a second container is named node: rename it",
         ),
     ],
 )
-def test_what_cannot_be_converted(changes: Json, message: str) -> None:
+def test_job_that_cannot_be_converted_is_rejected(changes: Json, message: str) -> None:
     with pytest.raises(ConversionError) as raised:
         convert(changes)
     assert str(raised.value).startswith(message)
 
 
-def test_a_generated_name_names_the_runtime_too() -> None:
+def test_runtime_gets_its_name_from_generate_name() -> None:
     converted = convert({"metadata.name": REMOVE, "metadata.generateName": "train-"})
     assert converted.document["metadata"]["generateName"] == "train-"
     assert converted.document["spec"]["runtimeRef"]["name"] == "train"
@@ -282,6 +283,6 @@ FULL = changed(
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_odd_values_anywhere_are_no_fault_of_ours(data: st.DataObject) -> None:
+def test_conversion_of_any_values_raises_only_conversion_errors(data: st.DataObject) -> None:
     with suppress(ConversionError):
-        made({**odd_values.changed(FULL, data, depth=20), "kind": "MPIJob"})
+        convert_job({**odd_values.changed(FULL, data, depth=20), "kind": "MPIJob"})

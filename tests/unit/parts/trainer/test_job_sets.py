@@ -22,7 +22,7 @@ NO_SERVICE = (
 ONE_NAME = [{"name": "one"}, {"name": "two"}, {"name": "one", "targetReplicatedJobs": ["node"]}]
 
 
-def told(find, job, base=None):
+def violations(find, job, base=None):
     return [(each.path, each.message, each.fix) for each in find(of_train_job(job, record(base or runtime())))]
 
 
@@ -38,12 +38,12 @@ def claims(*names):
     return {f"{JOB_SET}.volumeClaimPolicies": [{"templates": [{"metadata": {"name": name}} for name in names]}]}
 
 
-# Changes to a runtime, the path of the fault below the first changed path, and the message.
-LEFT_TO_JOBS = [
+# Changes of a runtime, the path of the fault below the first changed path, and the message.
+FAULTS_ONLY_OF_JOBS = [
     (claims("data"), "[0].templates[0].metadata.name", 'no container mounts "data"'),
     ({f"{JOB_SET}.coordinator": {"replicatedJob": "node", "podIndex": 1}}, ".podIndex", "is 1, and node has 1"),
 ]
-TO_CORRECT = [
+FAULTS_OF_RUNTIMES = [
     (
         {f"{FIRST}.dependsOn": [{"name": "launcher", "status": "Ready"}]},
         "",
@@ -57,7 +57,7 @@ TO_CORRECT = [
     (
         {f"{JOB_SET}.successPolicy.targetReplicatedJobs": ["workers"]},
         "",
-        '"workers" is none of the replicatedJobs',
+        '"workers" is not one of the replicatedJobs',
     ),
     ({f"{JOB_SET}.network.subdomain": "9to5"}, "", f'"9to5" {NO_SERVICE}'),
     ({f"{FIRST}.groupName": "My_Group"}, "", '"My_Group" '),
@@ -70,14 +70,14 @@ TO_CORRECT = [
     (
         {RULES: [{"targetReplicatedJobs": ["workers"]}]},
         "[0].targetReplicatedJobs",
-        '"workers" is none of the replicatedJobs',
+        '"workers" is not one of the replicatedJobs',
     ),
     (
         {RULES: [{"onJobFailureReasons": ["FailedIndexes", "BadLuck"]}]},
         "[0].onJobFailureReasons",
-        f'"BadLuck" is none of {REASONS}',
+        f'"BadLuck" is not one of {REASONS}',
     ),
-    ({f"{JOB_SET}.coordinator.replicatedJob": "workers"}, "", '"workers" is none of the replicatedJobs'),
+    ({f"{JOB_SET}.coordinator.replicatedJob": "workers"}, "", '"workers" is not one of the replicatedJobs'),
     (claims("my_data"), "[0].templates[0].metadata.name", '"my_data" is not a claim name, which '),
     (claims("data", "data") | MOUNT, "[0].templates[1].metadata.name", '"data" is the name of another claim'),
     (
@@ -86,48 +86,49 @@ TO_CORRECT = [
         '"data" is the name of a volume too',
     ),
 ]
-OTHERS = [
-    ({f"{FIRST}.{PODS}.restartPolicy": "Always"}, "", "is Always, which no Job takes", "Use OnFailure or Never."),
+FAULTS_WITH_A_FIX = [
+    ({f"{FIRST}.{PODS}.restartPolicy": "Always"}, "", "is Always, which Jobs do not allow", "Use OnFailure or Never."),
     ({"spec.template.metadata.labels": {"team": "a b"}}, "[team]", '"a b" ', "Write a-b."),
     ({f"{FIRST}.template.metadata.labels": {"team": "a b"}}, "[team]", '"a b" ', "Write a-b."),
     ({f"{NODE_JOB}.backoffLimit": -1}, "", "is -1", "Set it to 0 or more."),
     (
         {f"{NODE_JOB}.podFailurePolicy": {"rules": [{"action": "FailJob"}]}},
         "",
-        "does not go with restartPolicy: OnFailure",
+        "cannot be used with restartPolicy: OnFailure",
         "Set that to Never.",
     ),
-    ({f"{NODE_JOB}.selector": {"matchLabels": {"a": "b"}}}, "", "is made by Kubernetes itself", "Remove it."),
+    ({f"{NODE_JOB}.selector": {"matchLabels": {"a": "b"}}}, "", "is set by Kubernetes", "Remove it."),
 ]
 
 
 @pytest.mark.parametrize(
-    ("changes", "below", "message", "fix"), [*((*each, CORRECT) for each in (*TO_CORRECT, *LEFT_TO_JOBS)), *OTHERS]
+    ("changes", "below", "message", "fix"),
+    [*((*each, CORRECT) for each in (*FAULTS_OF_RUNTIMES, *FAULTS_ONLY_OF_JOBS)), *FAULTS_WITH_A_FIX],
 )
-def test_faults_that_jobset_rejects_are_found_in_the_runtime_and_its_jobs(changes, below, message, fix):
+def test_fault_is_found_in_the_runtime_and_in_its_jobs(changes, below, message, fix):
     base = changed(changes, runtime())
     path = next(iter(changes)).replace(".0.", "[0].").replace(".1.", "[1].") + below
-    of_runtime = [] if (changes, below, message) in LEFT_TO_JOBS else [faults_of(base)]
-    for found in (told(faults, train_job(), base), *of_runtime):
+    of_runtime = [] if (changes, below, message) in FAULTS_ONLY_OF_JOBS else [faults_of(base)]
+    for found in (violations(faults, train_job(), base), *of_runtime):
         assert (found[0][0], found[0][2]) == (path, fix)
         assert found[0][1].startswith(message)
 
 
-def test_no_implementation_is_found_in_the_runtime_and_its_jobs():
+def test_missing_implementation_is_found_in_the_runtime_and_in_its_jobs():
     base = runtime(mpiImplementation="")
-    expected = ("spec.mpiImplementation", "is empty, and Trainer makes no pods of it", "Set it to OpenMPI.")
-    assert expected in told(faults, train_job(), base)
+    expected = ("spec.mpiImplementation", "is empty, so Trainer creates no pods", "Set it to OpenMPI.")
+    assert expected in violations(faults, train_job(), base)
     assert expected in faults_of(base)
 
 
-@pytest.mark.parametrize("changes", [changes for changes, _, _ in LEFT_TO_JOBS])
-def test_what_a_runtime_leaves_to_its_jobs(changes):
+@pytest.mark.parametrize("changes", [changes for changes, _, _ in FAULTS_ONLY_OF_JOBS])
+def test_fault_that_a_patch_can_fix_is_found_only_in_jobs(changes):
     base = changed(changes, runtime(runLauncherAsNode=False))
     assert faults_of(base) == []
-    assert len(told(faults, train_job(), base)) == 1
+    assert len(violations(faults, train_job(), base)) == 1
 
 
-def test_valid_job_sets():
+def test_valid_job_set_has_no_fault():
     good = {
         RULES: [{"name": "one"}, {"onJobFailureReasons": ["FailedIndexes"], "targetReplicatedJobs": ["node"]}],
         f"{JOB_SET}.coordinator": {"replicatedJob": "node", "jobIndex": 0, "podIndex": 0},
@@ -143,32 +144,32 @@ def test_valid_job_sets():
     assert faults_of(changed(good, runtime())) == []
 
 
-def test_labels_of_a_patch():
+def test_invalid_label_of_a_patch_is_found():
     bad = patch("node", {}, labels={"team": "a b"})
     bad["trainingRuntimeSpec"]["template"]["metadata"] = {"labels": {"a b": "team"}}
 
-    assert [path for path, _, _ in told(faults, train_job(patches=[bad]))] == [
+    assert [path for path, _, _ in violations(faults, train_job(patches=[bad]))] == [
         "spec.runtimePatches[0].trainingRuntimeSpec.template.metadata.labels[a b]",
         "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.metadata.labels[team]",
     ]
 
 
-def test_a_name_that_makes_no_name_of_a_job():
+def test_name_that_gives_an_invalid_name_of_a_job_is_found():
     base = changed({f"{LAST}.name": "my_launcher"}, runtime())
 
-    [(path, message, _)] = [each for each in told(faults, train_job(), base) if each[0].endswith(".name")]
+    [(path, message, _)] = [each for each in violations(faults, train_job(), base) if each[0].endswith(".name")]
     assert path == "spec.template.spec.replicatedJobs[1].name"
-    assert message.startswith('"my_launcher" makes no name of a Job, which ')
+    assert message.startswith('"my_launcher" gives an invalid name of a Job, which ')
 
 
-@pytest.mark.parametrize(("number", "said"), [(-1, "-1 pods of node, at least 1 required"), (0, "0 pods of node")])
-def test_no_nodes(number, said):
+@pytest.mark.parametrize(("number", "message"), [(-1, "-1 pods of node, at least 1 required"), (0, "0 pods of node")])
+def test_number_of_nodes_below_one_is_found(number, message):
     shape = of_train_job(train_job(numNodes=number), record(runtime(runLauncherAsNode=False)))
 
-    (found,) = faults(shape)
-    assert (found.path, found.message) == ("spec.mpiReplicaSpecs[Worker].replicas", said)
-    assert found.fix == "Set it to 1 or more."
-    assert found.advisory is (number == 0), "Kubernetes takes a Job of no pods for done, and a launcher may go on"
+    (fault,) = faults(shape)
+    assert (fault.path, fault.message) == ("spec.mpiReplicaSpecs[Worker].replicas", message)
+    assert fault.fix == "Set it to 1 or more."
+    assert fault.advisory is (number == 0), "Kubernetes considers a Job without pods complete"
 
 
 @pytest.mark.parametrize("number", [0, -1])
@@ -180,7 +181,7 @@ def test_trainer_creates_at_least_one_pod(number):
         assert list(faults(shape)) == []
 
 
-def test_the_last_of_many_jobs_may_decide_for_all():
+def test_success_policy_may_name_any_of_many_replicated_jobs():
     base = changed({f"{JOB_SET}.successPolicy": {"targetReplicatedJobs": ["step-97"]}}, runtime())
     base["spec"]["template"]["spec"]["replicatedJobs"] += [{"name": f"step-{index}"} for index in range(98)]
     assert faults_of(base) == []

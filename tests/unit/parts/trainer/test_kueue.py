@@ -1,4 +1,4 @@
-"""TrainJobs in queues of Kueue, and how long they may run."""
+"""TrainJobs in queues of Kueue, and their time limit."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from webhook.parts.trainer.quota import JOBS
 from webhook.parts.trainer.resources import RUNTIMES
 
 LABEL = f"metadata.labels[{QUEUE_NAME}]"
-BOTH, MPI_JOBS_ALONE = config(text=CONFIG.replace(FRAMEWORK, f"{FRAMEWORK}, {JOBS.framework}")), config()
+BOTH, ONLY_MPI_JOBS = config(text=CONFIG.replace(FRAMEWORK, f"{FRAMEWORK}, {JOBS.framework}")), config()
 GPUS = {"numNodes": 4, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}
 
 
 class Cluster(Snapshot):
-    """These objects, and a runtime."""
+    """A cluster with these objects and a runtime."""
 
     def __init__(self, *objects: Any) -> None:
         super().__init__([namespace("team"), *objects])
@@ -36,7 +36,7 @@ def decide(*objects: Any, queue: str = "train", policy: str = "", **spec: Any) -
     return trainer.decide(manifest, policy=policy, view=Cluster(*objects))
 
 
-def told(decision: Any) -> list[tuple[str, str, str, str]]:
+def violations(decision: Any) -> list[tuple[str, str, str, str]]:
     findings = [*decision.denied, *decision.warned]
     return [(each.rule, each.violation.path, each.violation.message, each.violation.fix) for each in findings]
 
@@ -44,32 +44,32 @@ def told(decision: Any) -> list[tuple[str, str, str, str]]:
 QUEUE = local_queue("train", "gpus", namespace="team")
 
 
-def test_a_queue_that_takes_the_job() -> None:
+def test_job_in_a_queue_with_enough_quota_has_no_violation() -> None:
     behind = cluster_queue("gpus", {"h100": {"nvidia.com/gpu": 16}})
 
-    assert told(decide(BOTH, QUEUE, behind, flavor("h100"))) == []
+    assert violations(decide(BOTH, QUEUE, behind, flavor("h100"))) == []
 
 
 @pytest.mark.parametrize(
-    ("objects", "found"),
+    ("objects", "expected"),
     [
         ([BOTH, local_queue("other", "gpus", namespace="team")], "LocalQueue train doesn't exist"),
         (
-            [MPI_JOBS_ALONE, QUEUE],
+            [ONLY_MPI_JOBS, QUEUE],
             f"Kueue does not manage TrainJobs here (its configuration lacks {JOBS.framework})",
         ),
     ],
 )
-def test_a_queue_that_takes_none(objects: list[Any], found: str) -> None:
-    ((rule, path, message, _),) = told(decide(*objects, cluster_queue("gpus")))
+def test_job_in_a_queue_that_accepts_no_train_jobs_is_rejected(objects: list[Any], expected: str) -> None:
+    ((rule, path, message, _),) = violations(decide(*objects, cluster_queue("gpus")))
 
-    assert (rule, path, message) == ("local-queue", LABEL, found)
+    assert (rule, path, message) == ("local-queue", LABEL, expected)
 
 
-def test_a_queue_that_is_too_small_for_ever() -> None:
+def test_job_in_a_queue_that_is_too_small_is_rejected() -> None:
     behind = cluster_queue("gpus", {"h100": {"nvidia.com/gpu": 8}})
 
-    ((rule, path, message, fix),) = told(decide(BOTH, QUEUE, behind, flavor("h100")))
+    ((rule, path, message, fix),) = violations(decide(BOTH, QUEUE, behind, flavor("h100")))
 
     assert (rule, path) == ("ever-fits", "spec.runtimeRef")
     assert "nvidia.com/gpu > " in message
@@ -81,19 +81,19 @@ def test_queued_train_job_is_not_rejected_for_a_quota() -> None:
     behind = cluster_queue("gpus", {"h100": {"nvidia.com/gpu": 16}})
 
     waits = decide(BOTH, *objects, behind, flavor("h100"))
-    starts = decide(MPI_JOBS_ALONE, *objects, behind, flavor("h100"))
+    starts = decide(ONLY_MPI_JOBS, *objects, behind, flavor("h100"))
 
-    assert [rule for rule, *_ in told(waits)] == ["resource-quota"]
+    assert [rule for rule, *_ in violations(waits)] == ["resource-quota"]
     assert waits.allowed
     assert not starts.allowed
 
 
-def test_how_long_it_may_run() -> None:
+def test_time_limit_above_the_maximum_is_rejected() -> None:
     policy = "rules: {job-timeout: {max: 1h}}"
 
     assert decide(queue="", policy=policy).allowed
     assert decide(queue="", policy=policy, activeDeadlineSeconds=3600).allowed
-    assert told(decide(queue="", policy=policy, activeDeadlineSeconds=3601)) == [
+    assert violations(decide(queue="", policy=policy, activeDeadlineSeconds=3601)) == [
         (
             "job-timeout",
             "spec.activeDeadlineSeconds",

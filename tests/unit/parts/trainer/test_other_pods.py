@@ -1,4 +1,4 @@
-"""Pods besides launcher and nodes, such as those that fetch a dataset or a model."""
+"""Pods other than launcher and nodes, such as pods that fetch a dataset or a model."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ IN_RUNTIME = f"(ClusterTrainingRuntime deepspeed, {POD}"
 
 
 class Team(Runtimes):
-    """The namespace `team`, with these labels."""
+    """The namespace `team` with these labels for Pod Security, and a runtime."""
 
     def __init__(self, manifest: Any, **labels: str) -> None:
         super().__init__(manifest)
@@ -27,7 +27,7 @@ class Team(Runtimes):
         return self._namespace if resource is NAMESPACES else super().get(resource, key)
 
 
-def test_each_has_no_more_volumes_than_it_mounts() -> None:
+def test_pod_has_only_the_volumes_of_claims_that_it_mounts() -> None:
     base = runtime()
     job_set = base["spec"]["template"]["spec"]
     mount = {"name": "claim-7", "mountPath": "/data"}
@@ -46,23 +46,23 @@ def test_each_has_no_more_volumes_than_it_mounts() -> None:
 
 
 def fetching(step: str = "dataset-initializer", **container: Any) -> Any:
-    """A runtime that fetches something first."""
-    found = runtime()
+    """A runtime with a replicated job that fetches data before the training."""
+    manifest = runtime()
     image = "registry.example.com/fetch:1"
     pod = {"containers": [{"name": "proxy", "image": image}, {"name": step, "image": image, **container}]}
     template = {
         "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": step}},
         "spec": {"template": {"spec": pod}},
     }
-    found["spec"]["template"]["spec"]["replicatedJobs"].insert(0, {"name": step, "template": template})
-    return found
+    manifest["spec"]["template"]["spec"]["replicatedJobs"].insert(0, {"name": step, "template": template})
+    return manifest
 
 
 def decide(manifest: Any, base: Any, *, old: Any = None, **labels: str) -> Any:
     return trainer.decide(manifest, view=Team(base, **labels), old=old)
 
 
-def found(decision: Any) -> list[tuple[str, str, str]]:
+def denials(decision: Any) -> list[tuple[str, str, str]]:
     return [(each.rule, each.violation.path, each.violation.message) for each in decision.denied]
 
 
@@ -81,10 +81,10 @@ def test_valid_pods_have_no_violation() -> None:
         assert (decision.denied, decision.warnings) == ([], [])
 
 
-def test_violations_in_the_template_of_other_pods() -> None:
+def test_violation_in_the_template_of_other_pods_is_reported() -> None:
     base = fetching(image="Bad Image", volumeMounts=[{"name": "nothing", "mountPath": "/data"}])
 
-    of_job, of_runtime = found(decide(train_job(), base)), found(decide(base, base))
+    of_job, of_runtime = denials(decide(train_job(), base)), denials(decide(base, base))
 
     assert [(rule, path) for rule, path, _ in of_runtime] == [("images", f"{POD}.containers[1].image")]
     assert [(rule, path) for rule, path, _ in of_job] == [
@@ -94,37 +94,37 @@ def test_violations_in_the_template_of_other_pods() -> None:
     assert all(IN_RUNTIME in message for *_, message in of_job)
 
 
-def test_pods_that_the_namespace_would_refuse() -> None:
+def test_pod_that_pod_security_would_reject_is_reported() -> None:
     base = fetching(securityContext={"privileged": True})
 
-    ((rule, path, message),) = found(decide(train_job(), base, enforce="baseline"))
+    ((rule, path, message),) = denials(decide(train_job(), base, enforce="baseline"))
 
     assert (rule, path) == ("pod-security", "spec.runtimeRef")
     assert f"{IN_RUNTIME}.containers[1].securityContext.privileged)" in message
 
 
 @pytest.mark.parametrize(("step", "field"), [("dataset-initializer", "dataset"), ("model-initializer", "model")])
-def test_additions_of_a_train_job_are_reported_at_its_fields(step: str, field: str) -> None:
+def test_violation_in_the_initializer_is_reported_with_the_path_in_the_train_job(step: str, field: str) -> None:
     job = train_job()
     wrong = {"env": [{"name": "A"}, {"name": "B=C"}], "secretRef": {"name": "My_Token"}}
     job["spec"]["initializer"] = {field: wrong}
 
     decision = decide(job, fetching(step, env=[{"name": "A"}]))
 
-    assert {path for _, path, _ in found(decision)} == {
+    assert {path for _, path, _ in denials(decision)} == {
         f"spec.initializer.{field}.env[1].name",
         f"spec.initializer.{field}.secretRef.name",
     }
 
 
-def test_field_that_reaches_no_container_is_not_a_violation() -> None:
+def test_initializer_without_a_container_is_not_judged() -> None:
     job = with_initializer(env=[{"name": "B=C"}])
 
     assert decide(job, fetching("model-initializer")).allowed
     assert decide(job, runtime()).allowed
 
 
-def test_an_update_is_refused_for_what_it_makes_worse_alone() -> None:
+def test_update_that_does_not_change_a_violation_is_admitted() -> None:
     base = fetching(image="Bad Image")
     job = train_job()
     labelled = {**job, "metadata": {**job["metadata"], "labels": {"a": "b"}}}
@@ -143,12 +143,12 @@ def test_an_update_is_refused_for_what_it_makes_worse_alone() -> None:
     ],
     ids=["pods", "labels of the Job"],
 )
-def test_a_change_that_launcher_and_nodes_do_not_feel_is_judged(template: Any, path: str) -> None:
+def test_update_that_changes_only_other_pods_is_judged(template: Any, path: str) -> None:
     old, new = train_job(), train_job()
     patched = {"spec": {"replicatedJobs": [{"name": "dataset-initializer", "template": template}]}}
     new["spec"]["runtimePatches"] = [{"manager": "team.example.com/x", "trainingRuntimeSpec": {"template": patched}}]
 
-    [(_, where, _)] = found(decide(new, fetching(), old=old))
+    [(_, where, _)] = denials(decide(new, fetching(), old=old))
 
     assert where == f"spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].{path}"
 

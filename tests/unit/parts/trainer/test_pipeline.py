@@ -29,21 +29,21 @@ from webhook.policy.in_force import load_policies
 OTHER_GROUP = {**train_job(), "spec": {"runtimeRef": {"name": "deepspeed", "apiGroup": "x.io"}}}
 
 
-def test_a_good_job_is_admitted_without_a_word():
+def test_valid_job_is_admitted_without_warnings():
     decision = decide(train_job(numNodes=3, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}}), runtime())
 
     assert (decision.denied, decision.warnings, decision.skipped) == ([], [], "")
 
 
 @pytest.mark.parametrize("kind", [kinds.RUNTIME, kinds.CLUSTER_RUNTIME])
-def test_a_good_runtime_is_admitted_without_a_word(kind):
+def test_valid_runtime_is_admitted_without_warnings(kind):
     decision = decide(runtime(kind))
 
     assert (decision.denied, decision.warnings, decision.skipped) == ([], [], "")
 
 
 @pytest.mark.parametrize(
-    ("fields", "found"),
+    ("fields", "violation"),
     [
         (
             {"numNodes": 300},
@@ -75,11 +75,11 @@ def test_a_good_runtime_is_admitted_without_a_word(kind):
         ),
     ],
 )
-def test_violations_of_a_train_job(fields, found):
-    assert refused(decide(train_job(**fields), runtime())) == [found]
+def test_violation_in_the_train_job_is_reported_with_its_path(fields, violation):
+    assert refused(decide(train_job(**fields), runtime())) == [violation]
 
 
-def test_the_refusal_names_the_kind():
+def test_rejection_names_the_kind_and_the_group():
     decision = decide(train_job(numNodes=300), runtime())
     status = decision.response("1").status
 
@@ -88,7 +88,7 @@ def test_the_refusal_names_the_kind():
     assert [cause.field for cause in status.details.causes] == ["spec.trainer.numNodes"]
 
 
-def test_numbers_of_nodes_without_a_launcher_among_them():
+def test_number_of_nodes_is_the_number_of_workers_if_the_launcher_is_not_a_node():
     decision = decide(train_job(numNodes=300), runtime(runLauncherAsNode=False))
 
     assert [fix for _, _, fix, _ in refused(decision)] == ["Set numNodes to 100 or fewer."]
@@ -113,15 +113,15 @@ def test_violation_in_a_patch_is_reported_with_its_path():
     base = runtime()
     bad = {"volumes": [{"name": "no_name", "emptyDir": {}}]}
 
-    (found,) = refused(decide(train_job(patches=[patch("node", bad)]), base))
+    (violation,) = refused(decide(train_job(patches=[patch("node", bad)]), base))
 
-    assert found[0] == (
+    assert violation[0] == (
         "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template"
         ".spec.volumes[0].name"
     )
 
 
-def test_a_command_that_replaces_the_sshd_of_nodes():
+def test_command_that_replaces_sshd_on_nodes_is_reported():
     labelled = runtime()
     template = labelled["spec"]["template"]["spec"]["replicatedJobs"][NODE]["template"]
     template.setdefault("metadata", {})["labels"] = {kinds.ANCESTOR: kinds.OF_TRAINER}
@@ -131,7 +131,7 @@ def test_a_command_that_replaces_the_sshd_of_nodes():
     assert f"spec.trainer.command: runs mpirun, no sshd. {fix} [idle-workers]" in decision.warnings
 
 
-def test_environment_reaches_the_launcher_alone():
+def test_environment_that_only_the_launcher_gets_is_reported():
     variables = [{"name": "HF_HOME", "value": "/models"}]
     decision = decide(train_job(command=["mpirun", "-np", "2", "train"], env=variables), runtime())
 
@@ -149,7 +149,7 @@ def test_violation_in_the_job_set_is_reported_with_its_path():
     assert message.endswith("(ClusterTrainingRuntime deepspeed, spec.template.metadata.labels[team])")
 
 
-def test_what_a_runtime_leaves_to_its_jobs():
+def test_image_and_volume_missing_in_a_runtime_are_violations_only_of_its_jobs():
     base = runtime()
     del pods(base, LAUNCHER)["containers"][0]["image"]
     pods(base, NODE)["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
@@ -162,7 +162,7 @@ def test_what_a_runtime_leaves_to_its_jobs():
 
 @pytest.mark.parametrize("index", [NODE, LAUNCHER])
 @pytest.mark.parametrize(("name", "allowed"), [("ssh-auth", False), ("mpi-job-config", False), ("mpi-ssh-auth", True)])
-def test_volumes_that_only_the_mpi_operator_adds_may_not_be_mounted(index, name, allowed):
+def test_volume_that_only_mpi_operator_adds_cannot_be_mounted(index, name, allowed):
     base = runtime()
     pods(base, index)["containers"][0]["volumeMounts"] = [{"name": name, "mountPath": "/mnt"}]
 
@@ -172,7 +172,7 @@ def test_volumes_that_only_the_mpi_operator_adds_may_not_be_mounted(index, name,
     assert decide(train_job(patches=patches), base).allowed
 
 
-def test_claims_that_jobset_makes_may_be_mounted():
+def test_claim_that_jobset_creates_can_be_mounted():
     base = runtime()
     base["spec"]["template"]["spec"]["volumeClaimPolicies"] = [{"templates": [{"metadata": {"name": "data"}}]}]
     pods(base, NODE)["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
@@ -181,7 +181,7 @@ def test_claims_that_jobset_makes_may_be_mounted():
     assert decide(train_job(), base).allowed
 
 
-def test_advice_about_a_runtime_is_for_those_who_make_it():
+def test_advice_about_a_runtime_is_not_repeated_for_its_jobs():
     base = runtime()
     for index in (NODE, LAUNCHER):
         pods(base, index)["containers"][0]["image"] = "registry.example.com/deepspeed"
@@ -190,7 +190,7 @@ def test_advice_about_a_runtime_is_for_those_who_make_it():
     assert len(decide(base).warnings) == 1
 
 
-def test_a_runtime_leaves_least_numbers_to_its_jobs():
+def test_minimum_numbers_do_not_apply_to_a_runtime():
     policy = "rules: {worker-count: {min: 4}, gpus: {min: 1}}"
 
     assert not decide(runtime(), policy=policy).denied
@@ -210,17 +210,17 @@ def test_a_runtime_leaves_least_numbers_to_its_jobs():
         (OTHER_GROUP, [runtime()], pipeline.RUNTIME_UNKNOWN),
     ],
 )
-def test_an_unknown_runtime_rejects_no_job(job, runtimes, skipped):
+def test_job_with_an_unknown_runtime_is_admitted(job, runtimes, skipped):
     decision = decide(job, *runtimes)
 
     assert (decision.allowed, decision.skipped) == (True, skipped)
 
 
-def test_runtimes_are_unknown_without_their_cache():
+def test_runtime_is_unknown_without_the_cache():
     assert decide(train_job(numNodes=300), view=NothingKnown()).skipped == pipeline.RUNTIME_UNKNOWN
 
 
-def test_other_training_is_left_alone():
+def test_runtime_without_mpi_and_its_jobs_are_skipped():
     base = runtime()
     base["spec"]["mlPolicy"] = {"numNodes": 300, "torch": {}}
 
@@ -232,11 +232,11 @@ def test_other_training_is_left_alone():
     "changes",
     [{"kind": "OptimizationJob"}, {"version": "trainer.kubeflow.org/v1"}, {"version": "kubeflow.org/v1alpha1"}],
 )
-def test_other_kinds_are_left_alone(changes):
+def test_other_kinds_and_versions_are_skipped(changes):
     assert decide(train_job(numNodes=300), runtime(), **changes).skipped == pipeline.NOT_OURS
 
 
-def test_a_runtime_of_the_namespace_is_found_there():
+def test_runtime_of_the_namespace_is_used():
     base = runtime(kinds.RUNTIME)
     job = train_job(numNodes=300)
     job["spec"]["runtimeRef"]["kind"] = kinds.RUNTIME
@@ -244,7 +244,7 @@ def test_a_runtime_of_the_namespace_is_found_there():
     assert [rule for *_, rule in refused(decide(job, base))] == ["worker-count"]
 
 
-def test_an_update_is_refused_for_what_it_makes_worse_alone():
+def test_update_is_rejected_only_for_new_violations():
     base = runtime()
     old = train_job(numNodes=300)
     labelled = copy.deepcopy(old)
@@ -256,7 +256,7 @@ def test_an_update_is_refused_for_what_it_makes_worse_alone():
     assert [rule for *_, rule in refused(decide(worse, base, old=old))] == ["pod-template"]
 
 
-def test_findings_besides_rules_are_compared_with_the_stored_object():
+def test_update_is_rejected_only_for_new_faults_of_the_job_set():
     base = runtime(runLauncherAsNode=False)
 
     assert decide(train_job(numNodes=-1), base, old=train_job(numNodes=-1, image="x")).allowed
@@ -265,7 +265,7 @@ def test_findings_besides_rules_are_compared_with_the_stored_object():
     ]
 
 
-def test_update_is_judged_by_trainer_checks_too():
+def test_update_with_a_name_that_was_too_long_before_is_admitted():
     base = runtime()
     old = train_job()
     old["metadata"]["name"] = "x" * 50
@@ -276,7 +276,7 @@ def test_update_is_judged_by_trainer_checks_too():
     assert decide(new, base, old=old).allowed
 
 
-def test_an_object_that_cannot_be_read_is_left_to_the_api_server():
+def test_object_that_cannot_be_decoded_is_skipped():
     request = msgspec.structs.replace(review(train_job()), object=msgspec.Raw(b"{"))
 
     decision = pipeline.decide(request, policies=load_policies(None), view=Runtimes(runtime()), today=TODAY)
@@ -300,25 +300,25 @@ def complete():
 
 
 @pytest.mark.parametrize("broken", [None, 7, "x", [], {"a": 1}, [7]], ids=repr)
-def test_any_shape_in_any_place_gets_an_answer(broken):
+def test_value_of_any_type_in_any_field_gets_a_decision(broken):
     for *parents, last in paths(complete()):
-        whole = complete()
-        place = whole
+        fields = complete()
+        place = fields
         for key in parents:
             place = place[key]
         place[last] = broken
-        base = {**runtime(), "spec": whole["runtime"]}
-        job = {**train_job(), "spec": whole["job"], "metadata": whole["metadata"]}
+        base = {**runtime(), "spec": fields["runtime"]}
+        job = {**train_job(), "spec": fields["job"], "metadata": fields["metadata"]}
         request = msgspec.structs.replace(review(train_job()), object=msgspec.Raw(json.dumps(job).encode()))
         decide(base)
-        with suppress(msgspec.DecodeError):  # then the runtime is not in the cache
+        with suppress(msgspec.DecodeError):  # the runtime cannot be cached
             pipeline.decide(request, policies=load_policies(None), view=Runtimes(base), today=TODAY)
 
 
-def test_exemptions_of_the_policy_and_by_annotation():
+def test_exemptions_by_the_policy_and_by_annotation_are_applied():
     policy = "exemptions: [{rules: [worker-count], users: [ann], reason: OPS-1}]"
-    asking = train_job(numNodes=300)
-    asking["metadata"]["annotations"] = {
+    annotated = train_job(numNodes=300)
+    annotated["metadata"]["annotations"] = {
         "training.openshift.io/exempt": "worker-count",
         "training.openshift.io/exempt-reason": "a test",
     }
@@ -328,8 +328,8 @@ def test_exemptions_of_the_policy_and_by_annotation():
     assert [(finding.violation.path, reason) for finding, reason in exempted.exempted] == [
         ("spec.trainer.numNodes", "OPS-1")
     ]
-    assert decide(asking, runtime()).requested == ["worker-count"]
-    assert decide(asking, runtime(), granted={"worker-count": True}).allowed
+    assert decide(annotated, runtime()).requested == ["worker-count"]
+    assert decide(annotated, runtime(), granted={"worker-count": True}).allowed
 
 
 def test_custom_rules_and_required_injections_do_not_apply_to_train_jobs():
@@ -341,30 +341,30 @@ rules: {custom: [{id: never, expression: "false", message: "no"}]}
 
 
 @pytest.mark.parametrize("mode", ["warn", "audit"])
-def test_the_mode_of_the_policy_is_a_ceiling(mode):
+def test_mode_of_the_policy_limits_the_action(mode):
     decision = decide(train_job(numNodes=300), runtime(), policy=f"mode: {mode}")
 
     assert decision.allowed
     assert len(decision.warned if mode == "warn" else decision.audited) == 1
 
 
-NOT_ASKED = {
-    "api-access": "what it finds is mended by an injection, and nothing is injected here",
-    "clean-pod-policy": "JobSet decides which pods stay",
-    "created-by": "nothing is injected into a TrainJob, so its annotation means nothing",
-    "gang": "the runtime's podGroupPolicy has the place of schedulingPolicy",
-    "host-network": "the port of sshd is the runtime's",
-    "network-policy": "NetworkPolicies are made for MPIJobs alone",
-    "retention": "the time is the runtime's, and JobSet runs nothing twice",
-    "update-safety": "the API server itself refuses such changes",
-    "volcano-queue": "the queue is the runtime's, in its podGroupPolicy",
+NOT_APPLIED = {
+    "api-access": "an injection fixes its violations, and nothing is injected into TrainJobs",
+    "clean-pod-policy": "JobSet decides which pods are deleted",
+    "created-by": "nothing is injected into TrainJobs, so the annotation has no meaning",
+    "gang": "the runtime has podGroupPolicy instead of schedulingPolicy",
+    "host-network": "the runtime sets the port of sshd",
+    "network-policy": "only MPIJobs get NetworkPolicies",
+    "retention": "the runtime sets the time, and JobSet runs no job twice",
+    "update-safety": "the API server rejects these changes",
+    "volcano-queue": "the runtime sets the queue in its podGroupPolicy",
 }
 
 
 def test_every_rule_applies_or_is_left_out_with_a_reason():
-    known = {each for each, rule in rules.REGISTRY.items() if not rule.plugin}
+    builtin = {rule_id for rule_id, rule in rules.REGISTRY.items() if not rule.plugin}
 
-    missing = known - (selection.OF_JOBS | NOT_ASKED.keys())
-    assert not missing, f"OF_JOBS of selection.py, or NOT_ASKED of its tests, in parts/trainer: {sorted(missing)}"
-    assert not selection.OF_JOBS & NOT_ASKED.keys()
+    missing = builtin - (selection.OF_JOBS | NOT_APPLIED.keys())
+    assert not missing, f"OF_JOBS of selection.py, or NOT_APPLIED of its tests, in parts/trainer: {sorted(missing)}"
+    assert not selection.OF_JOBS & NOT_APPLIED.keys()
     assert selection.INSTEAD.keys() | selection.BESIDES.keys() <= selection.OF_JOBS

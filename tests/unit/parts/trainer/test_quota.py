@@ -1,4 +1,4 @@
-"""TrainJobs and quotas: the reservation of a TrainJob, next to other jobs and its own pods."""
+"""TrainJobs and quotas: the reservation of a TrainJob in addition to other jobs and to its existing pods."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ FOUR_EACH = {"numNodes": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}
 
 
 class Team(Runtimes):
-    """The namespace `team`, with all relevant objects known."""
+    """The namespace `team` with a quota, and caches of all relevant objects."""
 
     def __init__(self, *, hard: dict[str, Any], used: dict[str, Any] | None = None) -> None:
         super().__init__(runtime())
@@ -44,7 +44,7 @@ class Team(Runtimes):
         self.known[RESERVATIONS] = {("own", "quota-team"): Reservations("team", "quota-team", "1", entries)}
 
     def run(self, name: str, **pods: int) -> None:
-        """Adds this number of pods of each replicated job."""
+        """Add this number of pods for each replicated job."""
         for replicated_job, count in pods.items():
             for index in range(count):
                 pod = TrainJobPod("team", name, replicated_job)
@@ -67,35 +67,35 @@ def decide(view: Team, name: str, *, old: Any = None, status: Any = None, **chan
     return trainer.decide(manifest, view=view, old=before)
 
 
-def test_what_is_reserved_has_a_name_that_no_mpi_job_has() -> None:
-    found = decide(Team(hard={GPUS: 8, "count/jobs.batch": 9}), "llama").reservation
+def test_reservation_of_a_train_job_has_the_kind_in_its_name() -> None:
+    reservation = decide(Team(hard={GPUS: 8, "count/jobs.batch": 9}), "llama").reservation
 
-    assert (found.uid, found.name, found.new) == ("uid-llama", "TrainJob/llama", True)
-    assert [(each.role, each.count) for each in found.pods] == [(LAUNCHER, 1), (WORKER, 1)]
-    assert [charge.usage[GPUS] for each in found.pods for charge in each.charges] == [4 * quantity.NANO] * 2
-    assert [charge.usage for charge in found.objects] == [{"count/jobs.batch": 2 * quantity.NANO}]
+    assert (reservation.uid, reservation.name, reservation.new) == ("uid-llama", "TrainJob/llama", True)
+    assert [(each.role, each.count) for each in reservation.pods] == [(LAUNCHER, 1), (WORKER, 1)]
+    assert [charge.usage[GPUS] for each in reservation.pods for charge in each.charges] == [4 * quantity.NANO] * 2
+    assert [charge.usage for charge in reservation.objects] == [{"count/jobs.batch": 2 * quantity.NANO}]
 
 
-def test_a_quota_on_mpi_jobs_counts_no_train_job() -> None:
+def test_quota_on_mpi_jobs_does_not_apply_to_train_jobs() -> None:
     assert decide(Team(hard={"count/mpijobs.kubeflow.org": 0}), "llama").allowed
     assert not decide(Team(hard={"count/trainjobs.trainer.kubeflow.org": 0}), "llama").allowed
 
 
-def test_second_of_two_jobs_does_not_fit_into_room_for_one() -> None:
+def test_second_job_is_rejected_if_the_quota_is_reserved_for_the_first() -> None:
     view = Team(hard={GPUS: 8})
     first = decide(view, "first")
     view.reserve(first)
 
     assert first.allowed
     assert [finding.rule for finding in decide(view, "second").denied] == ["resource-quota"]
-    assert decide(view, "first").allowed, "it is sent again"
+    assert decide(view, "first").allowed, "the request for the first job may be repeated"
 
 
 @pytest.mark.parametrize(
     ("pods", "used", "fits"),
     [({}, 0, True), ({"node": 1}, 4, True), ({"node": 1, "launcher": 1}, 8, True), ({"node": 1}, 8, False)],
 )
-def test_a_pod_that_exists_counts_once(pods: dict[str, int], used: int, fits: bool) -> None:
+def test_existing_pod_is_counted_once(pods: dict[str, int], used: int, fits: bool) -> None:
     view = Team(hard={GPUS: 16}, used={GPUS: used})
     view.reserve(decide(view, "first"))
     view.run("first", **pods)
@@ -103,7 +103,7 @@ def test_a_pod_that_exists_counts_once(pods: dict[str, int], used: int, fits: bo
     assert decide(view, "second").allowed is fits
 
 
-def test_the_objects_of_a_stored_job_are_counted_by_the_quota() -> None:
+def test_objects_of_a_stored_job_are_only_in_the_quotas_usage() -> None:
     view = Team(hard={"count/jobs.batch": 4}, used={"count/jobs.batch": 2})
     view.reserve(decide(view, "first"))
 
@@ -118,11 +118,11 @@ def test_ended_job_uses_no_quota() -> None:
 
     view.stored["first"] = TrainJobRecord("team", "first", "uid-first", over=True)
     assert decide(view, "second").allowed
-    view.stored["first"] = TrainJobRecord("team", "first", "of another", over=True)
+    view.stored["first"] = TrainJobRecord("team", "first", "uid-of-an-earlier-job", over=True)
     assert not decide(view, "second").allowed
 
 
-def test_without_its_pods_nothing_is_known_of_what_a_job_still_takes() -> None:
+def test_reservation_is_ignored_if_the_pods_are_unknown() -> None:
     view = Team(hard={GPUS: 8})
     view.reserve(decide(view, "first"))
     del view.known[TRAIN_JOB_PODS]
@@ -130,14 +130,14 @@ def test_without_its_pods_nothing_is_known_of_what_a_job_still_takes() -> None:
     assert decide(view, "second").allowed
 
 
-def test_nothing_is_reserved_for_a_name_that_is_taken() -> None:
+def test_nothing_is_reserved_for_the_name_of_an_existing_job() -> None:
     view = Team(hard={GPUS: 8})
-    view.stored["first"] = TrainJobRecord("team", "first", "another")
+    view.stored["first"] = TrainJobRecord("team", "first", "uid-of-an-earlier-job")
 
     assert decide(view, "first").reservation is None
 
 
-def test_a_job_that_is_resumed_takes_what_its_pods_do_not_have_yet() -> None:
+def test_resumed_job_reserves_quota_for_its_missing_pods() -> None:
     view = Team(hard={GPUS: 8}, used={GPUS: 4})
 
     assert not decide(view, "first", old={"suspend": True}, suspend=False).allowed
@@ -152,7 +152,7 @@ def test_a_job_that_is_resumed_takes_what_its_pods_do_not_have_yet() -> None:
     ("condition", "reserved"),
     [("Complete", False), ("Failed", False), ("Suspended", True)],
 )
-def test_a_job_that_is_over_takes_nothing_more(condition: str, reserved: bool) -> None:
+def test_ended_job_reserves_no_quota(condition: str, reserved: bool) -> None:
     status = {"conditions": [{"type": condition, "status": "True"}]}
 
     found = decide(Team(hard={GPUS: 8}), "first", old={"suspend": True}, suspend=False, status=status)
@@ -163,7 +163,7 @@ def test_a_job_that_is_over_takes_nothing_more(condition: str, reserved: bool) -
     )
 
 
-def test_a_condition_that_was_true_once() -> None:
+def test_false_condition_does_not_end_a_job() -> None:
     status = {"conditions": [{"type": "Failed", "status": "False"}]}
 
     assert decide(Team(hard={GPUS: 8}), "first", old={"suspend": True}, suspend=False, status=status).reservation

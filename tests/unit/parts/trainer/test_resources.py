@@ -1,4 +1,4 @@
-"""The cached records of TrainJobs."""
+"""The cached records of runtimes and TrainJobs."""
 
 import json
 from typing import Any
@@ -40,7 +40,7 @@ FAILED = {"type": "Failed", "status": "True"}
         ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, True),
     ],
 )
-def test_train_job_record_says_whether_it_is_finished(more: Any, over: bool) -> None:
+def test_train_job_record_has_the_end_or_deletion_of_the_job(more: Any, over: bool) -> None:
     metadata = {"namespace": "team", "name": "a", "uid": "1", **more.get("metadata", {})}
 
     found = TRAIN_JOBS.project(msgspec.json.encode({"spec": {}, **more, "metadata": metadata}))
@@ -52,13 +52,13 @@ def test_record_of_an_mpi_runtime_has_the_fields_that_rules_read():
     manifest = runtime(kinds.RUNTIME)
     template = manifest["spec"]["template"]
     template["metadata"] = {"annotations": {"a": "b"}}
-    kept = {"mlPolicy": manifest["spec"]["mlPolicy"], "template": template}
+    used = {"mlPolicy": manifest["spec"]["mlPolicy"], "template": template}
     manifest["spec"]["podGroupPolicy"] = {"coscheduling": {}}
 
-    found = record(manifest)
+    cached = record(manifest)
 
-    assert (found.namespace, found.name) == ("team", "deepspeed")
-    assert json.loads(found.spec) == kept
+    assert (cached.namespace, cached.name) == ("team", "deepspeed")
+    assert json.loads(cached.spec) == used
 
 
 @pytest.mark.parametrize("spec", [{}, {"mlPolicy": None}, {"mlPolicy": {"torch": {}}}, {"mlPolicy": {"mpi": None}}])
@@ -66,7 +66,7 @@ def test_record_of_a_runtime_without_mpi_is_empty(spec):
     assert record({**runtime(), "spec": spec}).spec == b""
 
 
-def test_runtime_of_the_wrong_shape_is_rejected():
+def test_runtime_that_cannot_be_decoded_is_rejected():
     with pytest.raises(msgspec.ValidationError):
         CLUSTER_TRAINING_RUNTIMES.project(b'{"metadata": {"name": "x"}, "spec": {"mlPolicy": 7}}')
 
@@ -76,7 +76,7 @@ def test_runtimes_are_not_watched_without_the_option():
 
 
 class Cache:
-    """The cache of a kind of runtime, with its log."""
+    """The cache of one kind of runtime, and its log."""
 
     def __init__(self, resource):
         self.log = Log()
@@ -108,14 +108,14 @@ def test_too_large_runtime_is_unknown_and_not_cached(resource):
     assert cache.bytes == 0
     key = ("team", "runtime-0") if resource is TRAINING_RUNTIMES else "runtime-0"
     assert cache.store.get(key) is UNKNOWN
-    told = cache.log.events("object skipped")
-    assert [(each["kind"], each["name"], each["error"]) for each in told][:1] == [
+    skipped = cache.log.events("object skipped")
+    assert [(event["kind"], event["name"], event["error"]) for event in skipped][:1] == [
         (resource.plural, "runtime-0", "Full")
     ]
-    assert len(told) == 30
+    assert len(skipped) == 30
 
 
-def test_many_runtimes_in_a_namespace_leave_room_for_other_namespaces():
+def test_total_size_of_runtimes_in_a_namespace_is_limited():
     cache = Cache(TRAINING_RUNTIMES)
     for number in range(300):
         cache.put("team", f"runtime-{number}", 200_000)
@@ -136,7 +136,7 @@ def test_total_size_of_runtimes_is_limited(resource):
     assert MAX_RUNTIMES_BYTES - MAX_RUNTIME_BYTES < cache.bytes <= MAX_RUNTIMES_BYTES
 
 
-def test_a_runtime_that_is_changed_or_removed_makes_room():
+def test_runtime_fits_into_the_cache_after_others_are_reduced_or_removed():
     cache = Cache(TRAINING_RUNTIMES)
     for number in range(6):
         cache.put("team", f"runtime-{number}", 200_000)

@@ -1,4 +1,4 @@
-"""The MPIJob that is equivalent to a TrainJob, and the origin of its fields."""
+"""The MPIJob that is equivalent to a TrainJob, and the fields from which it was computed."""
 
 import copy
 
@@ -13,7 +13,7 @@ LAUNCHERS = "spec.mpiReplicaSpecs[Launcher]"
 PATCHED = "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template"
 
 
-def made(job, base):
+def shaped(job, base):
     shape = of_train_job(job, record(base))
     return shape, msgspec.json.decode(shape.document)["spec"]
 
@@ -30,18 +30,18 @@ def made(job, base):
         ({}, False, 1),
     ],
 )
-def test_how_many_workers(numbers, as_node, workers):
-    _, spec = made(train_job(**numbers), runtime(runLauncherAsNode=as_node))
+def test_number_of_workers_is_computed_from_num_nodes(numbers, as_node, workers):
+    _, spec = shaped(train_job(**numbers), runtime(runLauncherAsNode=as_node))
 
     assert spec["mpiReplicaSpecs"]["Worker"]["replicas"] == workers
     assert spec["runLauncherAsWorker"] is as_node
 
 
-def test_nodes_by_the_runtimes_parallelism():
+def test_number_of_workers_is_the_runtimes_parallelism_without_num_nodes():
     base = runtime()
     replicated_job(base, NODE)["template"]["spec"]["parallelism"] = 4
 
-    assert made(train_job(), base)[1]["mpiReplicaSpecs"]["Worker"]["replicas"] == 4
+    assert shaped(train_job(), base)[1]["mpiReplicaSpecs"]["Worker"]["replicas"] == 4
 
 
 @pytest.mark.parametrize(
@@ -57,18 +57,18 @@ def test_nodes_by_the_runtimes_parallelism():
         (1, {"numProcPerNode": 1, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}}, 1),
     ],
 )
-def test_slots_as_trainer_counts_them(of_runtime, fields, slots):
-    assert made(train_job(**fields), runtime(numProcPerNode=of_runtime))[1]["slotsPerWorker"] == slots
+def test_slots_are_num_proc_per_node_or_the_number_of_gpus(of_runtime, fields, slots):
+    assert shaped(train_job(**fields), runtime(numProcPerNode=of_runtime))[1]["slotsPerWorker"] == slots
 
 
-def test_slots_by_the_gpus_of_the_runtime():
+def test_slots_are_the_number_of_gpus_in_the_runtime():
     base = runtime()
     pods(base, NODE)["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 4}}
 
-    assert made(train_job(), base)[1]["slotsPerWorker"] == 4
+    assert shaped(train_job(), base)[1]["slotsPerWorker"] == 4
 
 
-def test_trainer_fields_reach_the_right_pods():
+def test_fields_of_trainer_are_merged_into_the_pods_that_get_them():
     job = train_job(
         image="registry.example.com/own:1",
         command=["mpirun"],
@@ -76,7 +76,7 @@ def test_trainer_fields_reach_the_right_pods():
         env=[{"name": "A", "value": "b"}],
         resourcesPerNode={"limits": {"cpu": 4}},
     )
-    _, spec = made(job, runtime())
+    _, spec = shaped(job, runtime())
     launcher, worker = (
         spec["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0] for role in ("Launcher", "Worker")
     )
@@ -91,8 +91,8 @@ def test_trainer_fields_reach_the_right_pods():
     assert launcher["resources"] == worker["resources"] == {"limits": {"cpu": 4}}
 
 
-def test_a_launcher_that_is_no_node_has_resources_alone():
-    _, spec = made(train_job(resourcesPerNode={"limits": {"cpu": 4}}), runtime(runLauncherAsNode=False))
+def test_only_the_launcher_gets_the_resources_if_it_is_not_a_node():
+    _, spec = shaped(train_job(resourcesPerNode={"limits": {"cpu": 4}}), runtime(runLauncherAsNode=False))
 
     launcher, worker = (
         spec["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0] for role in ("Launcher", "Worker")
@@ -117,14 +117,14 @@ def test_a_launcher_that_is_no_node_has_resources_alone():
         (f"{LAUNCHERS}.template.spec.containers[0].env[0].name", ("spec.trainer.env[0].name", "")),
     ],
 )
-def test_where_a_train_job_has_it(path, place):
+def test_path_in_the_mpijob_is_translated_to_the_train_job(path, place):
     job = train_job(
         image="registry.example.com/own:1",
         env=[{"name": "A"}],
         resourcesPerNode={"limits": {"nvidia.com/gpu": 4}},
     )
 
-    assert made(job, runtime())[0].places.shown(path) == place
+    assert shaped(job, runtime())[0].places.shown(path) == place
 
 
 @pytest.mark.parametrize(
@@ -143,19 +143,19 @@ def test_where_a_train_job_has_it(path, place):
         ),
     ],
 )
-def test_where_the_runtime_has_it(path, place):
+def test_path_in_the_mpijob_is_translated_to_the_runtime(path, place):
     base = runtime()
     pods(base, LAUNCHER)["containers"][0]["resources"] = {"limits": {"memory": "1Gi"}}
-    shape, _ = made(train_job(resourcesPerNode={"limits": {"cpu": 1}}), base)
+    shape, _ = shaped(train_job(resourcesPerNode={"limits": {"cpu": 1}}), base)
 
     assert shape.places.shown(path) == ("spec.runtimeRef", f" (ClusterTrainingRuntime deepspeed, {place})")
     assert of_runtime(base).places.shown(path) == (place, "")
 
 
-def test_the_container_of_the_training_is_the_first():
+def test_container_of_the_training_becomes_the_first():
     base = runtime()
     pods(base, NODE)["containers"].insert(0, {"name": "sidecar", "image": "registry.example.com/sidecar:1"})
-    shape, spec = made(train_job(resourcesPerNode={"limits": {"cpu": 1}}), base)
+    shape, spec = shaped(train_job(resourcesPerNode={"limits": {"cpu": 1}}), base)
     containers = spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
 
     assert [each["name"] for each in containers] == ["node", "sidecar"]
@@ -164,7 +164,7 @@ def test_the_container_of_the_training_is_the_first():
     assert shape.places.of(f"{WORKERS}.template.spec.containers[0].resources").path == "spec.trainer.resourcesPerNode"
 
 
-def test_a_patch_is_merged_and_known():
+def test_patch_is_merged_and_its_paths_are_translated():
     base = runtime()
     pods(base, NODE)["nodeSelector"] = {"pool": "a"}
     pods(base, NODE)["tolerations"] = [{"key": "old"}]
@@ -176,7 +176,7 @@ def test_a_patch_is_merged_and_known():
         "containers": [{"name": "node", "volumeMounts": [{"name": "more", "mountPath": "/more"}]}],
         "serviceAccountName": "trainer",
     }
-    shape, spec = made(train_job(patches=[patch("node", change)]), base)
+    shape, spec = shaped(train_job(patches=[patch("node", change)]), base)
     pod = spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
 
     assert pod["nodeSelector"] == {"pool": "a", "gpu": "h100"}
@@ -194,19 +194,19 @@ def test_a_patch_is_merged_and_known():
     assert shape.places.of(f"{WORKERS}.template.spec.nodeSelector[pool]").in_runtime
 
 
-def test_a_patch_may_make_a_replicated_job_the_trainer():
+def test_patch_with_the_label_makes_a_replicated_job_the_trainer():
     job = train_job(
         image="registry.example.com/own:1",
         patches=[patch("node", {}, labels={"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"})],
     )
-    _, spec = made(job, runtime())
+    _, spec = shaped(job, runtime())
 
     assert (
         spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] == "registry.example.com/own:1"
     )
 
 
-def test_nothing_that_is_given_is_changed():
+def test_job_and_runtime_are_not_changed():
     job = train_job(
         numNodes=2,
         env=[{"name": "A"}],
@@ -216,22 +216,22 @@ def test_nothing_that_is_given_is_changed():
     base = runtime()
     before = copy.deepcopy((job, base))
 
-    made(job, base)
+    shaped(job, base)
     of_runtime(base)
 
     assert (job, base) == before
 
 
-def test_a_node_without_a_command_starts_no_sshd_of_the_operators():
+def test_node_without_a_command_is_not_assumed_to_run_sshd():
     base = runtime()
     for field in ("command", "args"):
         del pods(base, NODE)["containers"][0][field]
 
-    worker = made(train_job(), base)[1]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    worker = shaped(train_job(), base)[1]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     assert worker["args"] == ["(entrypoint)"]
 
 
-def test_no_shape_without_an_mpi_policy():
+def test_runtime_without_an_mpi_policy_has_no_shape():
     base = runtime()
     base["spec"]["mlPolicy"] = {"numNodes": 1, "torch": {}}
 
@@ -240,7 +240,7 @@ def test_no_shape_without_an_mpi_policy():
 
 
 @pytest.mark.parametrize(
-    ("text", "worded"),
+    ("text", "translated"),
     [
         ("Set replicas to 3 or fewer.", "Set numNodes to 4 or fewer."),
         ("Reduce worker count to 4 and -np to 8 (8 GPUs total)", "Reduce numNodes to 5 and -np to 8 (8 GPUs total)"),
@@ -251,10 +251,10 @@ def test_no_shape_without_an_mpi_policy():
         ("Set spec.mpiReplicaSpecs[Worker].replicas.", "Set spec.mlPolicy.numNodes."),
     ],
 )
-def test_words(text, worded):
-    assert of_runtime(runtime()).places.worded(text) == worded
+def test_field_names_and_numbers_in_messages_are_translated(text, translated):
+    assert of_runtime(runtime()).places.worded(text) == translated
 
 
-def test_without_a_launcher_among_the_nodes_the_numbers_are_the_same():
+def test_numbers_in_messages_are_unchanged_if_the_launcher_is_not_a_node():
     assert of_runtime(runtime(runLauncherAsNode=False)).places.worded("Set replicas to 3.") == "Set numNodes to 3."
     assert of_runtime(runtime(runLauncherAsNode=False)).places.worded("Use 1 worker.") == "Use 1 node."

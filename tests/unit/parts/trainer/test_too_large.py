@@ -1,4 +1,4 @@
-"""TrainJobs and runtimes that are too large are rejected before they are merged, under any policy."""
+"""TrainJobs and runtimes that are too large are rejected before the merge, independent of the rule's action."""
 
 import copy
 from typing import Any
@@ -19,39 +19,39 @@ from webhook.admission import too_large
 from webhook.cluster.snapshot import Snapshot
 from webhook.parts.trainer import kinds
 
-ALONE = "Stay within that: no policy allows more."
+FIX = "Stay within that: no policy allows more."
 IN_RUNTIME = "spec.template.spec.replicatedJobs"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 UNREAD = {**train_job(), "x": [[]] * 60_000}
 
 
 class WithKueue(Runtimes):
-    """The runtimes, in a cluster with Kueue."""
+    """Runtimes in a cluster with Kueue."""
 
     def all(self, resource: Any) -> Any:
         return Snapshot([config()]).all(resource)
 
 
 def with_jobs(count: int, **job: Any) -> Manifest:
-    """A runtime with this number of replicated jobs besides its own two."""
-    found = runtime()
-    jobs = found["spec"]["template"]["spec"]["replicatedJobs"]
+    """A runtime with this number of additional replicated jobs."""
+    manifest = runtime()
+    jobs = manifest["spec"]["template"]["spec"]["replicatedJobs"]
     jobs += [{"name": f"x{number}", **job} for number in range(count)]
-    return found
+    return manifest
 
 
 def template(pod: Manifest, **metadata: Any) -> Manifest:
-    """Fields of a replicated job with these pods."""
+    """The template of a replicated job with this pod spec."""
     return {"template": {"spec": {"template": {"metadata": metadata, "spec": pod}}}}
 
 
 def one(**container: Any) -> Manifest:
-    """A pod with one container."""
+    """A pod spec with one container."""
     return {"containers": [{"name": "c", "image": "registry.example.com/a:latest", **container}]}
 
 
 def patched(*entries: tuple[str, Manifest], patches: int = 1) -> Manifest:
-    """A TrainJob whose patches have these pods of replicated jobs each."""
+    """A TrainJob with `patches` equal patches, each with these pod specs of replicated jobs."""
     inner = [{"name": name, "template": {"spec": {"template": {"spec": pod}}}} for name, pod in entries]
     one = patch("node", {})
     one["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"] = inner
@@ -62,12 +62,12 @@ def env(count: int) -> list[Manifest]:
     return [{"name": f"E{number}", "value": "v"} for number in range(count)]
 
 
-def test_bytes_of_other_pods() -> None:
+def test_other_pods_with_too_many_bytes_are_rejected() -> None:
     words = ["x" * 100_000, "y" * 31_000]
     most, more = with_jobs(1, **template(one(args=words * 2))), with_jobs(2, **template(one(args=words)))
     assert "at most 262,144" not in str(refused(decide(most)))
     ((path, message, fix, rule),) = refused(decide(more))
-    assert (path, fix, rule) == (IN_RUNTIME, ALONE, "job-size")
+    assert (path, fix, rule) == (IN_RUNTIME, FIX, "job-size")
     assert message.endswith("bytes of other pods than launcher and nodes, at most 262,144")
     patching = [("x0", {"nodeSelector": {"a": "b" * 200_000}}), ("x1", {"nodeSelector": {"a": "b" * 200_000}})]
     ((path, again, *_),) = refused(decide(patched(*patching), with_jobs(2)))
@@ -75,15 +75,15 @@ def test_bytes_of_other_pods() -> None:
     assert again.endswith("at most 262,144")
 
 
-def test_values_to_merge() -> None:
+def test_patch_with_too_many_values_is_rejected() -> None:
     assert decide(train_job(env=env(2000)), runtime()).allowed
     message = "too large to judge: more than 50,000 values to merge into the runtime"
     job = patched(("node", {"nodeSelector": {f"k{number}": "v" for number in range(50_000)}}))
-    assert refused(decide(job, runtime())) == [("spec", message, ALONE, "job-size")]
+    assert refused(decide(job, runtime())) == [("spec", message, FIX, "job-size")]
 
 
 @pytest.mark.parametrize("action", ["warn", "audit", "off"])
-def test_no_action_of_the_rule_helps(action: str) -> None:
+def test_action_of_the_rule_is_ignored(action: str) -> None:
     policy = f"rules: {{job-size: {{action: {action}}}}}"
     assert not decide(UNREAD, runtime(), policy=policy).allowed
 
@@ -95,7 +95,7 @@ def test_too_large_objects_are_only_reported_in_lenient_modes(mode: str, field: 
     assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]
 
 
-def test_other_training_is_left_alone() -> None:
+def test_large_objects_without_mpi_are_skipped() -> None:
     base = runtime()
     base["spec"]["mlPolicy"] = {"torch": {}}
     assert decide({**base, "x": [[]] * 50_001}).skipped == too_large.TOO_LARGE
@@ -104,16 +104,16 @@ def test_other_training_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("manifest", [train_job(), runtime(), runtime(kinds.RUNTIME)], ids=lambda each: each["kind"])
-def test_what_no_api_server_could_store_is_refused_unread(manifest: Manifest) -> None:
+def test_object_too_large_for_the_api_server_is_rejected_without_decoding(manifest: Manifest) -> None:
     for more, message in (([[]] * 60_000, "mappings and lists, at most 20,000"), ("x" * 1_600_000, "bytes, at most")):
-        ((path, told, _, rule),) = refused(decide({**manifest, "x": more}, runtime()))
+        ((path, text, _, rule),) = refused(decide({**manifest, "x": more}, runtime()))
         assert (path, rule) == ("spec", "job-size")
-        assert message in told
+        assert message in text
 
 
 class TestUpdates:
     @pytest.mark.parametrize("stored", [UNREAD, {**runtime(), "x": [[]] * 60_000}], ids=lambda each: each["kind"])
-    def test_update_of_an_object_that_was_too_large(self, stored: Manifest) -> None:
+    def test_too_large_object_may_lose_finalizers_but_not_get_labels(self, stored: Manifest) -> None:
         released = {**stored, "metadata": {**stored["metadata"], "finalizers": []}}
         decision = decide(released, runtime(), old=stored)
         assert (decision.allowed, decision.skipped) == (True, too_large.AS_STORED)
@@ -121,35 +121,35 @@ class TestUpdates:
         labelled = {**stored, "metadata": {**stored["metadata"], "labels": {"a": "b"}}}
         assert not decide(labelled, runtime(), old=stored).allowed
 
-    def test_a_job_is_held_back_and_let_go(self) -> None:
+    def test_only_kueue_may_suspend_a_too_large_job(self) -> None:
         suspended = {**UNREAD, "spec": {**UNREAD["spec"], "suspend": True}}
         decision = decide(suspended, view=WithKueue(runtime()), old=UNREAD, username=KUEUE)
         assert decision.skipped == too_large.AS_STORED
         assert not decide(suspended, view=WithKueue(runtime()), old=UNREAD).allowed
 
-    def test_a_user_changes_no_time_limit_of_it(self) -> None:
+    def test_user_may_not_change_the_time_limit_of_a_too_large_job(self) -> None:
         longer = {**UNREAD, "spec": {**UNREAD["spec"], "activeDeadlineSeconds": 10**9}}
         assert not decide(longer, runtime(), old=UNREAD).allowed
 
-    def test_its_pods_stay_as_they_are(self) -> None:
+    def test_user_may_not_change_the_pods_of_a_too_large_job(self) -> None:
         other = {**UNREAD, "spec": {**UNREAD["spec"], "trainer": {"numNodes": 3}}}
         assert not decide(other, runtime(), old=UNREAD).allowed
 
-    def test_it_may_become_small_enough(self) -> None:
+    def test_too_large_job_may_become_small_enough(self) -> None:
         assert decide(train_job(), runtime(), old=UNREAD).allowed
         assert [rule for *_, rule in refused(decide(train_job(numNodes=300), runtime(), old=UNREAD))] == [
             "worker-count"
         ]
 
-    def test_it_may_not_grow(self) -> None:
+    def test_job_may_not_become_too_large(self) -> None:
         grown = {**UNREAD, "spec": {**UNREAD["spec"], "trainer": {"args": ["a"]}}}
         assert not decide(grown, runtime(), old=train_job()).allowed
 
-    def test_one_that_is_being_deleted_loses_its_finalizers(self) -> None:
-        going = {**UNREAD, "metadata": {**UNREAD["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
-        assert decide(going, runtime(), old=going).allowed
+    def test_too_large_job_that_is_being_deleted_may_be_updated(self) -> None:
+        deleted = {**UNREAD, "metadata": {**UNREAD["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+        assert decide(deleted, runtime(), old=deleted).allowed
 
 
-def test_the_paths_of_merged_values_take_bounded_memory() -> None:
+def test_long_paths_of_merged_values_are_rejected() -> None:
     job = patched(("node", {"k" * 300_000: {f"{n}": {} for n in range(40_000)}}))
     assert [rule for *_, rule in refused(decide(job, runtime()))] == ["job-size"]

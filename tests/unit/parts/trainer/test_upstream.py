@@ -1,4 +1,4 @@
-"""Differences between Trainer with JobSet and mpi-operator."""
+"""Checks for differences between Trainer and mpi-operator."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from webhook.parts.trainer.shape import of_runtime, of_train_job
 ANOTHER = "Run as another user, with fsGroup, and sshAuthMountPath in its home."
 
 
-def told(find, job, base=None):
+def violations(find, job, base=None):
     return [(each.path, each.message, each.fix) for each in find(of_train_job(job, record(base or runtime())))]
 
 
@@ -22,7 +22,7 @@ def names(shape):
 
 
 @pytest.mark.parametrize(
-    ("metadata", "nodes", "found"),
+    ("metadata", "nodes", "expected"),
     [
         ({"name": "x" * 44}, 3, None),
         ({"name": "x" * 45}, 3, ("metadata.name", 44)),
@@ -32,21 +32,23 @@ def names(shape):
         ({}, 3, None),
     ],
 )
-def test_names_leave_room_for_those_of_pods(metadata, nodes, found):
+def test_name_too_long_for_the_names_of_pods_is_found(metadata, nodes, expected):
     job = train_job(numNodes=nodes)
     job["metadata"] = metadata
 
-    assert [(path, fix) for path, _, fix in told(names, job)] == (
-        [] if found is None else [(found[0], f"Use a {found[0].partition('.')[2]} of at most {found[1]} characters.")]
+    assert [(path, fix) for path, _, fix in violations(names, job)] == (
+        []
+        if expected is None
+        else [(expected[0], f"Use a {expected[0].partition('.')[2]} of at most {expected[1]} characters.")]
     )
 
 
-def test_a_runtimes_name_reaches_no_pod():
+def test_length_of_a_runtimes_name_is_not_limited():
     assert list(names(of_runtime(runtime(name="x" * 60)))) == []
 
 
 class ConfigMaps(NothingKnown):
-    """A view with only this ConfigMap."""
+    """A cluster with only this ConfigMap."""
 
     def __init__(self, name, owner=None, *, deleted=False):
         self._found = Owned("team", name, owner, deleted)
@@ -74,7 +76,7 @@ NEVER = "so Trainer could never start the job"
         ("another-mpi-hostfile", OF_APP, False, None, None),
     ],
 )
-def test_config_maps_that_trainer_needs(name, owner, deleted, fault, advisory):
+def test_config_map_with_a_name_that_trainer_needs_is_found(name, owner, deleted, fault, advisory):
     job = train_job()
     job["metadata"]["uid"] = "u1"
     ctx = Context(namespace="team", view=ConfigMaps(name, owner, deleted=deleted))
@@ -86,54 +88,54 @@ def test_config_maps_that_trainer_needs(name, owner, deleted, fault, advisory):
     )
 
 
-def test_one_node_is_two_pods():
-    assert told(upstream.nodes, train_job(numNodes=1)) == [
+def test_one_node_for_two_pods_is_found():
+    assert violations(upstream.nodes, train_job(numNodes=1)) == [
         (
             "spec.mpiReplicaSpecs[Worker].replicas",
-            "1 node, and Trainer makes two pods with all resources: the launcher is a node too",
-            "Set numNodes to 2, which is the same.",
+            "1 node, but Trainer creates two pods with all resources: the launcher is a node too",
+            "Set numNodes to 2, which has the same effect.",
         )
     ]
-    assert not told(upstream.nodes, train_job(numNodes=1), runtime(runLauncherAsNode=False))
-    assert not told(upstream.nodes, train_job())
+    assert not violations(upstream.nodes, train_job(numNodes=1), runtime(runLauncherAsNode=False))
+    assert not violations(upstream.nodes, train_job())
 
 
-def test_nodes_of_a_runtime_are_launchers():
+def test_several_launchers_are_found():
     base = runtime()
     base["spec"]["mlPolicy"]["numNodes"] = 3
 
-    assert told(upstream.nodes, train_job(), base) == [
+    assert violations(upstream.nodes, train_job(), base) == [
         (
             "spec.mpiReplicaSpecs[Launcher]",
-            "3 launchers, of which each starts all ranks",
+            "3 launchers, each of which starts all ranks",
             "Set numNodes of the runtime to 1; for more nodes, parallelism of node.",
         )
     ]
 
 
-def test_an_image_that_does_not_reach_the_nodes():
+def test_image_that_nodes_do_not_get_is_found():
     other = train_job(image="registry.example.com/own:1")
 
-    assert told(upstream.other_image, other) == [
+    assert violations(upstream.other_image, other) == [
         (
             "spec.trainer.image",
-            "is the launcher's alone, and the ranks of nodes run in registry.example.com/deepspeed:1.0",
+            "is only the launcher's image: the ranks on nodes run in registry.example.com/deepspeed:1.0",
             "Use a runtime with this image.",
         )
     ]
-    assert not told(upstream.other_image, train_job(image="registry.example.com/deepspeed:1.0"))
-    assert not told(upstream.other_image, train_job())
+    assert not violations(upstream.other_image, train_job(image="registry.example.com/deepspeed:1.0"))
+    assert not violations(upstream.other_image, train_job())
 
 
-def test_an_image_reaches_nodes_that_are_the_trainer():
+def test_image_that_nodes_get_is_not_found():
     label = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
     job = train_job(image="registry.example.com/own:1", patches=[patch("node", {}, labels=label)])
 
-    assert not told(upstream.other_image, job)
+    assert not violations(upstream.other_image, job)
 
 
 @pytest.mark.parametrize(
-    ("user", "pod", "found"),
+    ("user", "pod", "expected"),
     [
         (1000, {"fsGroup": 1000}, None),
         (1000, {"supplementalGroups": [0]}, None),
@@ -143,12 +145,12 @@ def test_an_image_reaches_nodes_that_are_the_trainer():
         (0, {"fsGroup": 0}, ("securityContext", ANOTHER)),
     ],
 )
-def test_users_that_can_read_the_key(user, pod, found):
+def test_user_who_cannot_use_the_key_is_found(user, pod, expected):
     base = runtime()
     spec = pods(base, LAUNCHER)
     spec["securityContext"], spec["containers"][0]["securityContext"] = pod, {"runAsUser": user}
 
     place = "spec.mpiReplicaSpecs[Launcher].template.spec"
-    assert [(path, fix) for path, _, fix in told(upstream.key, train_job(), base)] == (
-        [] if found is None else [(f"{place}.{found[0]}", found[1])]
+    assert [(path, fix) for path, _, fix in violations(upstream.key, train_job(), base)] == (
+        [] if expected is None else [(f"{place}.{expected[0]}", expected[1])]
     )

@@ -23,53 +23,53 @@ JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 
 
 class Cluster:
-    """An API server with a job, and the command that asks it."""
+    """A fake API server, and the command `why` with a kubeconfig for this server."""
 
     def __init__(self, api: FakeApi, config: Path) -> None:
         self.api = api
         self.config = config
 
-    def has(self, path: str, *items: Any) -> None:
+    def set_list(self, path: str, *items: Any) -> None:
         self.api.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "1"}, "items": [*items]}
 
     def why(self, *arguments: str) -> Result:
         return CliRunner().invoke(main, ["why", *arguments, "--kubeconfig", str(self.config)], catch_exceptions=False)
 
 
-def owned(found: dict[str, Any], uid: str) -> dict[str, Any]:
-    found["metadata"]["ownerReferences"] = [{"uid": uid, "controller": True}]
-    return found
+def owned(resource: dict[str, Any], uid: str) -> dict[str, Any]:
+    resource["metadata"]["ownerReferences"] = [{"uid": uid, "controller": True}]
+    return resource
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """A cluster in which the job `train` runs."""
     with fake_api() as api:
-        made = Cluster(api, kubeconfig(tmp_path / "config", api.url))
+        cluster = Cluster(api, kubeconfig(tmp_path / "config", api.url))
         running = job({}, true("Running"))
         api.objects[f"{JOBS}/train"] = running
-        made.has(JOBS, running)
+        cluster.set_list(JOBS, running)
         api.objects["/apis/batch/v1/namespaces/team-a/jobs/train-launcher"] = owned(launcher(), UID)
         workers = [owned(pod(f"train-worker-{index}"), UID) for index in range(2)]
-        made.has(f"{SPACE}/pods", owned(pod("train-launcher-abcde"), JOB_UID), *workers)
-        made.has(f"{SPACE}/events")
-        yield made
+        cluster.set_list(f"{SPACE}/pods", owned(pod("train-launcher-abcde"), JOB_UID), *workers)
+        cluster.set_list(f"{SPACE}/events")
+        yield cluster
 
 
-def test_a_job_that_runs(cluster: Cluster) -> None:
-    found = cluster.why("team-a/train")
-    assert found.exit_code == 0
-    assert found.stdout.startswith("team-a/train runs since 2026-11-22 11:00:00Z (")
-    assert "), 2 of 2 workers ready\n" in found.stdout
+def test_running_job_gives_exit_code_0(cluster: Cluster) -> None:
+    result = cluster.why("team-a/train")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("team-a/train runs since 2026-11-22 11:00:00Z (")
+    assert "), 2 of 2 workers ready\n" in result.stdout
 
 
-def test_the_page_and_what_programs_get(cluster: Cluster) -> None:
+def test_stuck_job_is_reported_as_text_and_as_json(cluster: Cluster) -> None:
     waiting = container(waiting={"reason": "ErrImagePull", "message": "no such host"})
-    cluster.has(f"{SPACE}/pods", owned(pod("train-worker-0", waiting, phase="Pending"), UID))
-    found = cluster.why("train", "-n", "team-a")
-    assert found.exit_code == 1
+    cluster.set_list(f"{SPACE}/pods", owned(pod("train-worker-0", waiting, phase="Pending"), UID))
+    result = cluster.why("train", "-n", "team-a")
+    assert result.exit_code == 1
     text = "train-worker-0: image registry.example.com/a:1 cannot be pulled: no such host"
-    assert found.stdout.splitlines()[:5] == [
+    assert result.stdout.splitlines()[:5] == [
         f"team-a/train does not run: {text}",
         "",
         f"1. {text}",
@@ -91,10 +91,10 @@ def test_the_page_and_what_programs_get(cluster: Cluster) -> None:
     }
 
 
-def test_warnings_of_the_cluster_stand_below(cluster: Cluster) -> None:
-    told = event("train", "TimeLimitNear", "80 % are over.", type="Warning")
+def test_newest_warning_event_of_a_reason_is_listed_after_the_causes(cluster: Cluster) -> None:
+    newest = event("train", "TimeLimitNear", "80 % are over.", type="Warning")
     earlier = event("train", "TimeLimitNear", "x", type="Warning", at="2026-11-22T10:00:00Z")
-    cluster.has(f"{SPACE}/events", earlier, told, event("train", "MPIJobRunning", "x", type="Normal"))
+    cluster.set_list(f"{SPACE}/events", earlier, newest, event("train", "MPIJobRunning", "x", type="Normal"))
     lines = cluster.why("team-a/train").stdout.splitlines()
     (line,) = lines[lines.index("warnings of the cluster:") + 1 :][:1]
     assert line.endswith(" ago, MPIJob train: TimeLimitNear: 80 % are over")
@@ -103,62 +103,62 @@ def test_warnings_of_the_cluster_stand_below(cluster: Cluster) -> None:
     ]
 
 
-def test_pods_and_events_of_a_former_job_of_the_name_do_not_count(cluster: Cluster) -> None:
-    cluster.has(f"{SPACE}/pods", owned(pod("train-worker-0", phase="Failed"), "of-another"))
+def test_pods_and_events_of_a_deleted_job_with_the_same_name_are_ignored(cluster: Cluster) -> None:
+    cluster.set_list(f"{SPACE}/pods", owned(pod("train-worker-0", phase="Failed"), "of-the-deleted-job"))
     gone = event("train", "ErrResourceExists", "x")
-    gone["involvedObject"]["uid"] = "of-another"
-    cluster.has(f"{SPACE}/events", gone)
-    found = cluster.why("team-a/train")
-    assert (found.exit_code, "0 of 2 workers ready" in found.stdout) == (0, True)
+    gone["involvedObject"]["uid"] = "of-the-deleted-job"
+    cluster.set_list(f"{SPACE}/events", gone)
+    result = cluster.why("team-a/train")
+    assert (result.exit_code, "0 of 2 workers ready" in result.stdout) == (0, True)
 
 
-def test_the_log_of_a_launcher_that_failed(cluster: Cluster) -> None:
+def test_log_of_a_failed_launcher_is_read_or_its_absence_reported(cluster: Cluster) -> None:
     failed = container(terminated={"exitCode": 1, "reason": "Error"})
-    cluster.has(f"{SPACE}/pods", owned(pod("train-launcher-abcde", failed, phase="Failed"), JOB_UID))
+    cluster.set_list(f"{SPACE}/pods", owned(pod("train-launcher-abcde", failed, phase="Failed"), JOB_UID))
     log = f"{SPACE}/pods/train-launcher-abcde/log"
     cluster.api.objects[log] = {"log": "a@train-worker-0: Permission denied (publickey)."}
     assert "the key of the launcher is not accepted" in cluster.why("team-a/train").stdout.partition("\n")[0]
     cluster.api.refusals["GET", log] = (403, 'pods "x" is forbidden: User "a" cannot get resource "pods/log"')
-    found = cluster.why("team-a/train").stdout
-    assert "container main ended with exit code 1" in found.partition("\n")[0]
-    assert "not read: log of train-launcher-abcde (no permission to get resource " in found
+    result = cluster.why("team-a/train").stdout
+    assert "container main ended with exit code 1" in result.partition("\n")[0]
+    assert "not read: log of train-launcher-abcde (no permission to get resource " in result
 
 
-def test_the_log_of_a_worker_reports_why_sshd_refuses(cluster: Cluster) -> None:
+def test_log_of_a_workers_sshd_gives_the_cause(cluster: Cluster) -> None:
     failed = container(terminated={"exitCode": 1, "reason": "Error"})
     worker = pod("train-worker-0", container(running={"startedAt": HOUR_AGO}), conditions=[true("Ready")])
     failed_launcher = owned(pod("train-launcher-abcde", failed, phase="Failed"), JOB_UID)
-    cluster.has(f"{SPACE}/pods", failed_launcher, owned(worker, UID))
+    cluster.set_list(f"{SPACE}/pods", failed_launcher, owned(worker, UID))
     for name, log in (("train-launcher-abcde", "wrong-key.mpich"), ("train-worker-0", "strict-modes.openmpi-4")):
         cluster.api.objects[f"{SPACE}/pods/{name}/log"] = {"log": (LOGS / f"{log}.log").read_text()}
     line = cluster.why("team-a/train").stdout.partition("\n")[0]
-    assert line.endswith("sshd does not accept the key, since others may write to /root/.ssh")
+    assert line.endswith("sshd does not accept the key, since other users may write to /root/.ssh")
 
 
-def test_the_log_of_an_init_container_that_runs_has_no_unreadable_characters(cluster: Cluster) -> None:
+def test_control_characters_in_the_log_of_a_running_init_container_are_removed(cluster: Cluster) -> None:
     inits = [{"name": "wait", "state": {"running": {"startedAt": HOUR_AGO}}}]
-    cluster.has(f"{SPACE}/pods", owned(pod("train-launcher-abcde", inits=inits, phase="Pending"), JOB_UID))
+    cluster.set_list(f"{SPACE}/pods", owned(pod("train-launcher-abcde", inits=inits, phase="Pending"), JOB_UID))
     cluster.api.objects[f"{SPACE}/pods/train-launcher-abcde/log"] = {"log": "\x1b[1mwaits for \ufffdh\x00ost\x1b[0m\n"}
-    found = cluster.why("team-a/train").stdout
-    assert re.search(r"init container wait has not ended after \w+; its last line is: waits for host\n", found)
-    assert "\ufffd" not in found
+    result = cluster.why("team-a/train").stdout
+    assert re.search(r"init container wait has not ended after \w+; its last line is: waits for host\n", result)
+    assert "\ufffd" not in result
 
 
-def test_events_of_a_worker_that_was_replaced_count_and_those_of_an_older_job_do_not(cluster: Cluster) -> None:
+def test_events_of_a_replaced_worker_are_used_unless_they_are_older_than_the_job(cluster: Cluster) -> None:
     failed = container(terminated={"exitCode": 1, "reason": "Error"})
     workers = [owned(pod(f"train-worker-{index}"), UID) for index in range(2)]
-    cluster.has(f"{SPACE}/pods", owned(pod("train-launcher-abcde", failed, phase="Failed"), JOB_UID), *workers)
+    cluster.set_list(f"{SPACE}/pods", owned(pod("train-launcher-abcde", failed, phase="Failed"), JOB_UID), *workers)
     lost = event("train-worker-1", "Preempted", "Preempted by pod x", kind="Pod", type="Normal")
     lost["involvedObject"]["uid"] = "of-the-former-worker"
-    cluster.has(f"{SPACE}/events", lost)
-    said = "train-worker-1: it was preempted by a pod with a higher priority"
-    assert said in cluster.why("team-a/train").stdout.partition("\n")[0]
-    cluster.has(f"{SPACE}/events", {**lost, "lastTimestamp": "2026-11-22T10:00:00Z"})
-    assert said not in cluster.why("team-a/train").stdout
+    cluster.set_list(f"{SPACE}/events", lost)
+    cause = "train-worker-1: it was preempted by a pod with a higher priority"
+    assert cause in cluster.why("team-a/train").stdout.partition("\n")[0]
+    cluster.set_list(f"{SPACE}/events", {**lost, "lastTimestamp": "2026-11-22T10:00:00Z"})
+    assert cause not in cluster.why("team-a/train").stdout
 
 
 @pytest.mark.parametrize(
-    ("path", "what"),
+    ("path", "resource"),
     [
         (f"{SPACE}/pods", "pods"),
         (f"{SPACE}/events", "events"),
@@ -166,23 +166,23 @@ def test_events_of_a_worker_that_was_replaced_count_and_those_of_an_older_job_do
         ("/apis/kueue.x-k8s.io/v1beta2/namespaces/team-a/workloads", "workloads"),
     ],
 )
-def test_forbidden_object_is_named_without_failing(cluster: Cluster, path: str, what: str) -> None:
-    cluster.api.refusals["GET", path] = (403, f'{what} is forbidden: User "a" cannot list resource "{what}"')
-    found = cluster.why("team-a/train")
-    assert found.exit_code == 0
-    assert f'not read: {what} (no permission to list resource "{what}")' in found.stdout
+def test_forbidden_resource_is_reported_with_exit_code_0(cluster: Cluster, path: str, resource: str) -> None:
+    cluster.api.refusals["GET", path] = (403, f'{resource} is forbidden: User "a" cannot list resource "{resource}"')
+    result = cluster.why("team-a/train")
+    assert result.exit_code == 0
+    assert f'not read: {resource} (no permission to list resource "{resource}")' in result.stdout
     answer = json.loads(cluster.why("team-a/train", "-o", "json").stdout)
-    assert answer["notRead"] == {what: f'no permission to list resource "{what}"'}
+    assert answer["notRead"] == {resource: f'no permission to list resource "{resource}"'}
 
 
-def test_a_user_who_may_not_read_the_job(cluster: Cluster) -> None:
+def test_forbidden_job_gives_exit_code_2(cluster: Cluster) -> None:
     cluster.api.refusals["GET", f"{JOBS}/train"] = (403, "no")
-    found = cluster.why("team-a/train")
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert "rejected the request: no (403)" in found.stderr
+    result = cluster.why("team-a/train")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "rejected the request: no (403)" in result.stderr
 
 
-def test_no_secret_is_requested(cluster: Cluster) -> None:
+def test_only_reads_are_sent_and_no_secret_is_read(cluster: Cluster) -> None:
     cluster.why("team-a/train")
     assert cluster.api.calls
     assert not any("secrets" in path for _, path in cluster.api.calls)
@@ -190,7 +190,7 @@ def test_no_secret_is_requested(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("name", "error"),
     [
         ("team-a/trian", "there is no MPIJob team-a/trian; did you mean train?"),
         ("team-a/other", "there is no MPIJob team-a/other; the namespace has train"),
@@ -198,22 +198,22 @@ def test_no_secret_is_requested(cluster: Cluster) -> None:
         ("ops/train", "there is no MPIJob in namespace ops"),
     ],
 )
-def test_a_job_that_is_not_there(cluster: Cluster, asked: str, told: str) -> None:
-    cluster.has("/api/v1/namespaces", {"metadata": {"name": "team-a"}}, {"metadata": {"name": "ops"}})
-    cluster.has(JOBS.replace("team-a", "team-aa"))
-    cluster.has(JOBS.replace("team-a", "ops"))
-    found = cluster.why(asked)
-    assert (found.exit_code, found.stderr) == (2, f"error: {told}\n")
+def test_missing_job_gives_exit_code_2_and_a_suggestion(cluster: Cluster, name: str, error: str) -> None:
+    cluster.set_list("/api/v1/namespaces", {"metadata": {"name": "team-a"}}, {"metadata": {"name": "ops"}})
+    cluster.set_list(JOBS.replace("team-a", "team-aa"))
+    cluster.set_list(JOBS.replace("team-a", "ops"))
+    result = cluster.why(name)
+    assert (result.exit_code, result.stderr) == (2, f"error: {error}\n")
 
 
-def test_all_jobs_of_a_healthy_namespace(cluster: Cluster) -> None:
-    cluster.has(JOBS, cluster.api.objects[f"{JOBS}/train"])
-    found = cluster.why("-n", "team-a")
-    assert (found.exit_code, found.stdout) == (0, "1 job, none needs attention\n")
+def test_namespace_without_stuck_jobs_gives_exit_code_0(cluster: Cluster) -> None:
+    cluster.set_list(JOBS, cluster.api.objects[f"{JOBS}/train"])
+    result = cluster.why("-n", "team-a")
+    assert (result.exit_code, result.stdout) == (0, "1 job, none needs attention\n")
 
 
-def test_names_of_jobs_are_completed(cluster: Cluster) -> None:
-    cluster.has(JOBS, cluster.api.objects[f"{JOBS}/train"])
+def test_job_names_are_completed_in_the_shell(cluster: Cluster) -> None:
+    cluster.set_list(JOBS, cluster.api.objects[f"{JOBS}/train"])
     context = click.Context(main.commands["why"])
     context.params |= {"kubeconfig": cluster.config, "namespace": "team-a"}
     (argument,) = (each for each in context.command.params if each.name == "job")
@@ -223,47 +223,47 @@ def test_names_of_jobs_are_completed(cluster: Cluster) -> None:
     assert offered("tr") == []
 
 
-def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
+def test_stuck_jobs_of_a_namespace_are_listed(cluster: Cluster) -> None:
     stuck = job({"metadata.name": "other", "metadata.uid": "x", "spec.runPolicy.suspend": True})
-    cluster.has(JOBS, cluster.api.objects[f"{JOBS}/train"], stuck)
-    found = cluster.why("-n", "team-a")
-    assert found.exit_code == 1
-    assert found.stdout.splitlines() == [
+    cluster.set_list(JOBS, cluster.api.objects[f"{JOBS}/train"], stuck)
+    result = cluster.why("-n", "team-a")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
         "team-a/other does not run: it is suspended by its user, and by no queue",
         "2 jobs: 1 to fix; `mpijob-webhook why NAME` says what to do.",
     ]
     assert [each["name"] for each in json.loads(cluster.why("-n", "team-a", "-o", "json").stdout)] == ["other", "train"]
 
 
-def test_jobs_of_a_namespace_are_read_alongside_each_other(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failure to read one job is not reported for a different job."""
-    meeting, read = asyncio.Barrier(2), SightReader.read
+def test_jobs_of_a_namespace_are_read_concurrently(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure to read one job must not be reported for a different job."""
+    barrier, original = asyncio.Barrier(2), SightReader.read
 
-    async def met(reader: SightReader, found: Any) -> Any:
+    async def read(reader: SightReader, stored: Any) -> Any:
         async with asyncio.timeout(20):
-            await meeting.wait()
-        return await read(reader, found)
+            await barrier.wait()
+        return await original(reader, stored)
 
-    monkeypatch.setattr(SightReader, "read", met)
+    monkeypatch.setattr(SightReader, "read", read)
     other = job({"metadata.name": "other", "metadata.uid": "x"}, true("Running"))
-    cluster.has(JOBS, cluster.api.objects[f"{JOBS}/train"], other)
+    cluster.set_list(JOBS, cluster.api.objects[f"{JOBS}/train"], other)
     cluster.api.refusals["GET", "/apis/batch/v1/namespaces/team-a/jobs/other-launcher"] = (403, "no")
-    found = json.loads(cluster.why("-n", "team-a", "-o", "json").stdout)
-    assert {each["name"]: list(each["notRead"]) for each in found} == {"train": [], "other": ["jobs"]}
+    result = json.loads(cluster.why("-n", "team-a", "-o", "json").stdout)
+    assert {each["name"]: list(each["notRead"]) for each in result} == {"train": [], "other": ["jobs"]}
 
 
-def test_a_fault_that_the_operator_and_admission_see_is_reported_once(cluster: Cluster) -> None:
+def test_problem_found_by_the_operator_and_by_admission_is_reported_once(cluster: Cluster) -> None:
     unreadable = job({"status": REMOVE, "Worker.template.spec.hostNetwork": "yes"})
     cluster.api.objects[f"{JOBS}/train"] = unreadable
     del cluster.api.objects["/apis/batch/v1/namespaces/team-a/jobs/train-launcher"]
-    cluster.has(f"{SPACE}/pods")
-    found = json.loads(cluster.why("team-a/train", "-o", "json").stdout)
-    assert [each["id"] for each in found["causes"]] == ["unreadable"]
+    cluster.set_list(f"{SPACE}/pods")
+    result = json.loads(cluster.why("team-a/train", "-o", "json").stdout)
+    assert [each["id"] for each in result["causes"]] == ["unreadable"]
 
 
-def test_two_namespaces(cluster: Cluster) -> None:
-    found = cluster.why("team-a/train", "-n", "team-b")
-    assert (found.exit_code, found.stderr) == (
+def test_contradicting_namespaces_give_exit_code_2(cluster: Cluster) -> None:
+    result = cluster.why("team-a/train", "-n", "team-b")
+    assert (result.exit_code, result.stderr) == (
         2,
         "error: team-a/train is not in namespace team-b: name one of the two\n",
     )

@@ -20,8 +20,8 @@ from webhook.parts.why import loose
 from webhook.parts.why.cause import Stage
 from webhook.parts.why.diagnosis import diagnose
 from webhook.parts.why.limits import MAX_TEXT_CHARACTERS
-from webhook.parts.why.place import place, told
-from webhook.parts.why.sight import Judged, QueuePlace, Sight
+from webhook.parts.why.place import from_visibility_api, place
+from webhook.parts.why.sight import Judged, QueuePlace, Sight, happened
 from webhook.parts.why.state import State
 
 QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "gpu"}, "spec.runPolicy.suspend": True}
@@ -59,21 +59,21 @@ def unscheduled(message: str, **spec: Any) -> list[dict[str, Any]]:
     return [pod("train-worker-0", phase="Pending", node="", conditions=conditions, **spec), pod("train-worker-1")]
 
 
-def queue(message: str, reason: str = "Pending", **fields: Any) -> Sight:
-    """A queued job with this message from Kueue."""
+def queued(message: str, reason: str = "Pending", **fields: Any) -> Sight:
+    """A queued job whose Workload has this message from Kueue."""
     return sight(job=job(QUEUED), pods=[], workload=workload(false("QuotaReserved", reason, message), **fields))
 
 
 def with_launcher(log: str, code: int = 1, reason: str = "Error", **fields: Any) -> Sight:
-    """A launcher that failed with this log."""
+    """A job whose launcher failed with this log."""
     name = "train-launcher-abcde"
     failed = pod(name, ended(code, reason), phase="Failed")
     pods = [failed, pod("train-worker-0"), pod("train-worker-1")]
     return sight(pods=pods, logs={name: log}, launcher=launcher(failed=1), **fields)
 
 
-def refused(message: str) -> Sight:
-    """A job whose workers the API server refuses."""
+def rejected(message: str) -> Sight:
+    """A job whose workers the API server rejects with this message."""
     return sight(pods=[], events=[event("train", "MPIJobFailed", f"worker pod created failed: {message}")])
 
 
@@ -81,8 +81,8 @@ RUNNING = job({}, true("Running"))
 TAINTED = "0/4 nodes are available: 4 node(s) had untolerated taint(s). no new claims to deallocate"
 GPU_NODES = NodeShape({}, frozenset(), (Taint("team", "", "NoSchedule"),), {"nvidia.com/gpu": Quantity(8)})
 OTHER_NODES = NodeShape({}, frozenset(), (Taint("web", "yes", "NoSchedule"),), {})
-KEPT = pod("train-worker-1")
-KEPT["metadata"]["uid"] = "of-worker-1"
+SAME_WORKER = pod("train-worker-1")
+SAME_WORKER["metadata"]["uid"] = "of-worker-1"
 GPUS = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}]
 
 
@@ -90,12 +90,12 @@ SCHEDULED_ON_OLD = event(
     "train-worker-1",
     "Scheduled",
     "Successfully assigned team-a/train-worker-1 to old",
-    involvedObject={"kind": "Pod", "name": "train-worker-1", "uid": "of the one before"},
+    involvedObject={"kind": "Pod", "name": "train-worker-1", "uid": "of the lost worker"},
 )
 
 
 def log(name: str) -> str:
-    """A log that a real program wrote."""
+    """A recorded log of a real program."""
     return (LOGS / f"{name}.log").read_text()
 
 
@@ -121,12 +121,12 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "managed by another": (
         sight(job=job({"spec.runPolicy.managedBy": "me"}), pods=[], launcher=None),
         State.STUCK,
-        'does not run: the operator leaves it alone: managedBy is "me"',
+        'does not run: the operator ignores it: managedBy is "me"',
     ),
     "MultiKueue": (
         sight(job=job({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}), pods=[], launcher=None),
         State.STUCK,
-        "does not run: MultiKueue runs it in another cluster, so there is nothing of it here",
+        "does not run: MultiKueue runs it in another cluster, so it has no pods here",
     ),
     "operator absent": (
         sight(job=job({"status": REMOVE}), pods=[], launcher=None),
@@ -139,7 +139,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         "does not run: the operator cannot read it: spec.mpiReplicaSpecs[Worker].template.spec.hostNetwork: must be "
         "true or false, not a string",
     ),
-    "operator not yet there": (
+    "operator has not handled the job yet": (
         sight(
             job=job({"status": REMOVE, "metadata.creationTimestamp": "2026-11-22T11:59:55Z"}), pods=[], launcher=None
         ),
@@ -162,19 +162,19 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         "does not run: the operator rejects it: spec.x: must be 1",
     ),
-    "invalid, and the event is gone": (
+    "invalid, and the event has expired": (
         sight(
             job=job({"status": REMOVE, "Launcher.replicas": 2}), pods=[], launcher=None, findings=[CONTRACT]
         ),
         State.STUCK,
         "does not run: the operator rejects it: spec.x: is 2",
     ),
-    "invalid since an update, and it runs": (
+    "running job that an update made invalid": (
         sight(job=job({"Launcher.replicas": 2}, true("Running")), findings=[CONTRACT]),
         State.STUCK,
         "does not run: the operator rejects it: spec.x: is 2",
     ),
-    "refused by a policy alone": (
+    "job that only a policy rejects": (
         sight(job=job({}, true("Running")), findings=[CONTRACT]),
         State.RUNS,
         "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
@@ -187,7 +187,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "suspended": (
         sight(job=job(SUSPENDED), pods=[]), State.STUCK, "does not run: it is suspended by its user, and by no queue"
     ),
-    "no queue where all are queued": (
+    "no queue name in a namespace where Kueue suspends every job": (
         sight(job=job(SUSPENDED), pods=[], all_queued=True),
         State.STUCK,
         "does not run: it names no queue, and Kueue starts no job here that does not",
@@ -198,8 +198,8 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         'does not run: it waits for the queue "gpu", but Kueue has made no Workload of it',
     ),
     "full": (
-        replace(queue("couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor a, 2 more"
-                      " needed"), place=QueuePlace(2, 5, "LocalQueue gpu")),
+        replace(queued("couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor a, 2 "
+                       "more needed"), place=QueuePlace(2, 5, "LocalQueue gpu")),
         State.STUCK,
         'does not run: queue "gpu" is full: 2 cpu more needed in flavor a for the worker pods; it is number 2 of 5 in '
         "LocalQueue gpu, since 1h",
@@ -210,44 +210,43 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
             true("Evicted", "Preempted"),
         )),
         State.STUCK,
-        'does not run: queue "gpu" is full: 2 cpu more needed in flavor a (it ran: a job that matters more took its '
-        "place), since 1h",
+        'does not run: queue "gpu" is full: 2 cpu more needed in flavor a (it ran: another job preempted it), since 1h',
     ),
-    "one flavor full, one never": (
-        queue("couldn't assign flavors to pod set worker: untolerated taint x in flavor b, insufficient unused quota "
+    "one flavor is full, a different flavor never fits": (
+        queued("couldn't assign flavors to pod set worker: untolerated taint x in flavor b, insufficient unused quota "
               "for cpu in flavor a, 2 more needed"),
         State.STUCK,
         'does not run: queue "gpu" is full: 2 cpu more needed in flavor a for the worker pods, since 1h',
     ),
     "nothing requested": (
-        queue("failed to assign flavors to pod set launcher: no TAS flavor assigned"),
+        queued("failed to assign flavors to pod set launcher: no TAS flavor assigned"),
         State.STUCK,
         'does not run: queue "gpu" could never admit it: the launcher pods request nothing that the queue covers',
     ),
     "never": (
-        queue("couldn't assign flavors to pod set worker: flavor a doesn't match node affinity"),
+        queued("couldn't assign flavors to pod set worker: flavor a doesn't match node affinity"),
         State.STUCK,
         'does not run: queue "gpu" could never admit it: flavor a doesn\'t match node affinity',
     ),
     "inactive": (
-        queue("ClusterQueue gpu is inactive", "Inadmissible"),
+        queued("ClusterQueue gpu is inactive", "Inadmissible"),
         State.STUCK,
         'does not run: queue "gpu" takes no jobs: ClusterQueue gpu is inactive',
     ),
     "not looked at": (
         sight(job=job(QUEUED), pods=[], workload=workload()),
         State.STUCK,
-        'does not run: it waits in queue "gpu": Kueue has not come to it yet, since 1h',
+        'does not run: it waits in queue "gpu": Kueue has not processed it yet, since 1h',
     ),
     "put aside": (
         sight(job=job(QUEUED), pods=[], workload=workload(true("Evicted", "Deactivated", "too often"), active=False)),
         State.STUCK,
-        "does not run: Kueue has put it aside: too often",
+        "does not run: Kueue has deactivated it: too often",
     ),
     "given up": (
         sight(job=job(QUEUED), pods=[], workload=workload(true("Finished", "FailedToStart", "invalid label"))),
         State.STUCK,
-        "does not run: Kueue has given it up: invalid label",
+        "does not run: Kueue does not retry it: invalid label",
     ),
     "check": (
         sight(job=job(QUEUED), pods=[], workload=workload(true("QuotaReserved"), status={
@@ -256,49 +255,50 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         "does not run: it has its quota, but the admission check b is Retry: no",
     ),
     "quota": (
-        refused('pods "x" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2'),
+        rejected('pods "x" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2'),
         State.STUCK,
         "does not run: 2 of 2 workers cannot be created, the quota is used up: ResourceQuota q, requested: "
         "requests.cpu=1, used: requests.cpu=2",
     ),
     "Pod Security": (
-        refused('pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'),
+        rejected('pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'),
         State.STUCK,
         'does not run: 2 of 2 workers cannot be created, Pod Security rejects the pods: violates PodSecurity '
         '"restricted:latest": runAsNonRoot != true',
     ),
     "SCC": (
-        refused('pods "x" is forbidden: unable to validate against any security context constraint: [provider '
+        rejected('pods "x" is forbidden: unable to validate against any security context constraint: [provider '
             'restricted-v2: .containers[0].runAsUser: Invalid value: 1000: must be in the ranges: [100068, 100069]]'),
         State.STUCK,
         'does not run: 2 of 2 workers cannot be created, no SCC of OpenShift accepts the pods: [provider '
         'restricted-v2: .containers[0].runAsUser: Invalid value: 1000: must be in the ranges: [100068, 100069]]',
     ),
     "runtime class": (
-        refused('pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found'),
+        rejected('pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found'),
         State.STUCK,
-        'does not run: 2 of 2 workers cannot be created, the pods need what is not there: RuntimeClass "kata"',
+        "does not run: 2 of 2 workers cannot be created, the pods need an object that does not exist: RuntimeClass "
+        '"kata"',
     ),
     "priority class": (
-        refused('pods "x" is forbidden: no PriorityClass with name high was found'),
+        rejected('pods "x" is forbidden: no PriorityClass with name high was found'),
         State.STUCK,
-        "does not run: 2 of 2 workers cannot be created, the pods need what is not there: no PriorityClass with name "
-        "high was found",
+        "does not run: 2 of 2 workers cannot be created, the pods need an object that does not exist: no "
+        "PriorityClass with name high was found",
     ),
     "another webhook": (
-        refused('admission webhook "a.b" denied the request: no'),
+        rejected('admission webhook "a.b" denied the request: no'),
         State.STUCK,
         "does not run: 2 of 2 workers cannot be created, an admission webhook rejects the pods: "
         '"a.b" denied the request: no',
     ),
     "invalid template": (
-        refused('Pod "x" is invalid: spec.containers[0].image: Required value'),
+        rejected('Pod "x" is invalid: spec.containers[0].image: Required value'),
         State.STUCK,
         "does not run: 2 of 2 workers cannot be created, the API server rejects the pods: is invalid: "
         "spec.containers[0].image: Required value",
     ),
     "anything else": (
-        refused("the sky fell"),
+        rejected("the sky fell"),
         State.STUCK,
         "does not run: 2 of 2 workers cannot be created, the pods are not created: worker pod created failed: the sky "
         "fell",
@@ -309,7 +309,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         "does not run: the launcher cannot be created, the quota is used up: ResourceQuota q",
     ),
-    "a refusal that is over": (
+    "rejected workers that were created later": (
         sight(job=RUNNING, events=[event("train", "MPIJobFailed", "worker pod created failed: exceeded quota: q")]),
         State.RUNS,
         "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
@@ -321,7 +321,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         "does not run: train-worker-0: no node has room now: 1 node(s) had untolerated taint {a: b}, 3 Insufficient "
         "nvidia.com/gpu",
     ),
-    "too large for all nodes together": (
+    "job larger than all nodes together": (
         sight(pods=unscheduled("0/6 nodes are available: 6 Insufficient nvidia.com/gpu. x"), findings=[TOO_LARGE]),
         State.STUCK,
         "does not run: train-worker-0: the cluster could never hold the whole job (60 workers, nodes for 6): "
@@ -341,7 +341,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         sight(pods=unscheduled("0/4 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
                                volumes=[{"persistentVolumeClaim": {"claimName": "data"}}])),
         State.STUCK,
-        "does not run: train-worker-0: a volume is not there yet: PersistentVolumeClaim data has none",
+        "does not run: train-worker-0: a volume does not exist yet: PersistentVolumeClaim data has none",
     ),
     "image": (
         sight(pods=[pod("train-launcher-abcde"), pod("train-worker-0", waiting("ErrImagePull", "no such host"),
@@ -400,28 +400,28 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         sight(job=job({}, true("Failed", "DeadlineExceeded")), pods=[],
               launcher=launcher(true("Failed", "DeadlineExceeded"), activeDeadlineSeconds=60)),
         State.FAILED,
-        "failed: its time was over: it ran into activeDeadlineSeconds of 1m",
+        "failed: its time limit was exceeded: activeDeadlineSeconds of 1m",
     ),
-    "failed, and all is gone": (
+    "failed, and the pods are gone": (
         sight(job=job({}, true("Failed", "BackoffLimitExceeded", "Job has failed")), pods=[], launcher=None),
         State.FAILED,
         "failed: BackoffLimitExceeded: Job has failed; the pod of the launcher was deleted with its log when its tries "
         "were used up",
     ),
-    "failed, and the policy keeps pods": (
+    "failed, and restartPolicy Never keeps the pods": (
         sight(job=job({"Launcher.restartPolicy": "Never"}, true("Failed", "BackoffLimitExceeded", "Job has failed")),
               pods=[], launcher=None),
         State.FAILED,
         "failed: BackoffLimitExceeded: Job has failed",
     ),
-    "restarted in its pod": (
+    "container restarted in its pod": (
         sight(pods=[pod("train-launcher-abcde", {**waiting("CrashLoopBackOff"), "restartCount": 4,
                         "lastState": {"terminated": {"exitCode": 1}}}), pod("train-worker-0"), pod("train-worker-1")]),
         State.STUCK,
         "does not run: the launcher failed 4 times (2 tries left, then its pod is deleted with its log): container "
         "main ended with exit code 1",
     ),
-    "preempted, and the worker is there again": (
+    "preempted, and the worker was created again": (
         replace(with_launcher(log("worker-lost.openmpi-4")),
                 events=[event("train-worker-1", "Preempted", "Preempted by pod 1 on node a", kind="Pod")]),
         State.STUCK,
@@ -442,12 +442,12 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         "does not run: train-worker-1: it was evicted when its node n was drained (Eviction API: evicting)",
     ),
-    "evicted by a drain, and the worker is there again": (
+    "evicted by a drain, and the worker was created again": (
         replace(with_launcher(log("worker-lost.openmpi-5")), cordoned=["old"], events=[SCHEDULED_ON_OLD]),
         State.STUCK,
         "does not run: train-worker-1: it was evicted when its node old was drained (old is cordoned)",
     ),
-    "a lost node while the ranks wait for ever": (
+    "a lost node, and the ranks wait forever": (
         sight(job=RUNNING, pods=[pod("train-launcher-abcde"), pod("train-worker-0"), pod("train-worker-1", conditions=[
               true("DisruptionTarget", "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")])]),
         State.STUCK,
@@ -460,7 +460,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         "does not run: train-worker-1: container main used more memory than its limit (OOMKilled)",
     ),
-    "preempted before the launcher was tried again": (
+    "preempted before the launcher was retried": (
         sight(job=RUNNING, events=[
             event("train-worker-1", "Preempted", "Preempted by pod 1", kind="Pod", at="2026-11-22T10:00:00Z")]),
         State.RUNS,
@@ -473,8 +473,8 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         "does not run: train-launcher-abcde: its node evicted it (Evicted: The node was low on resource: memory)",
     ),
-    "a node that was not ready for a moment": (
-        sight(job=RUNNING, pods=[pod("train-launcher-abcde"), pod("train-worker-0"), KEPT], events=[
+    "a node that was briefly not ready": (
+        sight(job=RUNNING, pods=[pod("train-launcher-abcde"), pod("train-worker-0"), SAME_WORKER], events=[
             event("train-worker-1", "NodeNotReady", "Node is not ready", kind="Pod",
                   involvedObject={"kind": "Pod", "name": "train-worker-1", "uid": "of-worker-1"})]),
         State.RUNS,
@@ -498,12 +498,12 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         "does not run: the launcher failed once (6 tries left): container main ended with exit code 9; Python raised: "
         "KeyError: 'a'",
     ),
-    "the log of sshd says more": (
+    "the log of sshd has the cause": (
         replace(with_launcher(log("wrong-key.openmpi-4")), logs={
             "train-launcher-abcde": log("wrong-key.openmpi-4"), "train-worker-0": log("strict-modes.openmpi-4")}),
         State.STUCK,
-        "does not run: the launcher failed once (6 tries left): sshd does not accept the key, since others may write "
-        "to /root/.ssh",
+        "does not run: the launcher failed once (6 tries left): sshd does not accept the key, since other users may "
+        "write to /root/.ssh",
     ),
     "sshd without SYS_CHROOT": (
         replace(with_launcher(log("ssh-silent.intel")), logs={
@@ -544,7 +544,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         "does not run: train-worker-0: image registry.example.com/a:1 cannot be pulled: 401 Unauthorized; the pull "
         "secret regcred does not exist",
     ),
-    "its own workers hold all GPUs": (
+    "the job's workers use all GPUs": (
         sight(pods=[pod("train-launcher-abcde", phase="Pending", node="", containers=GPUS, conditions=[false(
             "PodScheduled", "Unschedulable", "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. x")]),
             pod("train-worker-0", containers=GPUS), pod("train-worker-1", containers=GPUS)]),
@@ -558,7 +558,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         "does not run: a second controller creates pods for it: mpijob-controller",
     ),
-    "what admission says": (
+    "a finding of admission only": (
         sight(pods=[], findings=[MISSING]),
         State.STUCK,
         'does not run: PersistentVolumeClaim "data" does not exist (admission would warn now)',
@@ -567,28 +567,28 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
 
 
 @pytest.mark.parametrize("case", TABLE)
-def test_diagnosis_of_each_case(case: str) -> None:
-    seen, state, told = TABLE[case]
+def test_state_and_summary_of_a_job(case: str) -> None:
+    seen, state, summary = TABLE[case]
     found = diagnose(seen)
-    assert (found.told, found.state) == (told, state)
+    assert (found.summary, found.state) == (summary, state)
     assert all(cause.fix and cause.where and cause.text for cause in found.causes)
 
 
-def test_diagnosis_has_the_field_and_the_fix_of_a_rule() -> None:
+def test_cause_has_the_field_and_the_fix_of_a_finding_about_the_same_object() -> None:
     pods = [pod("train-worker-0", phase="Pending", node="", conditions=[NO_CLAIM])]
     (cause,) = diagnose(sight(pods=pods, findings=[MISSING])).causes
     assert (cause.id, cause.stage) == ("no-claim", Stage.SCHEDULING)
     assert (cause.where, cause.fix) == ("Pod train-worker-0, PodScheduled; spec.volumes[0]", "Create it.")
 
 
-def test_a_rule_that_speaks_of_another_object_stands_on_its_own() -> None:
+def test_finding_about_a_different_object_is_a_separate_cause() -> None:
     other = structs.replace(MISSING, message='ConfigMap "settings" does not exist')
     pods = [pod("train-worker-0", phase="Pending", node="", conditions=[NO_CLAIM])]
     assert [cause.id for cause in diagnose(sight(pods=pods, findings=[other])).causes] == ["no-claim", "references"]
 
 
 FIXES = {
-    "no-name outside of a queue": (
+    "no-name outside a queue": (
         with_launcher(log("no-name.openmpi-4")),
         'set the annotation training.openshift.io/worker-readiness to the port of sshd, as "22", and it waits for '
         "them.",
@@ -601,7 +601,7 @@ FIXES = {
         with_launcher(log("no-name.openmpi-5"), job=job({"spec.launcherCreationPolicy": "WaitForWorkersReady"})),
         "The launcher waited for its workers",
     ),
-    "no-name though its own container waits": (
+    "no-name though an init container waits": (
         with_launcher(
             log("no-name.openmpi-5"),
             job=job({"Launcher.template.spec.initContainers": [{"name": "wait-for-workers"}]}),
@@ -609,17 +609,17 @@ FIXES = {
         "-c wait-for-workers names those missing.",
     ),
     "a launcher that loses its log": (
-        TABLE["failed, and all is gone"][0],
+        TABLE["failed, and the pods are gone"][0],
         "Set spec.mpiReplicaSpecs[Launcher].restartPolicy to Never",
     ),
-    "own workers": (
-        TABLE["its own workers hold all GPUs"][0],
+    "workers that use all GPUs": (
+        TABLE["the job's workers use all GPUs"][0],
         "Remove the devices from spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].resources.limits",
     ),
     "pull secret": (TABLE["a pull secret that does not exist"][0], "Create the Secret regcred in this namespace"),
     "evicted by an autoscaler": (TABLE["evicted by an autoscaler"][0], 'karpenter.sh/do-not-disrupt: "true"'),
     "drained": (TABLE["evicted by a drain"][0], "Create the job again: n takes no pods while it is cordoned."),
-    "preempted": (TABLE["preempted, and the worker is there again"][0], "Set priorityClassName in the templates"),
+    "preempted": (TABLE["preempted, and the worker was created again"][0], "Set priorityClassName in the templates"),
     "taint, up to Kubernetes 1.34": (
         sight(
             pods=unscheduled("0/4 nodes are available: 4 node(s) had untolerated taint {nvidia.com/gpu: present}. x")
@@ -631,11 +631,11 @@ FIXES = {
         sight(pods=unscheduled(TAINTED, containers=GPUS), nodes=[GPU_NODES, OTHER_NODES]),
         "tolerations: {key: team, operator: Exists, effect: NoSchedule}",
     ),
-    "taints of nodes that may not be read": (
+    "taints of nodes that the user may not read": (
         sight(pods=unscheduled(TAINTED)),
         "tolerations: one for a taint that kubectl describe nodes shows.",
     ),
-    "taint of the nodes with the devices, while others have none": (
+    "taint of the nodes with the devices, other nodes have no devices": (
         sight(
             pods=unscheduled(TAINTED.replace("no new", "3 Insufficient nvidia.com/gpu. no new"), containers=GPUS),
             nodes=[GPU_NODES, OTHER_NODES],
@@ -643,7 +643,7 @@ FIXES = {
         "for nodes with a taint, add to spec.mpiReplicaSpecs[Worker].template.spec.tolerations: {key: team, operator: "
         "Exists, effect: NoSchedule}",
     ),
-    "taint of a control plane, while others do not match": (
+    "taint of a control plane, other nodes do not match": (
         sight(
             pods=unscheduled(
                 "0/4 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }, 3 "
@@ -652,7 +652,7 @@ FIXES = {
         ),
         "Compare nodeSelector, affinity and tolerations with",
     ),
-    "taint with a value that YAML reads as no text": (
+    "taint with a value that must be quoted in YAML": (
         sight(pods=unscheduled("0/4 nodes are available: 4 node(s) had untolerated taint {gpu: true}. x")),
         '{key: gpu, operator: Equal, value: "true"}',
     ),
@@ -669,58 +669,57 @@ FIXES = {
         sight(pods=unscheduled(TAINTED, tolerations=[{"operator": "Exists"}]), nodes=[GPU_NODES]),
         "tolerations: one for a taint that kubectl describe nodes shows.",
     ),
-    "StrictModes": (TABLE["the log of sshd says more"][0], "Set StrictModes no in the worker's sshd_config"),
+    "StrictModes": (TABLE["the log of sshd has the cause"][0], "Set StrictModes no in the worker's sshd_config"),
     "SYS_CHROOT": (TABLE["sshd without SYS_CHROOT"][0], "Add SYS_CHROOT to spec.mpiReplicaSpecs[Worker]"),
 }
 
 
 @pytest.mark.parametrize("case", FIXES)
-def test_the_fix_names_the_field_and_the_value(case: str) -> None:
+def test_fix_names_the_field_and_the_value(case: str) -> None:
     seen, fix = FIXES[case]
     assert fix in diagnose(seen).causes[0].fix
 
 
-def test_nothing_that_cannot_be_read_is_printed() -> None:
-    """Colours, control characters and invalid UTF-8 are removed."""
+def test_colours_control_characters_and_invalid_utf8_are_removed() -> None:
     message = "\x1b[31mno \ufffdsuch\x07 host\x1b[0m"
     found = diagnose(sight(pods=[pod("train-worker-0", waiting("ErrImagePull", message), phase="Pending")]))
     assert found.causes[0].text.endswith("cannot be pulled: no such host")
 
 
-def test_earlier_phase_of_a_job_comes_first() -> None:
-    seen = with_launcher("ssh: Could not resolve hostname train-worker-0: Name or service not known")
-    pods = [*seen.pods[:1], pod("train-worker-0", waiting("ErrImagePull", "no"), phase="Pending")]
+def test_causes_are_ordered_by_stage() -> None:
+    failed = with_launcher("ssh: Could not resolve hostname train-worker-0: Name or service not known")
+    pods = [*failed.pods[:1], pod("train-worker-0", waiting("ErrImagePull", "no"), phase="Pending")]
     pods.append(pod("train-worker-1", phase="Pending", node="", conditions=[NO_CLAIM]))
     found = diagnose(
-        replace(seen, pods=pods, findings=[structs.replace(MISSING, rule="slots", message="few", path="a")])
+        replace(failed, pods=pods, findings=[structs.replace(MISSING, rule="slots", message="few", path="a")])
     )
     assert [cause.stage for cause in found.causes] == [Stage.SCHEDULING, Stage.START, Stage.RUN, Stage.ADMISSION]
 
 
-def test_long_text_is_cut_only_in_the_first_line() -> None:
-    found = diagnose(refused(f'admission webhook "a.b" denied the request: {"x" * 500}'))
-    assert len(found.told) < 330 < len(found.causes[0].text)
-    assert found.told.endswith("xxx...")
+def test_long_text_is_cut_only_in_the_summary() -> None:
+    found = diagnose(rejected(f'admission webhook "a.b" denied the request: {"x" * 500}'))
+    assert len(found.summary) < 330 < len(found.causes[0].text)
+    assert found.summary.endswith("xxx...")
 
 
-def test_one_cause_for_many_pods() -> None:
+def test_many_pods_with_the_same_problem_have_one_cause() -> None:
     pods = [pod(f"train-worker-{index}", phase="Pending", node="", conditions=[NO_CLAIM]) for index in range(40)]
     (cause,) = diagnose(sight(pods=pods)).causes
     assert cause.text == 'train-worker-0 and 39 more: PersistentVolumeClaim "data" not found'
 
 
-def test_one_line_for_what_admission_says_of_several_fields() -> None:
+def test_equal_findings_about_several_fields_are_one_cause() -> None:
     findings = [structs.replace(MISSING, path=path, importance=Importance.MINOR) for path in ("a", "b")]
     found = diagnose(sight(job=RUNNING, findings=findings))
     assert [cause.where for cause in found.causes] == ["a, b"]
     assert found.state is State.RUNS
 
 
-def test_a_job_that_runs_is_not_held_up_by_what_admission_says() -> None:
+def test_finding_of_admission_does_not_change_the_state_of_a_running_job() -> None:
     assert diagnose(sight(job=RUNNING, findings=[MISSING])).state is State.RUNS
 
 
-def test_the_place_is_by_priority_then_age() -> None:
+def test_place_in_the_queue_is_by_priority_then_age() -> None:
     def waits(name: str, priority: int, created: str, queue: str = "gpu") -> dict[str, Any]:
         return {
             "metadata": {"name": name, "creationTimestamp": created},
@@ -729,7 +728,7 @@ def test_the_place_is_by_priority_then_age() -> None:
 
     mine = waits("mine", 0, "2026-01-02T00:00:00Z")
     admitted = {**waits("d", 9, "2026-01-01T00:00:00Z"), "status": {"conditions": [true("QuotaReserved")]}}
-    others = [
+    workloads = [
         mine,
         waits("older", 0, "2026-01-01T00:00:00Z"),
         waits("higher", 5, "2026-01-03T00:00:00Z"),
@@ -737,30 +736,29 @@ def test_the_place_is_by_priority_then_age() -> None:
         waits("elsewhere", 9, "2026-01-01T00:00:00Z", "cpu"),
         admitted,
     ]
-    assert place(mine, others) == QueuePlace(3, 4, "LocalQueue gpu")
-    assert place(admitted, others) is None
+    assert place(mine, workloads) == QueuePlace(3, 4, "LocalQueue gpu")
+    assert place(admitted, workloads) is None
 
 
-def test_the_place_as_kueue_says_it() -> None:
+def test_place_in_the_queue_is_read_from_kueues_visibility_api() -> None:
     pending = {"items": [{"metadata": {"name": "a"}, "positionInLocalQueue": 0}, {"metadata": {"name": "b"}}]}
-    assert told(pending, "a", "gpu") == QueuePlace(1, 2, "LocalQueue gpu")
-    assert told(pending, "b", "gpu") is None
-    assert told(pending, "c", "gpu") is None
+    assert from_visibility_api(pending, "a", "gpu") == QueuePlace(1, 2, "LocalQueue gpu")
+    assert from_visibility_api(pending, "b", "gpu") is None
+    assert from_visibility_api(pending, "c", "gpu") is None
 
 
-def test_workers_that_are_cleaned_up_are_not_what_the_job_failed_of() -> None:
-    """With cleanPodPolicy the operator ends them when the launcher has failed."""
+def test_workers_deleted_by_clean_pod_policy_are_not_the_cause_of_a_failure() -> None:
+    """The operator deletes these workers after the launcher has failed."""
     failed = with_launcher("Killed\n", code=3, job=job({}, true("Failed", "MPIJobFailed")))
-    told_to_end = {"deletionTimestamp": "2026-11-22T12:00:00Z"}
     worker = pod("train-worker-0", ended(143), phase="Failed")
-    leaving = {**worker, "metadata": {**worker["metadata"], **told_to_end}}
-    said = diagnose(failed)
-    assert "the launcher failed" in said.told
-    assert diagnose(replace(failed, pods=[*failed.pods[:1], leaving])) == said
+    leaving = {**worker, "metadata": {**worker["metadata"], "deletionTimestamp": "2026-11-22T12:00:00Z"}}
+    found = diagnose(failed)
+    assert "the launcher failed" in found.summary
+    assert diagnose(replace(failed, pods=[*failed.pods[:1], leaving])) == found
 
 
-def test_no_more_of_a_text_is_read_than_a_component_writes() -> None:
-    """The patterns are quadratic in the length, so a user who may create Events could delay everyone."""
+def test_text_of_an_event_is_cut_before_patterns_search_it() -> None:
+    """The time for patterns is quadratic in the length: a user who may create Events could delay other users."""
     message = "worker pod created failed: " + "maximum " * 200_000
     seen = sight(pods=[], events=[event("train", "MPIJobFailed", message)])
     assert len(loose.text(seen.events[0], "message")) == MAX_TEXT_CHARACTERS
@@ -792,24 +790,23 @@ OBJECTS = [field.name for field in fields(Sight) if field.name in {"job", "launc
 
 @settings(max_examples=400)
 @given(data=st.data())
-def test_nothing_in_an_object_is_relied_on(data: st.DataObject) -> None:
-    """Any part of any object may be anything."""
+def test_diagnosis_accepts_objects_with_any_value_in_any_field(data: st.DataObject) -> None:
     seen = TABLE[data.draw(st.sampled_from(sorted(TABLE)))][0]
     name = data.draw(st.sampled_from(OBJECTS))
-    whole = json.loads(json.dumps(getattr(seen, name)))
-    path = data.draw(st.sampled_from(_paths(whole)[1:] or [()]))
+    original = json.loads(json.dumps(getattr(seen, name)))
+    path = data.draw(st.sampled_from(_paths(original)[1:] or [()]))
     if not path:
         return
-    broken = _with(whole, path, data.draw(JSON))
+    broken = _with(original, path, data.draw(JSON))
     if name in {"pods", "events"}:
         broken = [each for each in broken if isinstance(each, dict)]
     odd = replace(seen, **{name: broken})
     diagnose(odd)
     for event_ in odd.warnings():
-        odd.when(event_)
+        odd.since(happened(event_))
 
 
-def test_a_job_that_is_too_large_for_the_cluster_does_not_start_alone() -> None:
+def test_job_larger_than_the_cluster_does_not_start_without_a_change() -> None:
     pods = unscheduled("0/6 nodes are available: 6 Insufficient nvidia.com/gpu. x")
     (cause,) = diagnose(sight(pods=pods, findings=[TOO_LARGE])).causes
     assert (cause.passes, cause.fix) == (False, "Set replicas to 6 or fewer.")
@@ -819,7 +816,7 @@ def test_a_job_that_is_too_large_for_the_cluster_does_not_start_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotations", "told", "raised"),
+    ("annotations", "origin", "raised"),
     [
         ({}, "", "spec.runPolicy.activeDeadlineSeconds"),
         (
@@ -836,10 +833,10 @@ def test_a_job_that_is_too_large_for_the_cluster_does_not_start_alone() -> None:
         ),
     ],
 )
-def test_diagnosis_names_the_origin_of_the_time_limit(annotations: dict[str, str], told: str, raised: str) -> None:
-    written = {f"training.openshift.io/{key}": value for key, value in annotations.items()}
+def test_diagnosis_names_the_origin_of_the_time_limit(annotations: dict[str, str], origin: str, raised: str) -> None:
+    prefixed = {f"training.openshift.io/{key}": value for key, value in annotations.items()}
     over = true("Failed", "DeadlineExceeded")
     limited = launcher(over, activeDeadlineSeconds=7200)
-    (cause,) = diagnose(sight(job=job({"metadata.annotations": written}, over), pods=[], launcher=limited)).causes
-    assert cause.text == f"its time was over: it ran into activeDeadlineSeconds of 2h{told}"
-    assert cause.fix == f"Raise {raised}, and let the program go on from its last checkpoint."
+    (cause,) = diagnose(sight(job=job({"metadata.annotations": prefixed}, over), pods=[], launcher=limited)).causes
+    assert cause.text == f"its time limit was exceeded: activeDeadlineSeconds of 2h{origin}"
+    assert cause.fix == f"Raise {raised}, and let the program continue from its last checkpoint."

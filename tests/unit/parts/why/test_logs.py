@@ -23,13 +23,13 @@ def box(code: int, ended: str) -> str:
 
 KILLED = "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n"
 TABLE = {
-    "Open MPI 5 that may not execute the program": (
+    "Open MPI 5, a program without execute permission": (
         "prterun was unable to launch the specified application as it lacked permissions to execute an executable:\n\n"
         "   Executable: /data/run.sh\n   Node: vm\n",
         "no-program",
-        "the program /data/run.sh is not there, or cannot be executed, on a worker",
+        "the program /data/run.sh does not exist on a worker, or cannot be executed",
     ),
-    "key, without a host": (
+    "rejected key, without a host name": (
         "Permission denied (publickey).\n",
         "wrong-key",
         "the key of the launcher is not accepted: Permission denied (publickey)",
@@ -39,7 +39,7 @@ TABLE = {
         "no-route",
         "train-worker-0 cannot be reached on port 2222: Connection timed out",
     ),
-    "ssh that is reset": (
+    "ssh, connection reset": (
         "kex_exchange_identification: read: Connection reset by peer\nConnection reset by 10.1.2.3 port 22\n",
         "ssh-closed",
         "sshd ended the connection before the login",
@@ -88,7 +88,7 @@ TABLE = {
         "nccl-network",
         "NCCL cannot connect the ranks",
     ),
-    "NCCL, tried often enough": (
+    "NCCL, out of retries": (
         "w-0:115:301 [0] NCCL INFO Call to connect returned Connection refused, retrying\n"
         "w-0:115:301 [0] misc/socket.cc:452 NCCL WARN socketStartConnect: exceeded retries (20000)\n",
         "nccl-network",
@@ -116,13 +116,13 @@ TABLE = {
         "program-aborted",
         "the program ended itself: double free or corruption (!prev)",
     ),
-    "a C++ exception after one of Python that was caught": (
+    "a C++ exception after a Python exception that was caught": (
         "Traceback (most recent call last):\n  x\nKeyError: 'a'\nno cache\n"
         "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such model\n",
         "program-aborted",
         "the program ended itself: no such model; before that Python raised: KeyError: 'a'",
     ),
-    "SIGTERM after an exception of Python that was caught": (
+    "SIGTERM after a Python exception that was caught": (
         "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\n"
         "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
         "rank-terminated",
@@ -134,25 +134,25 @@ TABLE = {
         "gpu-memory",
         "the GPU's memory is too small (CUDA out of memory)",
     ),
-    "torchrun, of a rank that is killed": (
+    "torchrun, a killed rank": (
         "E1126 10:00:00.0 1 api.py:869] failed (exitcode: -9) local_rank: 0 (pid: 30) of binary: /usr/bin/python3\n"
         "Traceback (most recent call last):\n  x\nerrors.ChildFailedError: \n",
         "rank-killed",
         "a rank was killed on a worker (signal 9), most likely for memory",
     ),
-    "a rank in a shell that is killed": (
+    "bash, a killed rank": (
         "run.sh: line 2:    31 Killed\nmpirun detected that one or more processes exited with non-zero status:\n\n"
         "  Process name: [[1,1],1]\n  Exit code:    137\n",
         "rank-killed",
         "a rank was killed on a worker (signal 9), most likely for memory",
     ),
-    "torchrun, of a rank that crashes": (
+    "torchrun, a crashed rank": (
         "[0]:\n  time      : 2026\n  host      : w-1\n  rank      : 3 (local_rank: 3)\n  exitcode  : -11 (pid: 3)\n"
         "  error_file: <N/A>\n  traceback : Signal 11 (SIGSEGV) received by PID 3\n",
         "rank-crashed",
         "a rank crashed on w-1: Signal 11 (SIGSEGV)",
     ),
-    "the GPU's memory, survived, and a rank that is killed": (
+    "the GPU's memory, survived, then a killed rank": (
         "CUDA out of memory, retrying with batch 8\nstep 1\n"
         "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
         "rank-killed",
@@ -176,31 +176,31 @@ TABLE = {
         "no-daemon",
         "mpirun could not start its daemon on a worker",
     ),
-    "horovodrun, which tries ssh": (
+    "horovodrun, which tests ssh": (
         "ssh: Could not resolve hostname w-0: Name or service not known\nTraceback (most recent call last):\n  x\n"
         "RuntimeError: SSH was not successful on:\nw-0\n",
         "no-name",
         "the launcher found no address for w-0",
     ),
-    "a rank that is ended from outside": (
+    "a rank that gets SIGTERM": (
         "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
         "rank-terminated",
         "a rank on w-0 got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time "
         "was over",
     ),
-    "ssh that is survived, and a rank that is killed": (
+    "ssh, survived, then a killed rank": (
         "ssh: Could not resolve hostname w-0: Name or service not known\nepoch 1\n"
         "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
         "rank-killed",
         "a rank was killed on w-0 (signal 9), most likely for memory",
     ),
-    "ssh, of which horovodrun raises": (
+    "ssh, then an exception of horovodrun": (
         "ssh: Could not resolve hostname w-0: Name or service not known\nTraceback (most recent call last):\n  x\n"
         "RuntimeError: Horovod detected that one or more processes exited with non-zero status\n",
         "no-name",
         "the launcher found no address for w-0",
     ),
-    "memory in the traceback": (
+    "the GPU's memory in a traceback": (
         "Traceback (most recent call last):\n  x\ntorch.OutOfMemoryError: CUDA out of memory.\n",
         "gpu-memory",
         "the GPU's memory is too small (CUDA out of memory)",
@@ -223,38 +223,38 @@ TABLE = {
         "no-launcher-library",
         "mpirun in the launcher lacks the library libopen-rte.so.40",
     ),
-    "git, which survives ssh, and a rank that is killed": (
+    "ssh in git, survived, then a killed rank": (
         "Host key verification failed.\nfatal: Could not read from remote repository.\n"
         "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
         "rank-killed",
         "a rank was killed on w-0 (signal 9), most likely for memory",
     ),
-    "the GPU's memory, survived without a word, and a rank that is killed": (
+    "the GPU's memory, survived without output, then a killed rank": (
         "CUDA out of memory, halving the batch\nepoch 1\n"
         "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
         "rank-killed",
         "a rank was killed on w-0 (signal 9), most likely for memory",
     ),
-    "NCCL, which connects at last, and a rank that is killed": (
+    "NCCL, which connects after retries, then a killed rank": (
         "w-0:3:3 [0] NCCL WARN socketStartConnect: Connect to 10.0.0.2<4000> failed : Connection refused, retrying\n"
         "w-0:3:3 NCCL INFO Init COMPLETE\nepoch 1\n"
         "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
         "rank-killed",
         "a rank was killed on w-0 (signal 9), most likely for memory",
     ),
-    "the first of two, whatever the table has first": (
+    "the first of two messages, which is the lower in the table": (
         "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no mesh\n"
         "train: Unexpected bus error encountered in worker.\n",
         "program-aborted",
         "the program ended itself: no mesh",
     ),
-    "a program's own words, written after mpirun's report": (
+    "the program's message after mpirun's report": (
         "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 6 (Aborted).\n"
         "train: solver.cpp:12: int main(): Assertion `n > 0' failed.\n",
         "program-aborted",
         "the program ended itself: train: solver.cpp:12: int main(): Assertion `n > 0' failed.",
     ),
-    "ssh, after which a script only says that mpirun failed": (
+    "ssh, then a script's message that mpirun failed": (
         "ssh: Could not resolve hostname w-0: no name\nWarning: Permanently added 'w-1' (ED25519) to the list of known "
         f"hosts.\n{'-' * 74}\nORTE was unable to reliably start one or more "
         f"daemons.\n{'-' * 74}\ntraining failed\n",
@@ -267,33 +267,33 @@ TABLE = {
         "no-discovery",
         "horovodrun lists the workers by /etc/mpi/discover_hosts.sh, which ended with exit code 127",
     ),
-    "MPICH, a rank that is killed or ended with others": (
+    "MPICH, a rank that was killed for memory or by mpirun": (
         box(9, "Killed (signal 9)"),
         "rank-ended",
         "a rank on w-0 was killed (signal 9): for memory, or by mpirun since another rank or worker failed first",
     ),
-    "MPICH, a crash for which it killed the rank that it names": (
+    "MPICH, a crash, and the named rank was killed by mpirun": (
         box(9, "Segmentation fault (signal 11)"),
         "rank-crashed",
         "a rank crashed on w-0: Segmentation fault (signal 11)",
     ),
-    "MPICH, an abort for which it killed the rank that it names": (
+    "MPICH, an abort, and the named rank was killed by mpirun": (
         box(9, "Terminated (signal 15)"),
         "rank-crashed",
         "a rank crashed on w-0: Terminated (signal 15)",
     ),
-    "MPICH, an abort for which it killed others": (
+    "MPICH, an abort, and other ranks were killed by mpirun": (
         box(6, "Terminated (signal 15)"),
         "rank-crashed",
         "a rank crashed on w-0: EXIT CODE: 6",
     ),
-    "MPICH, a crash with a core": (
+    "MPICH, a crash with a core dump": (
         box(139, "Segmentation fault (signal 11)"),
         "rank-crashed",
         "a rank crashed on w-0: Segmentation fault (signal 11)",
     ),
     "MPICH, a bus error with a core": (box(135, "Terminated (signal 15)"), "shared-memory", "/dev/shm is too small"),
-    "ulimit -a, and a rank that is killed": (
+    "output of ulimit -a, then a killed rank": (
         f"max locked memory           (kbytes, -l) unlimited\nepoch 1\n{KILLED}",
         "rank-killed",
         "a rank was killed on w-0 (signal 9), most likely for memory",
@@ -305,28 +305,28 @@ TABLE = {
         "no-fabric",
         "MPI finds no network device for its provider (OFI fi_getinfo() failed)",
     ),
-    "pdsh, which finds no worker": (
+    "pdsh, a worker without an address": (
         "w-1: ssh: Could not resolve hostname w-1: Name or service not known\n"
         "pdsh@train-launcher: w-1: ssh exited with exit code 255\n",
         "no-name",
         "the launcher found no address for w-1",
     ),
-    "pdsh, whose key is not accepted": (
+    "pdsh, a rejected key": (
         "w-1: root@w-1: Permission denied (publickey).\npdsh@train-launcher: w-1: ssh exited with exit code 255\n",
         "wrong-key",
         "the key of the launcher is not accepted: root@w-1: Permission denied (publickey)",
     ),
-    "a tool's library, survived, and a rank that is killed": (
+    "a tool without a library, survived, then a killed rank": (
         f"nvidia-smi: error while loading shared libraries: libnvidia-ml.so.1: cannot open\nepoch 1\n{KILLED}",
         "rank-killed",
         "a rank was killed on w-0 (signal 9), most likely for memory",
     ),
-    "an exception that was caught, and a rank that is killed": (
+    "a Python exception that was caught, then a killed rank": (
         f"Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\n{KILLED}",
         "rank-killed",
         "a rank was killed on w-0 (signal 9), most likely for memory; before that Python raised: KeyError: 'a'",
     ),
-    "a daemon that dies, of which mpirun names no host": (
+    "a lost daemon without a host name": (
         "ORTE has lost communication with a remote daemon.\n",
         "worker-lost",
         "the connection to a worker broke while the ranks ran: that worker went away, or its MPI daemon crashed",
@@ -380,16 +380,16 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
             "the connection to train-worker-1 broke while the ranks ran: that worker went away, or its MPI daemon "
             "crashed",
         ),
-        ("no-program.openmpi-4", "the program nosuch is not there, or cannot be executed, on a worker"),
-        ("exec-format.openmpi-5", "the program /etc/hosts is not there, or cannot be executed, on a worker"),
+        ("no-program.openmpi-4", "the program nosuch does not exist on a worker, or cannot be executed"),
+        ("exec-format.openmpi-5", "the program /etc/hosts does not exist on a worker, or cannot be executed"),
         ("wrong-hostfile-hydra.intel", "mpirun cannot open the hostfile /etc/mpi/hosts"),
         ("option-of-open-mpi.mpich", "mpirun has no option allow-run-as-root"),
         ("option-of-hydra.openmpi-5", "mpirun has no option --genv"),
-        ("slots.openmpi-5", "the hostfile has too few slots for 4 ranks, in all or on one worker"),
+        ("slots.openmpi-5", "the hostfile has too few slots for 4 ranks, in total or on one worker"),
         ("no-name.openmpi-4", "the launcher found no address for train-worker-7"),
         (
             "no-daemon-path.openmpi-4",
-            "ssh found no orted on a worker, since a login by ssh has another PATH than the image",
+            "ssh found no orted on a worker, since a login by ssh has a different PATH than the image",
         ),
         (
             "no-daemon-library.openmpi-5",
@@ -397,7 +397,7 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
         ),
     ],
 )
-def test_a_recorded_log_in_words(name: str, text: str) -> None:
+def test_recorded_log_gives_this_text(name: str, text: str) -> None:
     found = logs.known((LOGS / f"{name}.log").read_text())
     assert found is not None
     assert found.text == text
@@ -406,15 +406,15 @@ def test_a_recorded_log_in_words(name: str, text: str) -> None:
 @pytest.mark.parametrize("case", TABLE)
 def test_messages_from_issue_threads_are_recognised(case: str) -> None:
     log, cause, text = TABLE[case]
-    found = logs.known(f"starting\n{log}")
-    assert found is not None
-    assert (found.id, found.text) == (cause, text)
-    assert found.fix or found.early
+    message = logs.known(f"starting\n{log}")
+    assert message is not None
+    assert (message.id, message.text) == (cause, text)
+    assert message.fix or message.early
 
 
-def test_every_known_message_is_in_the_table() -> None:
+def test_every_message_has_a_recorded_log_or_a_row_in_the_table() -> None:
     recorded = {SCENARIOS[name].cause_of(release) for name, release in RECORDED} - {""}
-    assert {known.id for known in logs.messages()} == recorded | {cause for _, cause, _ in TABLE.values()}
+    assert {message.id for message in logs.messages()} == recorded | {cause for _, cause, _ in TABLE.values()}
 
 
 RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
@@ -448,7 +448,7 @@ RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
         "returned\n",
     ],
 )
-def test_other_logs(log: str) -> None:
+def test_log_without_a_cause_is_not_recognised(log: str) -> None:
     assert logs.known(log) is None
 
 
@@ -468,37 +468,37 @@ RAISED = {
         "exception occurred:\n\nTraceback (most recent call last):\n  x\nValueError: b\n---\n",
         "ValueError: b",
     ),
-    "of a rank, then of torchrun": (
+    "a rank, then torchrun": (
         "Traceback (most recent call last):\n  x\nKeyError: 'a'\nTraceback (most recent call last):\n  x\n"
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n====\n",
         "KeyError: 'a'",
     ),
     "without a message": ("Traceback (most recent call last):\n  x\nKeyboardInterrupt\n", "KeyboardInterrupt"),
-    "between lines of others": (
+    "a line of a different process within the traceback": (
         "Traceback (most recent call last):\n  x\nepoch 1 of 2\nKeyError: 'a'\n",
         "KeyError: 'a'",
     ),
-    "caught, and another that was not": (
+    "first exception caught, second not": (
         "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\nTraceback (most recent call last):\n  x\n"
         "ValueError: loss is nan\n",
         "ValueError: loss is nan",
     ),
-    "caught, another, and the second rank's": (
+    "first exception caught, then exceptions of two ranks": (
         "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\nTraceback (most recent call last):\n  x\n"
         "ValueError: loss is nan\nTraceback (most recent call last):\n  x\nIndexError: 1\n",
         "ValueError: loss is nan",
     ),
-    "of a rank, that others lost later": (
+    "a rank, then a rank that lost the connection": (
         "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\nTraceback (most recent call last):\n  x\n"
         "RuntimeError: Connection closed by peer\n",
         "KeyError: 'a'",
     ),
-    "of PyTorch's rank, and of another": (
+    "two ranks of PyTorch": (
         "[rank3]: Traceback (most recent call last):\n[rank3]:   x\n[rank3]: KeyError: 'a'\nepoch 1\n"
         "[rank0]: Traceback (most recent call last):\n[rank0]:   x\n[rank0]: ValueError: no shards\n",
         "[rank3]: KeyError: 'a'",
     ),
-    "of two ranks at once": (
+    "two ranks at the same time": (
         "[1,0]<stderr>:Traceback (most recent call last):\n[1,1]<stderr>:Traceback (most recent call last):\n"
         "[1,1]<stderr>:  x\n[1,0]<stderr>:  x\n[1,1]<stderr>:KeyError: 'a'\n[1,0]<stderr>:ValueError: b\n",
         "[1,0]<stderr>: ValueError: b",
@@ -514,9 +514,9 @@ RAISED = {
 
 
 @pytest.mark.parametrize("case", RAISED)
-def test_the_exception_of_a_traceback(case: str) -> None:
+def test_exception_that_ended_the_program_is_found(case: str) -> None:
     log, exception = RAISED[case]
-    assert logs.said(log).exception == exception
+    assert logs.program_output(log).exception == exception
 
 
 @pytest.mark.parametrize(
@@ -534,14 +534,14 @@ def test_the_exception_of_a_traceback(case: str) -> None:
             "",
         ),
     ],
-    ids=["nothing", "a program that went on", "another rank", "torchrun"],
+    ids=["no output", "a program that continued", "a second rank", "torchrun"],
 )
-def test_text_after_a_traceback(rest: str, last: str) -> None:
-    assert logs.said(f"{RAISES}{rest}") == ("ValueError: loss is nan", last, "")
+def test_last_line_is_only_from_output_after_the_exception(rest: str, last: str) -> None:
+    assert logs.program_output(f"{RAISES}{rest}") == ("ValueError: loss is nan", last, "")
 
 
 @pytest.mark.parametrize("release", ALL)
-def test_the_last_line_is_the_programs_and_not_of_mpiruns_report(release: str) -> None:
+def test_last_line_is_from_the_program_and_not_from_mpiruns_report(release: str) -> None:
     assert logs.last((LOGS / f"exit-status.{release}.log").read_text()) == "no data"
 
 
@@ -588,25 +588,24 @@ def test_the_last_line_is_the_programs_and_not_of_mpiruns_report(release: str) -
         ),
     ],
     ids=[
-        *("LAMMPS", "OpenFOAM", "heading of the last line", "long ago", "last"),
-        *("Open MPI 5", "Open MPI 4", "PMIx", "an exit code alone"),
+        *("LAMMPS", "OpenFOAM", "a heading above the last line", "an early error", "an error in the last line"),
+        *("Open MPI 5", "Open MPI 4", "PMIx", "only an exit code"),
     ],
 )
-def test_an_error_before_the_last_line(log: str, last: str, error: str) -> None:
-    assert logs.said(log) == ("", last, error)
+def test_error_shortly_before_the_last_line_is_found(log: str, last: str, error: str) -> None:
+    assert logs.program_output(log) == ("", last, error)
 
 
-def test_a_report_without_a_word_of_the_program() -> None:
+def test_last_line_is_mpi_aborts_if_the_program_wrote_no_output() -> None:
     found = logs.last((LOGS / "abort.openmpi-4.log").read_text())
     assert found == "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD"
 
 
-def test_the_last_line() -> None:
+def test_last_line_is_without_separators() -> None:
     assert logs.last("a\nValueError: b\n-----\n\n") == "ValueError: b"
     assert logs.last("---\n\n") == ""
     assert logs.last("") == ""
 
 
-def test_a_log_of_one_long_line_is_no_work() -> None:
-    """The patterns read only the beginning of a line."""
+def test_patterns_read_only_the_beginning_of_a_long_line() -> None:
     assert logs.known("x" * 20_000 + ": Permission denied (publickey)") is None

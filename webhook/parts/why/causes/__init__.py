@@ -1,4 +1,4 @@
-"""The stages at which a job gets stuck, a file each: `causes` returns what the job waits for at that stage.
+"""The causes by the stage at which a job gets stuck. `causes` in each module returns the causes of one stage.
 
-`ends` and `logs` are for several of them.
+Several stages use the modules `ends` and `logs`.
 """

@@ -1,6 +1,6 @@
-"""Pods that the API server refuses to create: quota, LimitRange, Pod Security, a name that leads nowhere.
+"""Pods that the API server rejects: quota, LimitRange, Pod Security, or the name of a missing object.
 
-What it says then, and what that means, is in `refusals.yaml`.
+`refusals.yaml` has the API server's messages and their meanings.
 """
 
 from collections.abc import Iterator
@@ -13,40 +13,37 @@ from webhook.parts.why.sight import LAUNCHER, WORKER, Json, Sight
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """The refusals of pods that are missing still."""
     if sight.suspended or sight.finished:
         return
     missing = sight.wanted - len(sight.workers)
     if missing > 0:
-        whose = f"{missing} of {sight.wanted} workers"
-        yield from _refused(_told(sight, "worker pod created failed:"), whose, sight.tried.get(WORKER))
-    tried = sight.tried.get(LAUNCHER)
+        pods = f"{missing} of {sight.wanted} workers"
+        yield from _rejected(_job_events(sight, "worker pod created failed:"), pods, sight.tried.get(WORKER))
+    dry_run = sight.tried.get(LAUNCHER)
     if sight.launcher is None:
-        yield from _refused(_told(sight, "launcher pod created failed:"), "the launcher", tried)
+        yield from _rejected(_job_events(sight, "launcher pod created failed:"), "the launcher", dry_run)
     elif not sight.launchers:
-        found = sight.said(loose.name(sight.launcher), "FailedCreate")
-        yield from _refused(found, "the launcher", tried)
+        events = sight.events_about(loose.name(sight.launcher), "FailedCreate")
+        yield from _rejected(events, "the launcher", dry_run)
 
 
-def _told(sight: Sight, prefix: str) -> Iterator[Json]:
-    return (event for event in sight.said(sight.name) if loose.text(event, "message").startswith(prefix))
+def _job_events(sight: Sight, prefix: str) -> Iterator[Json]:
+    return (event for event in sight.events_about(sight.name) if loose.text(event, "message").startswith(prefix))
 
 
-def _refused(events: Iterator[Json], whose: str, tried: str | None) -> Iterator[Cause]:
-    """The newest of these events, as earlier ones may be out of date; without any, what was said of a pod that was
-    `tried`.
-    """
+def _rejected(events: Iterator[Json], pods: str, dry_run: str | None) -> Iterator[Cause]:
+    """The cause from the newest event, since earlier events may be outdated; without events from the `dry_run`."""
     event = next(events, None)
     if event is not None:
         about, message = event.get("involvedObject"), loose.text(event, "message")
         where = f"Event {loose.text(event, 'reason')} of {loose.text(about, 'kind')} {loose.text(about, 'name')}"
-    elif tried:
-        message, where = tried, "the API server's answer to a dry run of the pod"
+    elif dry_run:
+        message, where = dry_run, "the API server's answer to a dry run of the pod"
     else:
         return
     message = message[:MAX_REJECTION_CHARACTERS]
     for refusal in logs.messages("refusals.yaml"):
         if found := refusal.pattern.search(message):
-            text = cut(f"{whose} cannot be created, {refusal.text.format(found[1])}")
+            text = cut(f"{pods} cannot be created, {refusal.text.format(found[1])}")
             yield Cause(refusal.id, Stage.CREATION, text, where, refusal.fix, refusal.rules, refusal.passes)
             return

@@ -1,4 +1,4 @@
-"""A job that is being deleted: nothing of it starts any more."""
+"""A job that is being deleted."""
 
 from collections.abc import Iterator
 
@@ -8,12 +8,11 @@ from webhook.parts.why.sight import Sight
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """The controller that must remove its finalizer."""
     since = loose.moment(sight.job, "metadata", "deletionTimestamp")
     if since is None:
         return
     found = loose.at(sight.job, "metadata", "finalizers")
-    held = ", ".join(map(str, found)) if isinstance(found, list) else ""
-    text = f"it is being deleted since {sight.since(since)}{held and f', held by the finalizer {held}'}"
+    finalizers = ", ".join(map(str, found)) if isinstance(found, list) else ""
+    text = f"it is being deleted since {sight.since(since)}{finalizers and f', held by the finalizer {finalizers}'}"
     fix = "Wait. If it takes longer than some minutes, ask the team that runs the finalizer's controller."
     yield Cause("deleted", Stage.DELETION, text, "metadata.deletionTimestamp", fix, passes=True)

@@ -1,8 +1,8 @@
-"""Workers that went away while the job ran: preempted, evicted, killed for memory, or on a node that was lost.
+"""Pods that were lost while the job ran: preempted, evicted, killed for memory, or on a lost node.
 
-The reasons are those of kubernetes 1.35 (`DisruptionTarget`, `pkg/kubelet/eviction`, `pkg/controller/tainteviction`).
-A worker that the operator has created again under the same name leaves only events. Of a drain there is no event: the
-scheduler's says on which node the worker was, and that node is cordoned.
+The reasons are from Kubernetes 1.35 (`DisruptionTarget`, `pkg/kubelet/eviction`, `pkg/controller/tainteviction`).
+If the operator has replaced a worker, only events about the lost pod remain. A drain leaves no event: it is recognised
+by the scheduler's event, which names the worker's node, and by the cordon on this node.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ _REASONS: Final = (
     (_NODE, "DeletionByTaintManager TaintManagerEviction DeletionByPodGC NodeLost NodeNotReady Terminated"),
 )
 LOSSES: Final = {reason: loss for loss, reasons in _REASONS for reason in reasons.split()}
-"""By the reason of a condition, a status or an event."""
+"""The kind of loss by the reason in a condition, a status or an event."""
 
 
 SCHEDULED: Final = "Scheduled"
@@ -66,14 +66,14 @@ SCHEDULED: Final = "Scheduled"
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """A cause for each kind of loss, for all of its pods; before the launcher exists no pod is lost."""
+    """A cause for each kind of loss. Pods that are missing before the launcher exists were not lost."""
     found = ((pod, _killed(sight, pod) or _lost(sight, pod)) for pod in sight.current)
     if sight.launchers or sight.finished:
         yield from merged((loose.name(pod), cause) for pod, cause in found if cause)
 
 
 def _killed(sight: Sight, pod: Json) -> Cause | None:
-    """A container of a worker that runs again after it was killed for memory: its ranks are gone."""
+    """A worker's container that was killed for memory and restarted: its ranks were not started again."""
     for status in loose.items(pod, "status", "containerStatuses") if pod_is_worker(pod) else ():
         last = loose.mapping(status, "lastState", "terminated")
         if last.get("reason") == "OOMKilled" and loose.mapping(status, "state", "running"):
@@ -82,28 +82,28 @@ def _killed(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _lost(sight: Sight, pod: Json) -> Cause | None:
-    """From a condition, the pod's status, or an event about a deleted pod of this name."""
+    """The loss by a condition, the pod's status, or an event about a deleted pod with this name."""
     name, uid = loose.name(pod), loose.text(pod, "metadata", "uid")
     target = loose.condition(pod, "DisruptionTarget")
     if target.get("status") == "True" and (loss := LOSSES.get(loose.text(target, "reason"))):
-        when, said = loose.moment(target, "lastTransitionTime"), loose.text(target, "message")
+        when, message = loose.moment(target, "lastTransitionTime"), loose.text(target, "message")
         node = loose.text(pod, "spec", "nodeName")
         loss = _drained(node) if loss is _API and node in sight.cordoned else loss
-        return _cause(loss, said, f"Pod {name}, DisruptionTarget", _stage(sight, when))
+        return _cause(loss, message, f"Pod {name}, DisruptionTarget", _stage(sight, when))
     if loose.text(pod, "status", "phase") in {"Failed", "Unknown"} and (reason := loose.text(pod, "status", "reason")):
-        said = f"{reason}: {loose.text(pod, 'status', 'message')}"
-        return _cause(LOSSES.get(reason, _OTHER), said, f"Pod {name}", Stage.START)
-    for event in sight.said(name, *LOSSES):
+        message = f"{reason}: {loose.text(pod, 'status', 'message')}"
+        return _cause(LOSSES.get(reason, _OTHER), message, f"Pod {name}", Stage.START)
+    for event in sight.events_about(name, *LOSSES):
         if loose.holds(pod, "Ready") and uid and loose.text(event, "involvedObject", "uid") == uid:
             continue
-        reason, said = loose.text(event, "reason"), loose.text(event, "message")
-        return _cause(LOSSES[reason], said, f"Event {reason} of Pod {name}", _stage(sight, happened(event)))
+        reason, message = loose.text(event, "reason"), loose.text(event, "message")
+        return _cause(LOSSES[reason], message, f"Event {reason} of Pod {name}", _stage(sight, happened(event)))
     return next(_on_cordoned_node(sight, name, uid), None)
 
 
 def _on_cordoned_node(sight: Sight, name: str, uid: str) -> Iterator[Cause]:
-    """From the node of a deleted pod of this name."""
-    for event in sight.said(name, SCHEDULED):
+    """The loss by a drain, if a deleted pod with this name was on a node that is cordoned now."""
+    for event in sight.events_about(name, SCHEDULED):
         # Successfully assigned NAMESPACE/POD to NODE
         node = loose.text(event, "message").rpartition(" to ")[2]
         if loose.text(event, "involvedObject", "uid") not in {"", uid} and node in sight.cordoned:
@@ -115,11 +115,11 @@ def _drained(node: str) -> _Loss:
     return _Loss(_DRAIN.id, _DRAIN.text.format(node), _DRAIN.fix.format(node))
 
 
-def _cause(loss: _Loss, said: str, where: str, stage: Stage) -> Cause:
-    return Cause(loss.id, stage, f"{loss.text} ({cut(said)})", where, loss.fix)
+def _cause(loss: _Loss, message: str, where: str, stage: Stage) -> Cause:
+    return Cause(loss.id, stage, f"{loss.text} ({cut(message)})", where, loss.fix)
 
 
 def _stage(sight: Sight, when: datetime | None) -> Stage:
-    """A launcher that started after the loss is a retry; an older launcher waits for the lost ranks."""
+    """RUN if the launcher was retried after the loss, START if the launcher still waits for the lost ranks."""
     started = loose.moment(next(iter(sight.launchers), None), "metadata", "creationTimestamp")
     return Stage.RUN if started and when and started > when else Stage.START

@@ -1,4 +1,4 @@
-"""The end of a container: its log if it can be read, otherwise the reason or the exit code."""
+"""Why a container ended: from its log if it can be read, otherwise from the reason or the exit code."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ _CODES: Final = {
 
 
 def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
-    """Why this container of the pod failed; None if it has not."""
+    """Why the container failed; None if it has not failed."""
     ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
     code = loose.number(ended, "exitCode")
     if not ended or code == 0:
@@ -38,24 +38,27 @@ def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
         return Cause(found.id, stage, found.text, f"log of Pod {name}", fix, found.rules)
     meaning = _CODES.get(code or 0, "")
     text = f"container {container} ended with exit code {code}{meaning and f': {meaning}'}"
-    said = logs.said(log)
-    parts = (("Python raised", said.exception), ("its last line is", said.last), ("before that", said.error))
+    output = logs.program_output(log)
+    parts = (("Python raised", output.exception), ("its last line is", output.last), ("before that", output.error))
     text = "; ".join((text, *(f"{name}: {cut(part)}" for name, part in parts if part)))
     return Cause("exit-code", stage, text, where, f"kubectl logs {name} -c {container} has the rest.")
 
 
 def _early(sight: Sight, launcher: str) -> str:
-    """How the launcher waits for its workers, with what has an effect in and out of a queue."""
+    """How to make the launcher wait for its workers: the field launcherCreationPolicy has no effect in a queue."""
     template = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "initContainers")
     if any(each.get("name") == WAIT_CONTAINER for each in loose.items(sight.job, *template)):
         return f"The launcher waited for its workers: kubectl logs {launcher} -c {WAIT_CONTAINER} names those missing."
-    asked, queued = loose.text(sight.job, "metadata", "annotations", WORKER_READINESS), sight.queue or sight.suspended
+    readiness, queued = (
+        loose.text(sight.job, "metadata", "annotations", WORKER_READINESS),
+        sight.queue or sight.suspended,
+    )
     waits = loose.at(sight.job, "spec", "launcherCreationPolicy") == WAIT_FOR_WORKERS and not queued
-    if waits or asked not in {"", "false"}:
+    if waits or readiness not in {"", "false"}:
         return "The launcher waited for its workers, so this one has gone or has another port."
     ignored = " (in a queue launcherCreationPolicy has no effect)" if queued else ""
-    told = f'set the annotation {WORKER_READINESS} to the port of sshd, as "22", and it waits for them{ignored}.'
-    return f"The launcher may have started before its workers: {told}"
+    fix = f'set the annotation {WORKER_READINESS} to the port of sshd, as "22", and it waits for them{ignored}.'
+    return f"The launcher may have started before its workers: {fix}"
 
 
 def _limit(pod: Json, container: str) -> str:

@@ -14,7 +14,6 @@ from webhook.parts.why.sight import Json, Sight
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """Its end by the deadline, otherwise the end of the newest failed pod."""
     if sight.finished == "Succeeded":
         return
     failed = loose.condition(sight.launcher, "Failed")
@@ -24,13 +23,13 @@ def causes(sight: Sight) -> Iterator[Cause]:
         return
     tries = loose.number(sight.launcher, "status", "failed") or 0
     of_pods = (_of_pod(sight, pod) for pod in sight.launchers)
-    # One that runs now may have failed before.
+    # Older pods are considered too: the newest pod may be running.
     found = next((cause for cause in of_pods if cause), None)
     if found is not None:
         yield replace(found, text=cut(f"the launcher failed{_tries(sight, tries)}: {found.text}"))
     elif sight.finished == "Failed":
-        said = loose.condition(sight.job, "Failed")
-        text = f"{loose.text(said, 'reason')}: {cut(loose.text(said, 'message'))}"
+        condition = loose.condition(sight.job, "Failed")
+        text = f"{loose.text(condition, 'reason')}: {cut(loose.text(condition, 'message'))}"
         fix = "Its pods and their logs are gone: create it again."
         if reason.startswith("BackoffLimitExceeded") and _loses_log(sight):
             text = f"{text}; the pod of the launcher was deleted with its log when its tries were used up"
@@ -43,7 +42,7 @@ def causes(sight: Sight) -> Iterator[Cause]:
 
 
 def _loses_log(sight: Sight) -> bool:
-    """Whether the Job controller deletes the launcher's pod at backoffLimit: OnFailure, the operator's default."""
+    """Whether the Job controller deletes the launcher's pod at backoffLimit: it does so for OnFailure, the default."""
     of_job = loose.text(sight.launcher, "spec", "template", "spec", "restartPolicy")
     return "Never" not in {of_job, loose.text(sight.job, "spec", "mpiReplicaSpecs", "Launcher", "restartPolicy")}
 
@@ -55,7 +54,7 @@ def _of_pod(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _of_sshd(sight: Sight, cause: Cause) -> Cause:
-    """Only sshd's log shows why it ended a connection."""
+    """The cause from the log of a worker's sshd, if that log says why sshd ended the connection."""
     for name in map(loose.name, sight.workers):
         found = logs.known(sight.logs.get(name, ""))
         if found and found.id in logs.BY_SSHD:
@@ -64,7 +63,7 @@ def _of_sshd(sight: Sight, cause: Cause) -> Cause:
 
 
 def _tries(sight: Sight, failed: int) -> str:
-    """Containers that are restarted in their pod, or pods that failed."""
+    """The number of failures and of tries that are left. Both restarts of a container and failed pods are tries."""
     limit = loose.number(sight.launcher, "spec", "backoffLimit")
     statuses = loose.items(next(iter(sight.launchers), None), "status", "containerStatuses")
     restarts = max((loose.number(status, "restartCount") or 0 for status in statuses), default=0)
@@ -83,13 +82,13 @@ def _deadline(sight: Sight) -> Cause:
     limit = loose.number(sight.launcher, "spec", "activeDeadlineSeconds")
     limit = limit or loose.number(sight.job, "spec", "runPolicy", "activeDeadlineSeconds")
     span = f" of {duration.spell(limit)}" if limit is not None and limit >= 0 else ""
-    text, field = f"its time was over: it ran into activeDeadlineSeconds{span}", "spec.runPolicy.activeDeadlineSeconds"
+    text, field = f"its time limit was exceeded: activeDeadlineSeconds{span}", "spec.runPolicy.activeDeadlineSeconds"
     written = loose.mapping(sight.job, "metadata", "annotations")
-    asked, injected = loose.text(written, TIMEOUT), loose.text(written, INJECTED).split(",")
+    requested, injected = loose.text(written, TIMEOUT), loose.text(written, INJECTED).split(",")
     with suppress(duration.DurationError):
-        if asked and duration.parse(asked) == limit:
-            text, field = f"{text}, from the annotation {mention(TIMEOUT, asked)}", f"the annotation {TIMEOUT}"
-    if not asked and "job-timeout" in injected:
+        if requested and duration.parse(requested) == limit:
+            text, field = f"{text}, from the annotation {mention(TIMEOUT, requested)}", f"the annotation {TIMEOUT}"
+    if not requested and "job-timeout" in injected:
         text, field = f"{text}, the default of the policy", f"it by the annotation {TIMEOUT}"
-    fix = f"Raise {field}, and let the program go on from its last checkpoint."
+    fix = f"Raise {field}, and let the program continue from its last checkpoint."
     return Cause("deadline", Stage.END, text, "Job of the launcher, Failed", fix)

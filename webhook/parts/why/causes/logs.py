@@ -1,4 +1,4 @@
-"""Reads the log of a program that failed, as a person would. The messages that it knows are in `logs.yaml`."""
+"""Finds the cause of a failure in a program's log. `logs.yaml` lists the messages that are recognised."""
 
 import math
 import re
@@ -17,7 +17,7 @@ from webhook.parts.why.limits import MAX_LINES_WITH_ERRORS, MAX_LOG_LINE_CHARACT
 
 
 class Known(Struct, frozen=True, forbid_unknown_fields=True):
-    """A message and its meaning."""
+    """A message that is recognised, and its meaning."""
 
     id: str
     patterns: tuple[str, ...]
@@ -27,42 +27,42 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
     early: bool = False
     """The launcher may have started before its workers."""
     passes: bool = False
-    """It may be over without any change."""
+    """The problem may end without any change."""
     connecting: bool = False
-    """It comes before the ranks start."""
+    """The message is written before the ranks start."""
     survived: bool = False
-    """A program may go on after it."""
+    """The program may continue after the message, which then is not the cause."""
     late: bool = False
-    """mpirun or torchrun reports it, mostly after the cause; in the table each is the cause of those below it."""
+    """mpirun or torchrun writes the message, usually after the cause. A message higher in the table may cause it."""
     result: bool = False
-    """It may follow from an exception, of another rank too: it counts if the program went on after that."""
+    """An exception can lead to the message. It is only a cause if the program continued after the last exception."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """All patterns in one, which `re` keeps."""
+        """All patterns as one, compiled once: `re` caches it."""
         return re.compile("|".join(self.patterns))
 
 
 OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
-"""Causes for which the log of the worker's sshd may have details."""
+"""Causes for which the log of a worker's sshd may have details."""
 BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "no-host-keys", "sshd-directory"})
-"""What that log then says."""
+"""Causes that are found in the log of a worker's sshd."""
 
 _RAN: Final = re.compile(
     r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
     r"|BAD TERMINATION"
 )
-# Exceptions that only say that something else failed.
+# Exceptions which only report that a different process failed.
 _SECOND: Final = re.compile(
     r"ChildFailed|CalledProcess|NCCL|\bMPI|[Hh]orovod|\b(?:ssh|SSH)\b|Connection (?:closed|reset)"
     r"|DistBackend|killed by signal"
 )
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _EXCEPTION: Final = re.compile(r"(?!(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b)[A-Za-z_][\w.]*(?::|$)")
-_UNCAUGHT: Final = re.compile(r"\[rank\d+\]:")  # which PyTorch writes before what ends a rank
+_UNCAUGHT: Final = re.compile(r"\[rank\d+\]:")  # PyTorch writes this before an exception that ends a rank
 _CHAINED: Final = ("During handling of the above", "The above exception was")
 _RULE: Final = re.compile(r"^[-=*]{40,}\s*$", re.MULTILINE)
-# From here on the output is not the program's.
+# A line after which the output is not from the program.
 _REPORT: Final = re.compile(rf"[-=*]{{40,}}\s*$|\[mpiexec\b|.*{re.escape(_TRACEBACK)}")
 _ERROR: Final = re.compile(r"\b(?:ERROR|FATAL|[Ff]atal|(?:[Ee]|\w+E)rror:)")
 # Messages of mpirun, torchrun and similar programs about a failed rank, without its cause.
@@ -82,13 +82,12 @@ _NOISE: Final = re.compile(
 
 @cache
 def messages(table: str = "logs.yaml") -> tuple[Known, ...]:
-    """All that are known."""
     (messages,) = yaml.load_all(get_data(__package__, table) or b"")
     return convert(messages, tuple[Known, ...])
 
 
 class Raised(NamedTuple):
-    """A Python exception, and the place of its traceback in the log."""
+    """A Python exception, and the position of its traceback in the log."""
 
     text: str
     start: int
@@ -96,35 +95,35 @@ class Raised(NamedTuple):
 
 
 def known(log: str) -> Known | None:
-    """The first message in the log that the job did not survive, with its names filled in."""
-    # Patterns look back within a line, so a long one would take its square.
+    """The first message in the log after which the program did not continue, with names from the log in its text."""
+    # The time for patterns is quadratic in the length of a line.
     lines = "".join(f"{line[:MAX_LOG_LINE_CHARACTERS]}\n" for line in log.splitlines())
     exception, after = _raised(lines)
-    own = exception if exception and not _SECOND.search(exception.text) else None
-    failed = own.start if own else 0
-    ran = max((found.end() for found in _RAN.finditer(lines)), default=0)
+    cause = exception if exception and not _SECOND.search(exception.text) else None
+    failed = cause.start if cause else 0
+    ran = max((match.end() for match in _RAN.finditer(lines)), default=0)
     outputs = [*_outputs(lines)]
     matches = (
-        (each, found)
-        for each in messages()
-        for found in each.pattern.finditer(lines, max(ran, failed) if each.connecting else failed)
+        (message, match)
+        for message in messages()
+        for match in message.pattern.finditer(lines, max(ran, failed) if message.connecting else failed)
     )
-    for each, found in sorted(matches, key=lambda pair: math.inf if pair[0].late else pair[1].end()):
-        raised = own is not None and found.start() < own.end
-        following = bisect_left(outputs, (found.end(),))
-        if each.survived and not raised and any(went_on for _, went_on in outputs[following : following + 1]):
+    for message, match in sorted(matches, key=lambda pair: math.inf if pair[0].late else pair[1].end()):
+        raised = cause is not None and match.start() < cause.end
+        following = bisect_left(outputs, (match.end(),))
+        if message.survived and not raised and any(went_on for _, went_on in outputs[following : following + 1]):
             continue
-        if own and each.result and not _own_line(lines[after : lines.rfind("\n", 0, found.start()) + 1]):
+        if cause and message.result and not _own_line(lines[after : lines.rfind("\n", 0, match.start()) + 1]):
             continue
-        named = [group for group in found.groups() if group]
-        text = each.text.format(*(shown[:200] for shown in named), *("a worker",) * 2)
-        also = f"; before that Python raised: {own.text}" if own and (each.result or each.late) else ""
-        return replace(each, text=f"{text}{also}")
+        named = [group for group in match.groups() if group]
+        text = message.text.format(*(shown[:200] for shown in named), *("a worker",) * 2)
+        also = f"; before that Python raised: {cause.text}" if cause and (message.result or message.late) else ""
+        return replace(message, text=f"{text}{also}")
     return None
 
 
 def _outputs(lines: str) -> Iterator[tuple[int, bool]]:
-    """The lines of the program itself (True), and the lines at which a report of a failure begins (False)."""
+    """The start of each line of the program (True), and of each line that begins a report of a failure (False)."""
     start = 0
     for line in lines.splitlines():
         if _REPORT.match(line):
@@ -134,49 +133,51 @@ def _outputs(lines: str) -> Iterator[tuple[int, bool]]:
         start += len(line) + 1
 
 
-class Said(NamedTuple):
-    """The last output of the program itself before it failed; empty if there is none."""
+class ProgramOutput(NamedTuple):
+    """The last output of the program before it failed; texts are empty if the log does not have them."""
 
     exception: str
     """The Python exception that is the cause."""
     last: str
-    """The last line, or the last one after the exception."""
+    """The last line. If there is an exception, only lines after it are considered."""
     error: str
-    """A line shortly before that one which is called an error."""
+    """An error message that the program wrote shortly before the last line."""
 
 
-def said(log: str) -> Said:
-    """What the log has of these."""
+def program_output(log: str) -> ProgramOutput:
     exception, after = _raised(log)
-    own = [*islice(_own_lines(log[after:]), MAX_LINES_WITH_ERRORS)]
-    number = next((number for number, text in enumerate(own) if _ERROR.search(text)), 0)
-    error = own[number] if number else ""
+    lines = [*islice(_own_lines(log[after:]), MAX_LINES_WITH_ERRORS)]
+    number = next((number for number, text in enumerate(lines) if _ERROR.search(text)), 0)
+    error = lines[number] if number else ""
     if error.endswith(":"):  # a heading
-        error = f"{error} {own[number - 1]}" if number > 1 else ""
-    return Said(exception.text if exception else "", "".join(own[:1]) if own or exception else last(log), error)
+        error = f"{error} {lines[number - 1]}" if number > 1 else ""
+    return ProgramOutput(
+        exception.text if exception else "", "".join(lines[:1]) if lines or exception else last(log), error
+    )
 
 
 def _raised(log: str) -> tuple[Raised | None, int]:
-    """The exception that counts, with the rank where the line has one, and where the last traceback ends.
+    """The exception that ended the program, and the end of the last traceback in the log.
 
-    A program that goes on after an exception has caught it, so the last one counts. Those that come right before it may
-    be of ranks that failed first, and some only say that another rank or program did.
+    The exception usually is the last in the log, because a program that continues after an exception has caught it.
+    Exceptions that directly precede the last may be from ranks that failed earlier. An exception which only reports
+    the failure of a different rank or program is used if there is no other exception.
     """
     tracebacks = [*_tracebacks(log)]
     if not tracebacks:
         return None, 0
-    own = [each for each in tracebacks if not _SECOND.search(each.text)]
-    found = next((each for each in own if _UNCAUGHT.match(each.text)), own[-1] if own else tracebacks[0])
-    for each, following in reversed([*pairwise(tracebacks)]):
-        if following.start <= found.start:
-            if _own_line(log[each.end : following.start]):
+    primary = [each for each in tracebacks if not _SECOND.search(each.text)]
+    cause = next((each for each in primary if _UNCAUGHT.match(each.text)), primary[-1] if primary else tracebacks[0])
+    for earlier, following in reversed([*pairwise(tracebacks)]):
+        if following.start <= cause.start:
+            if _own_line(log[earlier.end : following.start]):
                 break
-            found = each if each in own else found
-    return found, max(each.end for each in tracebacks)
+            cause = earlier if earlier in primary else cause
+    return cause, max(each.end for each in tracebacks)
 
 
 def _tracebacks(log: str) -> Iterator[Raised]:
-    """Each with the exception that was not caught: of several that were raised one in the other, the last."""
+    """Each traceback with its exception; for chained exceptions only the last, which was not caught."""
     lines = log.splitlines(keepends=True)
     places = [0, *accumulate(map(len, lines))]
     for first, line in enumerate(lines):
@@ -194,7 +195,7 @@ def _tracebacks(log: str) -> Iterator[Raised]:
 
 
 def _own_lines(log: str) -> Iterator[str]:
-    """What the program itself wrote, the last line first."""
+    """The lines that the program wrote, the last line first."""
     parts = (part for part in reversed(_RULE.split(log)) if not _TRAILER.match(part))
     return (text for part in parts for text in _texts(part.splitlines()[::-1]))
 
@@ -204,7 +205,7 @@ def _own_line(log: str) -> str:
 
 
 def last(log: str) -> str:
-    """The last line of the program itself, else that of MPI_Abort."""
+    """The last line that the program wrote; without such a line, the report of MPI_Abort."""
     return _own_line(log) or next((text for text in _texts(log.splitlines()) if "MPI_ABORT" in text), "")
 
 

@@ -1,6 +1,7 @@
-"""Jobs held by Kueue, or suspended by a user: the conditions of the Workload in plain words.
+"""Jobs that are suspended by Kueue or by a user.
 
-The conditions are those of kueue `apis/kueue/v1beta2/workload_types.go`, the texts those of its scheduler (v0.18.3).
+The Workload's conditions are from Kueue `apis/kueue/v1beta2/workload_types.go`, the messages from Kueue's scheduler
+(v0.18.3).
 """
 
 import re
@@ -24,7 +25,7 @@ _SET: Final = re.compile(r"couldn't assign flavors to pod set (\S+): ")
 _NO_FLAVOR: Final = re.compile(r"pod set (\S+): no TAS flavor assigned")
 
 _EVICTED: Final = {
-    "Preempted": "a job that matters more took its place",
+    "Preempted": "another job preempted it",
     "PodsReadyTimeout": "its pods were not ready in time",
     "AdmissionCheck": "an admission check rejected it",
     "ClusterQueueStopped": "its ClusterQueue was stopped",
@@ -34,7 +35,6 @@ _EVICTED: Final = {
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """The reasons for which the job is suspended."""
     if sight.workload is not None:
         yield from _of_workload(sight, sight.workload)
     elif sight.suspended:
@@ -51,13 +51,13 @@ def _without_workload(sight: Sight) -> Cause:
         fix = f"Add the label {QUEUE_NAME}: kubectl get localqueues lists the queues."
         return Cause("no-queue", Stage.QUEUE, text, f"metadata.labels[{QUEUE_NAME}]", fix, LOCAL_QUEUE)
     where = f"metadata.labels[{QUEUE_NAME}]"
-    for event in sight.said(sight.name, "WorkloadPriorityClassNotFound"):
+    for event in sight.events_about(sight.name, "WorkloadPriorityClassNotFound"):
         text = f"Kueue makes no Workload of it: {cut(loose.text(event, 'message'))}"
         return Cause("no-priority-class", Stage.QUEUE, text, where, "Name a class that exists.", PRIORITY)
-    found = sight.finding(LOCAL_QUEUE) or sight.finding(PRIORITY)
-    if found is not None:
-        text = f"Kueue does not queue it: {found.message}"
-        return Cause("not-queued", Stage.QUEUE, text, where, found.fix, frozenset({found.rule}))
+    finding = sight.finding(LOCAL_QUEUE) or sight.finding(PRIORITY)
+    if finding is not None:
+        text = f"Kueue does not queue it: {finding.message}"
+        return Cause("not-queued", Stage.QUEUE, text, where, finding.fix, frozenset({finding.rule}))
     text = f'it waits for the queue "{sight.queue}", but Kueue has made no Workload of it'
     fix = "Ask your administrator whether Kueue runs, manages this namespace and has MPIJobs among its frameworks."
     return Cause("no-workload", Stage.QUEUE, text, where, fix, LOCAL_QUEUE)
@@ -67,16 +67,16 @@ def _of_workload(sight: Sight, workload: Json) -> Iterator[Cause]:
     finished = loose.condition(workload, "Finished")
     if finished.get("status") == "True":
         if loose.text(finished, "reason") not in {"Succeeded", "Failed"} and not sight.finished:
-            text = f"Kueue has given it up: {_said(finished)}"
+            text = f"Kueue does not retry it: {_message(finished)}"
             fix = "Fix the reported problem and create the job again: Kueue does not retry this one."
             yield _cause(workload, "given-up", text, seen="Finished", fix=fix)
         return
     if loose.holds(workload, "Admitted"):
         return
     if loose.at(workload, "spec", "active") is False:
-        said = _said(loose.condition(workload, "Evicted"))
+        reason = _message(loose.condition(workload, "Evicted"))
         fix = f"Set spec.active of Workload {loose.name(workload)} to true, when the reason is fixed."
-        text = f"Kueue has put it aside: {said or 'spec.active is false'}"
+        text = f"Kueue has deactivated it: {reason or 'spec.active is false'}"
         yield _cause(workload, "deactivated", text, seen="Evicted", fix=fix)
         return
     if loose.holds(workload, "QuotaReserved"):
@@ -93,7 +93,7 @@ def _checks(workload: Json) -> Iterator[Cause]:
             text = (
                 f"it has its quota, but the admission check {name} is {state or 'Pending'}{message and ': '}{message}"
             )
-            fix = "Ask your administrator about this check: nothing in the job makes it go on."
+            fix = "Ask your administrator about this check: no change to the job helps."
             yield _cause(workload, "admission-check", text, seen="admissionChecks", fix=fix, passes=state != "Rejected")
 
 
@@ -108,26 +108,26 @@ def _pending(sight: Sight, workload: Json) -> Cause:
     queue = loose.text(workload, "spec", "queueName")
     if full := _FULL.search(message):
         resource, flavor, lacking = full.groups()
-        unlike = _SET.search(message)
-        pods = f" for the {unlike[1]} pods" if unlike else ""
+        pod_set = _SET.search(message)
+        pods = f" for the {pod_set[1]} pods" if pod_set else ""
         text = f'queue "{queue}" is full: {lacking} {resource} more needed in flavor {flavor}{pods}{was}{place}'
         return _cause(workload, "queue-full", text, seen="QuotaReserved", fix=_WAIT, passes=True)
     if no_flavor := _NO_FLAVOR.search(message):
         text = f'queue "{queue}" could never admit it: the {no_flavor[1]} pods request nothing that the queue covers'
-        fix = 'Set a request of these pods: cpu, or "0" of a device, such as nvidia.com/gpu, where it covers no cpu.'
+        fix = 'Request cpu for these pods, or "0" of a device such as nvidia.com/gpu if the queue does not cover cpu.'
         return _cause(workload, "queue-never", text, seen="QuotaReserved", fix=fix, rules=EVER_FITS)
     if re.search(
         r"> maximum capacity|unavailable in ClusterQueue|untolerated taint|node affinity|requested level", message
     ):
         text = f'queue "{queue}" could never admit it: {cut(_SET.sub("", message))}'
-        fix = "Request less, or what the queue has, or use another queue."
+        fix = "Request less, request resources that the queue has, or use another queue."
         return _cause(workload, "queue-never", text, seen="QuotaReserved", fix=fix, rules=EVER_FITS)
     if pending.get("reason") == "Inadmissible" or re.search(r"exist|inactive|stopped|doesn't match", message):
-        found = sight.finding(LOCAL_QUEUE)  # it knows why the queue is inactive
-        text = f'queue "{queue}" takes no jobs: {found.message if found else cut(message)}'
+        finding = sight.finding(LOCAL_QUEUE)  # the finding says why the queue is inactive
+        text = f'queue "{queue}" takes no jobs: {finding.message if finding else cut(message)}'
         return _cause(workload, "queue-inactive", text, seen="QuotaReserved", fix=_ASK, rules=LOCAL_QUEUE)
-    said = cut(message) or "Kueue has not come to it yet"
-    text = f'it waits in queue "{queue}": {said}{was}{place}'
+    reason = cut(message) or "Kueue has not processed it yet"
+    text = f'it waits in queue "{queue}": {reason}{was}{place}'
     return _cause(workload, "queued", text, seen="QuotaReserved", fix=_WAIT, passes=True)
 
 
@@ -138,7 +138,7 @@ def _place(sight: Sight, workload: Json) -> str:
     return f"; it is number {place.place} of {place.of} in {place.queue}{since}" if place else since
 
 
-def _said(condition: Json) -> str:
+def _message(condition: Json) -> str:
     return cut(loose.text(condition, "message") or loose.text(condition, "reason"))
 
 

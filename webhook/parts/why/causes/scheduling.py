@@ -1,6 +1,6 @@
-"""Pods without a node: what kube-scheduler says of them.
+"""Pods without a node, by the messages of kube-scheduler.
 
-Its texts are those of the plugins in https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/scheduler/framework.
+Source of the messages: https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/scheduler/framework
 """
 
 import re
@@ -25,9 +25,9 @@ _NODES: Final = re.compile(
 _ROOM: Final = re.compile(r"Insufficient (\S+?)[.,]?(?: |$)|Too many pods")
 _TAINT: Final = re.compile(r"untolerated taint \{([^:}]+): ?([^}]*)\}")
 _OF_NODES: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""Taints of nodes that are not ready, or not for jobs."""
-# YAML reads these as something else than text.
-_NO_TEXT: Final = re.compile(r"\d.*|true|false|yes|no|on|off|y|n|null", re.IGNORECASE)
+"""Prefixes of taints for nodes that are not ready or not meant for jobs."""
+# Values that must be quoted in YAML: they are numbers, booleans or null otherwise.
+_NEEDS_QUOTES: Final = re.compile(r"\d.*|true|false|yes|no|on|off|y|n|null", re.IGNORECASE)
 _OWN_LAUNCHER: Final = (
     "Remove the devices from spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].resources.limits: a launcher "
     "only starts the ranks."
@@ -40,18 +40,18 @@ _ACCELERATORS: Final = frozenset({"accelerator-available", "tier"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """A cause for each reason, for all pods that wait for it."""
+    """One cause for all pods with the same message."""
     if sight.finished:
         return
     waiting: dict[str, list[Json]] = {}
     for pod in sight.current:
         if not loose.text(pod, "spec", "nodeName") and loose.at(pod, "metadata", "deletionTimestamp") is None:
             waiting.setdefault(loose.text(loose.condition(pod, "PodScheduled"), "message"), []).append(pod)
-    for said, pods in waiting.items():
-        yield _cause(sight, said, pods)
+    for message, pods in waiting.items():
+        yield _cause(sight, message, pods)
 
 
-def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
+def _cause(sight: Sight, message: str, pods: list[Json]) -> Cause:
     names, launchers = listed([loose.name(pod) for pod in pods]), {loose.name(pod) for pod in sight.launchers}
     where = f"Pod {loose.name(pods[0])}, PodScheduled"
     gates = [loose.text(gate, "name") for gate in loose.items(pods[0], "spec", "schedulingGates")]
@@ -60,20 +60,20 @@ def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
         fix = "The controller that set the gate removes it; Kueue does so when it has found nodes."
         return Cause("gated", Stage.SCHEDULING, text, where, fix)
     scheduler = loose.text(pods[0], "spec", "schedulerName")
-    if not said:
+    if not message:
         text = f'{names}: the scheduler "{scheduler or DEFAULT_SCHEDULER}" has not processed it'
         fix = "Wait a moment."
         if scheduler not in {"", DEFAULT_SCHEDULER}:
             fix = "Remove schedulerName from the template, or ask your administrator whether this scheduler runs."
         return Cause("no-scheduler", Stage.SCHEDULING, text, where, fix, passes=scheduler in {"", DEFAULT_SCHEDULER})
-    if found := _NO_CLAIM.search(said):
+    if found := _NO_CLAIM.search(message):
         text = f'{names}: PersistentVolumeClaim "{found["claim"]}" {found["how"]}'
-        fix = "Create it, or correct claimName: kubectl get pvc lists what there is."
+        fix = "Create it, or correct claimName: kubectl get pvc lists the claims."
         return Cause("no-claim", Stage.SCHEDULING, text, where, fix, frozenset({"references"}))
-    if "unbound immediate PersistentVolumeClaims" in said:
+    if "unbound immediate PersistentVolumeClaims" in message:
         return _unbound(sight, names, where, pods[0])
-    whole = _NODES.search(said)
-    why = cut(whole["why"] if whole else said)
+    match = _NODES.search(message)
+    why = cut(match["why"] if match else message)
     role = "Launcher" if loose.name(pods[0]) in launchers else "Worker"
     tainted = f"add to spec.mpiReplicaSpecs[{role}].template.spec.tolerations: "
     taints = _tolerations(sight, pods[0], why) if "untolerated taint" in why else None
@@ -88,7 +88,7 @@ def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
         if never is not None and never.path.endswith(".replicas"):
             text = f"{names}: the cluster could never hold the whole job ({never.message}): {why}"
         return Cause("no-room", Stage.SCHEDULING, text, where, fix, _ACCELERATORS, passes=never is None)
-    text = f"{names}: no node will do: {why}"
+    text = f"{names}: no node matches: {why}"
     fix = "Compare nodeSelector, affinity and tolerations with: kubectl get nodes --show-labels"
     if taints or all("untolerated taint" in part for part in why.split(", ")):
         fix = f"A{tainted[1:]}{taints or 'one for a taint that kubectl describe nodes shows.'}"
@@ -98,24 +98,27 @@ def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
 
 
 def _held(sight: Sight, pod: Json, why: str) -> str:
-    """The devices that this pod waits for and other pods of the job use."""
-    for device in (name for name in _ROOM.findall(why) if "/" in name and _asks(pod, name)):
-        holders = [other for other in sight.current if loose.text(other, "spec", "nodeName") and _asks(other, device)]
+    """Names the job's pods that use a device which this pod waits for; empty if there are none."""
+    for device in (name for name in _ROOM.findall(why) if "/" in name and _requested(pod, name)):
+        holders = [
+            other for other in sight.current if loose.text(other, "spec", "nodeName") and _requested(other, device)
+        ]
         if holders:
-            held = sum(_asks(other, device) for other in holders)
+            held = sum(_requested(other, device) for other in holders)
             return f"{listed([loose.name(other) for other in holders])} of this job hold {held} {device}"
     return ""
 
 
-def _asks(pod: Json, device: str) -> int:
+def _requested(pod: Json, device: str) -> int:
     found = (loose.at(each, "resources", "limits", device) for each in loose.items(pod, "spec", "containers"))
     return sum(int(amount) for amount in map(str, found) if amount.isdecimal() and len(amount) <= MAX_AMOUNT_DIGITS)
 
 
 def _tolerations(sight: Sight, pod: Json, why: str) -> str | None:
-    """The tolerations to add, none for taints in _OF_NODES; None if the taints are unknown.
+    """The tolerations to add, empty if all taints are in _OF_NODES; None if the taints are unknown.
 
-    Kubernetes names the taint up to 1.34; later ones are read from the nodes that have the devices.
+    The message names the taint up to Kubernetes 1.34. For later releases the taints are read from the nodes that have
+    the pod's devices and match its nodeSelector.
     """
     taints = [Taint(key, value) for key, value in _TAINT.findall(why)]
     if not taints:
@@ -126,33 +129,33 @@ def _tolerations(sight: Sight, pod: Json, why: str) -> str | None:
             each for each in sight.nodes if devices <= each.allocatable.keys() and selector <= each.labels.items()
         ]
         with suppress(msgspec.ValidationError):
-            borne = msgspec.convert(loose.items(pod, "spec", "tolerations"), list[Toleration])
-            taints = untolerated((taint for shape in fitting for taint in shape.taints), borne)
+            tolerated = msgspec.convert(loose.items(pod, "spec", "tolerations"), list[Toleration])
+            taints = untolerated((taint for shape in fitting for taint in shape.taints), tolerated)
     found = [_toleration(taint) for taint in dict.fromkeys(taints) if not taint.key.startswith(_OF_NODES)]
     return " or ".join(found) if taints else None
 
 
 def _toleration(taint: Taint) -> str:
-    value = f'"{taint.value}"' if _NO_TEXT.fullmatch(taint.value) else taint.value
+    value = f'"{taint.value}"' if _NEEDS_QUOTES.fullmatch(taint.value) else taint.value
     operator = f"operator: Equal, value: {value}" if value else "operator: Exists"
     return f"{{key: {taint.key}, {operator}{taint.effect and f', effect: {taint.effect}'}}}"
 
 
 def _unbound(sight: Sight, names: str, where: str, pod: Json) -> Cause:
-    """The claims and the events about them: the scheduler does not name the claims."""
+    """The pod's claims and an event about them: the scheduler's message does not name the claims."""
     claims = list(claims_of(pod))
-    told = ""
+    details = ""
     for claim in claims:
-        for event in sight.said(claim, "ProvisioningFailed", "FailedBinding", "ExternalProvisioning"):
-            told = f' (PersistentVolumeClaim "{claim}": {cut(loose.text(event, "message"))})'
+        for event in sight.events_about(claim, "ProvisioningFailed", "FailedBinding", "ExternalProvisioning"):
+            details = f' (PersistentVolumeClaim "{claim}": {cut(loose.text(event, "message"))})'
             break
-    text = f"{names}: a volume is not there yet: PersistentVolumeClaim {' or '.join(claims)} has none{told}"
+    text = f"{names}: a volume does not exist yet: PersistentVolumeClaim {' or '.join(claims)} has none{details}"
     fix = "kubectl describe pvc: name a storage class that exists, or request the volume."
     return Cause("unbound-claim", Stage.SCHEDULING, text, where, fix)
 
 
 def claims_of(pod: Mapping[str, object]) -> Iterator[str]:
-    """The claims that a pod names."""
+    """The names of the pod's PersistentVolumeClaims."""
     for volume in loose.items(pod, "spec", "volumes"):
         if claim := loose.text(volume, "persistentVolumeClaim", "claimName"):
             yield claim

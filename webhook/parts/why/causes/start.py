@@ -17,7 +17,7 @@ _IMAGE: Final = frozenset({
 _CONFIG: Final = frozenset({"CreateContainerConfigError"})
 _START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartError", "PostStartHookError"})
 _CRASH: Final = "CrashLoopBackOff"
-# Of the kubelet, about a pod whose containers wait for it.
+# Reasons in the kubelet's events about a pod whose containers wait.
 _OF_PODS: Final = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "FailedCreatePodContainer")
 _NO_SECRET: Final = re.compile(r"image pull secrets \(([^)]+)\)")
 _BACK_OFF: Final = re.compile(r"Back-off pulling image \"[^\"]*\":? ?")
@@ -26,14 +26,14 @@ IMAGES: Final = frozenset({"images"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """A cause for each fault, for all of its pods."""
     if sight.finished == "Succeeded":
         return
     yield from merged((loose.name(pod), cause) for pod in sight.current for cause in _of_pod(sight, pod))
 
 
 def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
-    # The operator deletes workers when the launcher has ended, and a pod with a reason is a loss of its node.
+    # Not a start problem: a worker that the operator deletes after the launcher's end, and a lost pod, whose status has
+    # a reason.
     gone = loose.at(pod, "metadata", "deletionTimestamp") is not None or loose.text(pod, "status", "reason")
     if gone or not loose.text(pod, "spec", "nodeName"):
         return
@@ -45,7 +45,7 @@ def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
             return
         waits = waits or bool(loose.mapping(status, "state", "waiting"))
     if waits or not statuses(pod):
-        for event in sight.said(name, *_OF_PODS):
+        for event in sight.events_about(name, *_OF_PODS):
             message = cut(loose.text(event, "message"))
             fix = "Create what is missing, or correct its name in the template."
             yield Cause("mount", Stage.START, message, f"Event {event.get('reason')} of Pod {name}", fix, REFERENCES)
@@ -54,7 +54,7 @@ def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
 
 
 def statuses(pod: Json) -> list[Json]:
-    """The statuses of its containers, init containers first."""
+    """The statuses of the pod's containers, init containers first."""
     return [*loose.items(pod, "status", "initContainerStatuses"), *loose.items(pod, "status", "containerStatuses")]
 
 
@@ -64,9 +64,9 @@ def _of_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
     container = loose.text(status, "name")
     where = f"Pod {loose.name(pod)}, container {container}"
     if reason in _IMAGE:
-        said = cut(_BACK_OFF.sub("", message) or _event(sight, pod, "Failed"))
+        details = cut(_BACK_OFF.sub("", message) or _event(sight, pod, "Failed"))
         image = loose.text(status, "image") or _image(pod, container)
-        text = f"image {image} cannot be pulled: {said or reason}"
+        text = f"image {image} cannot be pulled: {details or reason}"
         fix = "Correct the image's name and tag; for a private registry name a Secret in imagePullSecrets."
         if missing := _NO_SECRET.search(_event(sight, pod, "FailedToRetrieveImagePullSecret")):
             text = f"{text}; the pull secret {missing[1]} does not exist"
@@ -82,14 +82,14 @@ def _of_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
         return Cause("config", Stage.START, f"container {container} lacks {cut(message)}", where, fix, REFERENCES)
     ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
     if reason in _START or loose.text(ended, "reason") in _START | {"ContainerCannotRun"}:
-        said = cut(message or loose.text(ended, "message"))
+        details = cut(message or loose.text(ended, "message"))
         fix = "Correct the command: the program must be in the image, and the user must be allowed to run it."
-        return Cause("start", Stage.START, f"container {container} does not start: {said}", where, fix)
+        return Cause("start", Stage.START, f"container {container} does not start: {details}", where, fix)
     return _ended(sight, pod, status)
 
 
 def _ended(sight: Sight, pod: Json, status: Json) -> Cause | None:
-    """What it ended with; how a launcher's container ended is for the causes of its end."""
+    """Why a worker's container or an init container ended. launcher.py reports the launcher's own containers."""
     crashes = loose.text(status, "state", "waiting", "reason") == _CRASH
     is_init = _is_init(pod, status)
     if not (crashes or loose.mapping(status, "state", "terminated")) or not (is_init or pod_is_worker(pod)):
@@ -102,7 +102,7 @@ def _ended(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
-    """A running init container: no later container of the pod starts before it ends. A sidecar only has to start."""
+    """A running init container, which delays all later containers of the pod. A sidecar does not delay them."""
     if not loose.mapping(status, "state", "running") or not initializes(pod, status):
         return None
     name, container = loose.name(pod), loose.text(status, "name")
@@ -115,7 +115,7 @@ def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def initializes(pod: Json, status: Json) -> bool:
-    """Whether the status is of an init container that has to end before the others start."""
+    """Whether the status belongs to an init container that is not a sidecar."""
     sidecars = [each.get("name") for each in loose.items(pod, "spec", "initContainers") if each.get("restartPolicy")]
     return _is_init(pod, status) and status.get("name") not in sidecars
 
@@ -125,7 +125,7 @@ def _is_init(pod: Json, status: Json) -> bool:
 
 
 def _not_ready(sight: Sight, pod: Json) -> Iterator[Cause]:
-    """A worker whose probe fails: a launcher that waits for it is not started."""
+    """A worker whose probe fails. A launcher that waits for ready workers is then not created."""
     if (
         loose.holds(sight.job, "Running")
         or not pod_is_worker(pod)
@@ -134,19 +134,18 @@ def _not_ready(sight: Sight, pod: Json) -> Iterator[Cause]:
     ):
         return
     name = loose.name(pod)
-    said = cut(_event(sight, pod, "Unhealthy")) or cut(loose.text(loose.condition(pod, "Ready"), "message"))
-    text = f"it runs, but is not ready: {said or 'its probe has not succeeded'}"
+    message = cut(_event(sight, pod, "Unhealthy")) or cut(loose.text(loose.condition(pod, "Ready"), "message"))
+    text = f"it runs, but is not ready: {message or 'its probe has not succeeded'}"
     fix = "Compare port and command of readinessProbe with how sshd is started."
     yield Cause("not-ready", Stage.START, text, f"Pod {name}, Ready", fix, passes=True)
 
 
 def pod_is_worker(pod: Json) -> bool:
-    """Whether it is a worker's."""
     return loose.text(pod, "metadata", "labels", ROLE) == WORKER
 
 
 def _event(sight: Sight, pod: Json, reason: str) -> str:
-    return next((loose.text(event, "message") for event in sight.said(loose.name(pod), reason)), "")
+    return next((loose.text(event, "message") for event in sight.events_about(loose.name(pod), reason)), "")
 
 
 def _image(pod: Json, container: str) -> str:
