@@ -79,7 +79,7 @@ CASES: Final[Mapping[str, Case]] = {
     "resources of the pod": Case({f"{SPEC}.resources": {"limits": {"cpu": 16, "memory": "64Gi"}}}),
     "extended resource of the pod": Case(
         {f"{SPEC}.resources": {"limits": {"cpu": 16, "nvidia.com/gpu": 2}}},
-        "spec.resources.limits[nvidia.com/gpu]: is not for the pod as a whole. "
+        "spec.resources.limits[nvidia.com/gpu]: cannot be set for the pod as a whole. "
         "Move it to spec.mpiReplicaSpecs[Worker].template.spec.containers[0].resources.limits[nvidia.com/gpu].",
         taken=False,
     ),

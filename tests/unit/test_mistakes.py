@@ -150,14 +150,14 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "a volume with two sources": mistake(
         "pod.volumes: [{name: d, emptyDir: {}«, hostPath: {path: /d}→»}]",
-        "volumes[0]: has both emptyDir and hostPath, and a volume has one source.",
+        "volumes[0]: has both emptyDir and hostPath, but a volume has only one source.",
     ),
     "a probe without a check": mistake(
         "first.livenessProbe: {«periodSeconds: 5→tcpSocket: {port: 22}»}",
         "livenessProbe: does nothing. Set one of exec, httpGet, tcpSocket or grpc.",
     ),
     "a port of 70000": mistake(
-        "first.ports: [{containerPort: «70000→7000»}]", "ports[0].containerPort: is 70000, at most 65535 is taken."
+        "first.ports: [{containerPort: «70000→7000»}]", "ports[0].containerPort: is 70000, the maximum is 65535."
     ),
     "16GB": mistake(
         "first.resources: {limits: {nvidia.com/gpu: 2, memory: «16GB→16Gi»}}",

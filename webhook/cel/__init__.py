@@ -1,5 +1,5 @@
-"""The expressions of custom rules, in CEL.
+"""Custom rules' expressions in CEL.
 
-Evaluation is synchronous, and nothing can interrupt it. So `trial` rejects a policy whose expressions are too
-expensive, and `evaluation` judges no job larger than those of the trial.
+Evaluation is synchronous and cannot be interrupted. So `trial` rejects a policy with expressions that are too
+expensive, and `evaluation` rejects jobs that are larger than the jobs of the trial.
 """

@@ -1,4 +1,4 @@
-"""The CEL of custom rules: variables, functions, and how an expression is compiled and evaluated."""
+"""The CEL environment of custom rules: variables, functions, compilation and evaluation."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
@@ -23,7 +23,7 @@ FUNCTIONS: Final[tuple[Declared, ...]] = (
 )
 STRINGS_OF_KUBERNETES: Final = 2
 MAX_FAULT: Final = 300
-"""Characters: a quoted value may be any part of a job."""
+"""Characters of a message; it may quote any value of a job."""
 _TEXT_FIELD: Final = "text"
 _T: Final = cel.Type
 _OWN_OF_CEL: Final[Mapping[str, Any]] = {
@@ -59,27 +59,27 @@ class Program:
             checked = checker.compile(source)
             self._compiled = runtime.deserialize(checked.serialize())
         except RuntimeError as error:
-            raise ExpressionError(_said(error)) from None
+            raise ExpressionError(_message(error)) from None
         kind = checked.return_type()
-        if kind != _T.BOOL and kind != _T.DYN:  # noqa: PLR1714 - they have no hash
+        if kind != _T.BOOL and kind != _T.DYN:  # noqa: PLR1714 - types are not hashable
             raise ExpressionError(f"is of the type {kind.name().lower()}, and must be true or false")
 
     def holds(self, variables: Any) -> bool:
-        """The value with these variables, as `activation` makes them; ExpressionError if there is none."""
+        """The value for `variables`, a result of `activation`; ExpressionError if there is none."""
         try:
             value = self._compiled.eval(variables)
             kind = value.type()
             if kind == _T.BOOL:
                 return bool(value.value())
-            said = str(value.value()) if kind == _T.ERROR else f"is of the type {kind.name().lower()} here"
+            fault = str(value.value()) if kind == _T.ERROR else f"is of the type {kind.name().lower()} here"
         except (RuntimeError, TypeError, ValueError, OverflowError) as error:
-            raise ExpressionError(_said(error)) from None
-        raise ExpressionError(_without_code(said))
+            raise ExpressionError(_message(error)) from None
+        raise ExpressionError(_without_code(fault))
 
 
-@lru_cache(maxsize=1_000)  # of 100 kB each, if long: the rest of the memory is for values
+@lru_cache(maxsize=1_000)  # a long expression needs 100 kB
 def compiled(source: str) -> Program | ExpressionError:
-    """The program, compiled once, or the error."""
+    """The program, or the error. Cached."""
     try:
         return Program(source)
     except ExpressionError as error:
@@ -87,23 +87,23 @@ def compiled(source: str) -> Program | ExpressionError:
 
 
 def activation(variables: Mapping[str, Any]) -> Any:
-    """Variables for any number of expressions: each value is converted once."""
+    """The variables for any number of expressions. Each value is converted once."""
     return _environments()[1].Activation(variables)
 
 
 @cache
 def _environments() -> tuple[Any, Any]:
-    """One environment that checks types and one that evaluates.
+    """One environment to check types, and one to evaluate.
 
-    The runtime treats all types of `Text` as one, so it cannot have two functions that differ only in them.
+    The runtime treats all `Text` types as one type, so it cannot have functions that differ only in `Text` types.
     """
     pool, messages = _types()
     by_name: dict[str, list[Declared]] = {}
     for each in FUNCTIONS:
         by_name.setdefault(each.name, []).append(each)
-    found = [(name, [*_overloads(name, declared, messages)]) for name, declared in by_name.items()]
-    checked = [cel.FunctionDecl(name, [*chain.from_iterable(groups)]) for name, groups in found]
-    run = [cel.FunctionDecl(name, [group[0] for group in groups]) for name, groups in found]
+    overloads = [(name, [*_overloads(name, declared, messages)]) for name, declared in by_name.items()]
+    checked = [cel.FunctionDecl(name, [*chain.from_iterable(groups)]) for name, groups in overloads]
+    run = [cel.FunctionDecl(name, [group[0] for group in groups]) for name, groups in overloads]
     return _environment(pool, checked), _environment(pool, run)
 
 
@@ -120,7 +120,7 @@ def _environment(pool: Any, functions: list[Any]) -> Any:
 
 
 def _types() -> tuple[Any, Mapping[str, Any]]:
-    """The subclasses of `Text` as messages with one text: the engine accepts no others from Python."""
+    """The subclasses of `Text` as protobuf messages with one text: the engine accepts no other types from Python."""
     names = sorted({each.type for each in Text.__subclasses__()})
     package = names[0].partition(".")[0]
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
@@ -138,7 +138,7 @@ def _types() -> tuple[Any, Mapping[str, Any]]:
 
 
 def _overloads(name: str, declared: list[Declared], messages: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """Overloads that differ only in subclasses of `Text`, combined into one function."""
+    """The overloads, grouped: those that differ only in `Text` types share one Python function."""
     alike: dict[tuple[Any, ...], list[Declared]] = {}
     for each in declared:
         kinds = tuple(kind if isinstance(kind, str) else Text for kind in each.parameters)
@@ -158,7 +158,7 @@ def _type(declared: Type) -> Any:
 
 
 def _adapted(declared: list[Declared], messages: Mapping[str, Any]) -> Callable[..., Any]:
-    """The function declared for these types, with `Text` values in place of messages."""
+    """The Python function for a group of overloads. It converts messages to `Text` values and back."""
     ours = {type(message()): kind for kind in Text.__subclasses__() for message in (messages[kind.type],)}
     by_types = {tuple(kind for kind in each.parameters if not isinstance(kind, str)): each.work for each in declared}
 
@@ -173,8 +173,8 @@ def _adapted(declared: list[Declared], messages: Mapping[str, Any]) -> Callable[
     return adapted
 
 
-def _said(error: Exception) -> str:
-    """The first error, with line and column if the engine has them."""
+def _message(error: Exception) -> str:
+    """The first error, with line and column if the engine reports them."""
     return _without_code(str(error) or type(error).__name__)
 
 

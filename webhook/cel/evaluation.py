@@ -24,12 +24,12 @@ _objects: Final = msgspec.json.Decoder(dict[str, Any] | None, float_hook=untyped
 
 @cache
 def installed() -> bool:
-    """Whether the engine is installed. Cached: a search through all packages takes too long for a review."""
+    """Whether the engine is installed. Cached, because searching all packages is too slow for a review."""
     return find_spec("cel_expr_python") is not None and find_spec("google.protobuf") is not None
 
 
 def evaluate(expressions: Sequence[Expression], variables: Variables) -> tuple[Outcome, ...]:
-    """The outcome of each expression, in their order. No expression and no job makes it raise."""
+    """The outcomes of the expressions, in their order. Never raises."""
     if not installed():
         return (Outcome(fault=NOT_INSTALLED, written_wrong=True),) * len(expressions)
     try:
@@ -45,7 +45,7 @@ def evaluate(expressions: Sequence[Expression], variables: Variables) -> tuple[O
 def _outcomes(
     expressions: Sequence[Expression], variables: Variables, job: dict[str, Any] | None, stored: dict[str, Any] | None
 ) -> Iterator[Outcome]:
-    from webhook.cel.environment import activation  # noqa: PLC0415 - an option of the installation
+    from webhook.cel.environment import activation  # noqa: PLC0415 - an optional dependency
 
     new = activation({"object": job, "oldObject": stored, **variables.others()})
     old = None
@@ -60,18 +60,18 @@ def _outcomes(
 
 
 def _timed(expression: Expression, variables: Any) -> Outcome:
-    began = time.thread_time()  # Pyodide may lack it, and has no engine either
+    began = time.thread_time()  # Pyodide may lack thread_time, but it has no engine either
     outcome = _evaluated(expression, variables)
     return Outcome(fault=TOO_SLOW) if time.thread_time() - began > limits.MAX_REVIEW_SECONDS else outcome
 
 
 def _evaluated(expression: Expression, variables: Any) -> Outcome:
-    from webhook.cel.environment import ExpressionError, compiled  # noqa: PLC0415 - an option of the installation
+    from webhook.cel.environment import ExpressionError, compiled  # noqa: PLC0415 - an optional dependency
 
     for source in (expression.match, expression.source):
         if not source:
             continue
-        program = uncounted(partial(compiled, source))  # once for all jobs
+        program = uncounted(partial(compiled, source))  # the result is cached for all jobs
         if isinstance(program, ExpressionError):
             return Outcome(fault=str(program), written_wrong=True)
         try:
@@ -84,9 +84,9 @@ def _evaluated(expression: Expression, variables: Any) -> Outcome:
 
 
 def read(document: msgspec.Raw) -> dict[str, Any] | None:
-    """The object as the API server reads it, with the operator's defaults and without `managedFields`.
+    """The object as the API server decodes it, with the operator's defaults and without `managedFields`.
 
-    A whole number beyond 64 bits is a double.
+    As in the API server, a whole number beyond 64 bits becomes a double.
     """
     job = _objects.decode(document)
     if job is None:
@@ -106,17 +106,17 @@ def _make_doubles(job: dict[str, Any]) -> None:
 
 
 def _too_large(document: msgspec.Raw, job: Any) -> str:
-    """Why the job is too large for custom rules; empty if it is not."""
+    """Why the job is too large for custom rules; empty if it is not too large."""
     if (size := len(memoryview(document))) > limits.MAX_JOB_BYTES:
-        return f"too large for custom rules: {size:,} bytes, at most {limits.MAX_JOB_BYTES:,}"
+        return f"too large for custom rules: {size:,} bytes, the maximum is {limits.MAX_JOB_BYTES:,}"
     values = sum(map(len, _containers(job)))
     if values > limits.MAX_JOB_VALUES:
-        return f"too large for custom rules: {values:,} values, at most {limits.MAX_JOB_VALUES:,}"
+        return f"too large for custom rules: {values:,} values, the maximum is {limits.MAX_JOB_VALUES:,}"
     return ""
 
 
 def _containers(value: Any) -> Iterator[Any]:
-    """Every list and mapping in the value, itself included."""
+    """The value and all values inside it that are lists or mappings."""
     waiting = [value]
     while waiting:
         if isinstance(container := waiting.pop(), dict | list):
@@ -125,7 +125,7 @@ def _containers(value: Any) -> Iterator[Any]:
 
 
 def with_defaults(job: dict[str, Any]) -> dict[str, Any]:
-    """`job`, whose fields have the right types, with the operator's defaults; changes and returns it."""
+    """`job` with the operator's defaults; changes and returns it. Its fields must have the right types."""
     spec = job.get("spec")
     if not isinstance(spec, dict):
         return job

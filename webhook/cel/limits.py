@@ -1,18 +1,18 @@
-"""The limits on custom rules, and what each protects."""
+"""Limits for custom rules."""
 
 from typing import Final
 
 MAX_JOB_BYTES: Final = 256 * 1024
-"""Bytes of a job that custom rules judge: the time of text functions grows with the length."""
+"""Bytes of a job. The time of text functions grows with the length of the text."""
 MAX_JOB_VALUES: Final = 1_000
-"""Items of all lists and mappings of a job that custom rules judge. The engine's `map` and `filter` take time and
-memory quadratic in that number: 2.3 s and 1.6 GB for 9,000.
+"""Items of all lists and mappings of a job. The time and memory of the engine's `map` and `filter` are quadratic in
+this number: 2.3 s and 1.6 GB for 9,000.
 """
 MAX_TRIAL_SECONDS: Final = 0.05
-"""Processor time for one expression on the largest job: reviews wait for it, and nothing interrupts it."""
+"""Processor time for one expression on the largest job. Reviews wait for an expression, and cannot interrupt it."""
 MAX_TRIAL_BYTES: Final = 64 * 2**20
-"""Memory for one expression on the largest job: the container has little more than the service needs."""
+"""Memory for one expression on the largest job. The container has little more memory than the service needs."""
 TRIAL_KILLED_SECONDS: Final = 0.5
 """Processor time after which the trial of one expression is killed."""
 MAX_REVIEW_SECONDS: Final = 0.1
-"""Processor time for one rule and one job: twice that of the trial, since times vary on a busy machine."""
+"""Processor time for one rule and one job: twice the time of the trial, because times vary on a busy machine."""

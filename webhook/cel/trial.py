@@ -1,4 +1,4 @@
-"""The trial of a policy's expressions before it is in force, in a separate process with limits."""
+"""Tries a policy's expressions before the policy is activated, in a separate process with limits."""
 
 import os
 import signal
@@ -19,14 +19,14 @@ TOO_MUCH_MEMORY: Final = f"takes more than {limits.MAX_TRIAL_BYTES >> 20} MiB of
 _ENDED: Final = {
     -signal.SIGPROF: TOO_SLOW,
     -signal.SIGABRT: TOO_MUCH_MEMORY,
-    -signal.SIGSEGV: TOO_MUCH_MEMORY,  # no more memory for the stack
+    -signal.SIGSEGV: TOO_MUCH_MEMORY,  # no memory is left for the stack
     -signal.SIGBUS: TOO_MUCH_MEMORY,
 }
 _ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
 
 
 class TrialFailed(Exception):
-    """The expressions could not be tried, for a reason outside of them."""
+    """The expressions could not be tried, and they are not the reason."""
 
 
 class Trial(msgspec.Struct):
@@ -37,9 +37,9 @@ class Trial(msgspec.Struct):
 
 
 def try_expressions(trial: Trial, seconds: float | None = None) -> list[Outcome]:
-    """The outcome of each expression for a usual job, or why it takes too much for the largest.
+    """The outcome of each expression for a usual job; a fault if the expression needs too much for the largest job.
 
-    The outcomes end with an expression that had to be stopped. TimeoutError if `seconds` do not suffice, and
+    If an expression exceeds the limits, its outcome is the last one. Raises TimeoutError after `seconds`, and
     TrialFailed.
     """
     if not installed():

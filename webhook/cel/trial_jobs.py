@@ -1,4 +1,4 @@
-"""The jobs of a trial: a usual one, and the largest that custom rules judge."""
+"""The jobs of a trial: a usual job, and the largest job that custom rules may evaluate."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from webhook.cel.limits import MAX_JOB_BYTES, MAX_JOB_VALUES
 from webhook.kit.custom_rules import Variables
 
 _KEY: Final = re.compile(r"""(?:labels|annotations)(?:\.\??(\w+)|\[\??['"]([^'"]+))""")
-"""A label or annotation that an expression names: `labels.team`, `labels[?'example.com/team']`."""
+"""A label or annotation that an expression reads: `labels.team`, `labels[?'example.com/team']`."""
 
 
 def usual(params: Mapping[str, Any]) -> Variables:
@@ -47,10 +47,10 @@ def usual(params: Mapping[str, Any]) -> Variables:
 
 
 def largest(source: str) -> dict[str, Any]:
-    """A job whose lists, mappings and texts are each as large as in any job that custom rules judge.
+    """A job in which each list, mapping and text has the maximum size.
 
-    An expression reads few of them, so their sum may exceed the limit. The first item of each list has long texts, and
-    so have the labels and annotations that `source` names.
+    The whole job may exceed the limit, but an expression reads only a few parts. The first item of each list has long
+    texts; so do the labels and annotations that `source` names.
     """
     job: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(_JOB))
     replica = job["spec"]["mpiReplicaSpecs"]["Worker"]
@@ -78,12 +78,12 @@ def largest(source: str) -> dict[str, Any]:
 
 
 def largest_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The variable `job` of the largest job."""
+    """The variable `job` for the largest job."""
     return {**facts, "images": [_TEXT, *["a"] * (MAX_JOB_VALUES // 3)], "accelerator": _TEXT, "queue": _TEXT}
 
 
 def _lists(items: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Each item as many times as a job may have it; the first with long texts."""
+    """For each item, a list of maximum length; its first item has long texts."""
     return {
         name: [
             {key: _TEXT if isinstance(value, str) else value for key, value in item.items()},
@@ -122,7 +122,7 @@ _JOB: Final[dict[str, Any]] = {
         },
     },
 }
-# Runs in which a pattern may start at every character, and many separators to split at.
+# Long runs in which a pattern may start at every character, and many separators to split at.
 _TEXT: Final = ("a" * (MAX_JOB_BYTES // 4) + "1" * (MAX_JOB_BYTES // 4) + "/a.1-b,:" * MAX_JOB_BYTES)[:MAX_JOB_BYTES]
 _MAPPING: Final = {_TEXT: "a", "example.com/0": _TEXT} | {f"example.com/{n}": "a" for n in range(1, MAX_JOB_VALUES)}
 _TEXTS_OF_POD: Final = ("schedulerName", "serviceAccountName", "priorityClassName", "runtimeClassName", "hostname")

@@ -1,4 +1,4 @@
-"""The process that tries expressions: it reads a `Trial` and writes a line for each outcome."""
+"""The process that tries expressions. It reads a `Trial` and writes a line for each outcome."""
 
 import os
 import re
@@ -22,11 +22,11 @@ from webhook.kit.custom_rules import Outcome
 _STATM: Final = Path("/proc/self/statm")
 _ENDS_EARLY: Final = re.compile(r"\.(?:all|exists)\s*\(")
 _TIMES: Final = 3
-"""The fastest run counts: other work on the machine slows some of them down."""
+"""The fastest run is used, because other work on the machine may slow down some runs."""
 
 
 def main() -> None:
-    """Try each expression within the limits; exceeding them ends this process."""
+    """Tries each expression within the limits. Exceeding a limit ends this process."""
     trial = msgspec.json.decode(sys.stdin.buffer.read(), type=Trial)
     variables = usual(trial.params)
     others = variables.others()
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _limit() -> None:
-    """Set the limits. The operating system ends the process, since nothing in it can stop an expression."""
+    """Sets limits that the operating system enforces, because no code in the process can stop an expression."""
     if _STATM.exists():  # missing on macOS, where only the time is limited
         used = int(_STATM.read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + limits.MAX_TRIAL_BYTES, resource.RLIM_INFINITY))
@@ -62,7 +62,7 @@ def _tried(source: str, of_usual: Mapping[str, Any], of_largest: Mapping[str, An
         outcome = Outcome(holds=program.holds(activation(of_usual)))
     except ExpressionError as error:
         outcome = Outcome(fault=str(error))
-    # `exists_one` visits each item; the others stop at the one that decides.
+    # `all` and `exists` stop at the item that decides; `exists_one` visits each item.
     whole = Program(_ENDS_EARLY.sub(".exists_one(", source))
     if any(_seconds(each, of_largest) > limits.MAX_TRIAL_SECONDS for each in (program, whole)):
         return Outcome(fault=TOO_SLOW, written_wrong=True)

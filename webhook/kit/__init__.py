@@ -1,7 +1,7 @@
-"""Building blocks of rules, injections and optional parts.
+"""Building blocks for rules, injections and optional parts.
 
-`context` is the input of rules and injections except the job, `settings` are the base classes and field types
-of their settings, `registry` discovers them by import. Injections write to a `patch`; several of them add a
-`node_affinity`. `parts` lists the optional parts. Code of one rule stays in that rule; code that predicts the behaviour
-of Kubernetes, Kueue or the operator belongs to `webhook.predict`.
+`context` is the input of rules and injections besides the job, `settings` has the base classes and field types of their
+settings, `registry` imports and registers them. Injections write to a `patch`; several of them add a `node_affinity`.
+`optional_parts` lists the optional parts. Code for a single rule stays in the rule's module; code that predicts the
+behaviour of Kubernetes, Kueue or the operator belongs to `webhook.predict`.
 """

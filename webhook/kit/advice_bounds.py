@@ -1,7 +1,7 @@
-"""The limits that a policy's rules together set on numbers that users change to make a job fit.
+"""The limits that a policy's rules set on numbers that users change to make a job fit.
 
-A rule that limits one of them declares it when it registers (`admits`), and `Context` gets the intersection of all
-rejecting rules. So the advice of one rule stays within the limits of the others.
+A rule that limits such a number declares the limit when it registers (`admits`). `Context` gets the intersection for
+all rejecting rules, so that the advice of one rule stays within the limits of the others.
 """
 
 import msgspec
@@ -11,13 +11,13 @@ from webhook.api.accelerators import DEFAULT_ACCELERATORS
 
 
 class Span(msgspec.Struct, frozen=True):
-    """From `least` to `most`, both included; None means no limit."""
+    """The numbers from `least` to `most`, both included; `most` is None if there is no maximum."""
 
     least: int = 0
     most: int | None = None
 
     def __and__(self, other: "Span") -> "Span":
-        """The intersection; empty if its `most` is below its `least`."""
+        """The intersection; it is empty if its `most` is below its `least`."""
         ends = [end for end in (self.most, other.most) if end is not None]
         return Span(max(self.least, other.least), min(ends, default=None))
 
@@ -30,12 +30,12 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class Admitted(msgspec.Struct, frozen=True):
-    """The values that no rule rejects; each limit holds independently of the others."""
+    """The values that no rule rejects. The limits are independent of each other."""
 
     workers: Span = Span()
-    """Pods that compute: the workers, and the launcher if it also computes."""
+    """Computing pods: the workers, and the launcher if it also computes."""
     gpus: Span = Span()
-    """Accelerators of each of these pods."""
+    """Accelerators of each computing pod."""
     job_gpus: Span = Span()
     """Accelerators of the whole job."""
     slots: Span = Span()
@@ -43,12 +43,12 @@ class Admitted(msgspec.Struct, frozen=True):
     seconds: Span = Span()
     """`activeDeadlineSeconds`."""
     restricted_since: int | None = None
-    """The version (1.x) of the Pod Security level `restricted` if every pod must meet it; None for any other level."""
+    """The version (1.x) of the Pod Security level `restricted` if every pod must meet it; otherwise None."""
     accelerators: tuple[str, ...] = DEFAULT_ACCELERATORS
-    """Names of resources that count as accelerators."""
+    """The resource names of accelerators."""
 
     def __and__(self, other: "Admitted") -> "Admitted":
-        """The intersection; the names are those of `other` unless these are the default."""
+        """The intersection. The accelerators are those of `other`, unless they are the default."""
         return replace(
             self,
             workers=self.workers & other.workers,

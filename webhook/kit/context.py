@@ -1,4 +1,4 @@
-"""The input of a rule or an injection except the job."""
+"""The input of a rule or an injection besides the job."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class Memo(msgspec.Struct):
-    """Values that rules and injections share in one review."""
+    """Values that rules and injections share during a review."""
 
     suggestions: int = 0
-    """Number of searches for closest names."""
+    """The number of searches for similar names so far."""
     reported_claims: set[str] = msgspec.field(default_factory=set)
-    """Paths of resource claims with a violation of any rule."""
+    """Paths of resource claims for which a rule has reported a violation."""
     values: dict[tuple[Any, int], tuple[Any, Any]] = msgspec.field(default_factory=dict)
-    """(function, id of its subject) to (subject, result); the reference to the subject keeps its id unique."""
+    """(function, id of the subject) -> (subject, result). The reference to the subject keeps its id unique."""
 
 
 class Context(msgspec.Struct, frozen=True, eq=False):
@@ -37,30 +37,30 @@ class Context(msgspec.Struct, frozen=True, eq=False):
     by_controller: bool = False
     """Whether the requester is one of the policy's controllers, in a cluster with Kueue."""
     old: MPIJob | None = None
-    """The stored job on UPDATE, with the operator's defaults applied, else None."""
+    """The stored job on UPDATE, with the operator's defaults applied; else None."""
     document: bytes | msgspec.Raw = b"{}"
-    """The JSON of the job in question, for fields that the wire types leave out."""
+    """The JSON of the job, for fields that the decoded job leaves out."""
     old_document: bytes | msgspec.Raw = b"{}"
     """The JSON of the stored job on UPDATE."""
     view: ClusterView = msgspec.field(default_factory=NothingKnown)
     admitted: Admitted = ANYTHING
-    """The limits of all rejecting rules on workers, accelerators and slots: advice stays within them."""
+    """The limits that all rejecting rules set on workers, accelerators and slots. Advice stays within these limits."""
     own_rules: Mapping[str, Outcome] = {}
-    """Outcomes of the policy's custom rules, by their ids; missing ones hold."""
+    """Outcomes of the policy's custom rules by id. A missing outcome means that the rule is met."""
     memo: Memo = msgspec.field(default_factory=Memo)
 
     def once(self, work: Callable[[S, "Context"], T], subject: S) -> T:
         """`work(subject, self)`, computed once per review for the same object. All callers share the result."""
         key = work, id(subject)
-        if (known := self.memo.values.get(key)) is None:
-            known = self.memo.values[key] = subject, work(subject, self)
-        result: T = known[1]
+        if (cached := self.memo.values.get(key)) is None:
+            cached = self.memo.values[key] = subject, work(subject, self)
+        result: T = cached[1]
         return result
 
     def closest_name(self, name: str, known: Callable[[], Iterable[str]]) -> str | None:
-        """The one of `known` that was probably meant; None if none is similar, and after the first few of a review.
+        """The name in `known` that is most similar; None if none is similar, or after MAX_SUGGESTIONS searches.
 
-        A search takes milliseconds among many names, and a hundred faults do not need one each.
+        A search among many names takes milliseconds, so the number of searches in a review is limited.
         """
         self.memo.suggestions += 1
         return names.closest_name(name, known()) if self.memo.suggestions <= MAX_SUGGESTIONS else None

@@ -1,4 +1,4 @@
-"""Custom rules of a policy: the evaluated expressions, and their outcomes."""
+"""Custom rules of a policy: their expressions, the variables, and the outcomes of evaluation."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,16 +6,16 @@ from typing import Any, Final
 import msgspec
 
 PREFIX: Final = "custom"
-"""The setting with the custom rules, and the prefix of their names in messages, metrics and exemptions."""
+"""The name of the setting with the custom rules, and the prefix of their ids outside of the policy."""
 
 
 def full_id(own_id: str) -> str:
-    """The custom rule's id outside of the policy."""
+    """The id of a custom rule in messages, metrics and exemptions."""
     return f"{PREFIX}/{own_id}"
 
 
 def is_own(rule_id: object) -> bool:
-    """Whether an id has the form of a custom rule's."""
+    """Whether the id has the form of a custom rule's id."""
     return isinstance(rule_id, str) and rule_id.startswith(f"{PREFIX}/") and len(rule_id) > len(PREFIX) + 1
 
 
@@ -24,13 +24,13 @@ class Expression(msgspec.Struct, frozen=True, array_like=True):
 
     source: str
     match: str = ""
-    """Selects the jobs that the rule judges; empty for every job."""
+    """Selects the jobs to which the rule applies; empty for all jobs."""
     of_change: bool = False
-    """It compares the old and the new job, so the stored job cannot have broken it already."""
+    """Whether the rule compares the old and the new job, so that the stored job alone cannot violate it."""
 
 
 class Variables(msgspec.Struct, frozen=True):
-    """The variables of expressions."""
+    """The variables that expressions can read."""
 
     object: msgspec.Raw
     old_object: msgspec.Raw = msgspec.Raw(b"null")
@@ -39,29 +39,29 @@ class Variables(msgspec.Struct, frozen=True):
     params: Mapping[str, Any] = {}
     job: Any = None
     old_job: Any = None
-    """The value of `job` when the stored job is judged."""
+    """The value of `job` when the stored job is evaluated."""
 
     def others(self, *, stored: bool = False) -> dict[str, Any]:
-        """All variables by name, except the two objects, as JSON values."""
-        found = {
+        """The variables by name, except `object` and `oldObject`, as JSON values."""
+        values = {
             "request": self.request,
             "namespaceObject": self.namespace_object,
             "params": self.params,
             "job": self.old_job if stored else self.job,
         }
-        others: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(found))
+        others: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(values))
         return others
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
-    """The outcome of one expression."""
+    """The outcome of a rule for a job."""
 
     holds: bool = True
     standing: bool = False
-    """The stored job has the same outcome."""
+    """Whether the stored job has the same outcome."""
     fault: str = ""
-    """Why it could not be evaluated; the job then passes."""
+    """Why the rule could not be evaluated; the job then passes."""
     written_wrong: bool = False
-    """The fault occurs with any job."""
+    """Whether the fault is in the expression, so that it occurs for any job."""
     too_large: str = ""
-    """Why the job is too large to be evaluated; `onError` does not apply to this."""
+    """Why the job is too large for evaluation; `onError` does not apply to this."""

@@ -1,7 +1,7 @@
-"""The form of an injected value: path and value, by which an update recognises it in a stored job.
+"""The form of an injected value: its path and its possible values. An update uses it to recognise injected values.
 
 `kubectl apply` replaces whole lists, so it drops injected items; an update restores them (`admission.mutate.updates`).
-A job does not show reliably who wrote a value, so the form decides: what no injection could write is not restored.
+A job does not show reliably who wrote a value, so only values that an injection could have written are restored.
 """
 
 from collections.abc import Callable
@@ -14,72 +14,70 @@ from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.kit.patch import template_path
 
 ITEM: Final = "*"
-"""In a `Form`'s path: any item of a list, or any key of a map."""
+"""In a `Form`'s path: any item of a list, or any key of a mapping."""
 Pattern = tuple[str, ...]
 Holds = Callable[[str, Any], bool]
 
 
 class ComesBack(Enum):
-    """When a value of this form is restored."""
+    """When a dropped value of this form is restored."""
 
     WRITTEN_TODAY = "written today"
-    """If the injection would write it today: for maps, from which `kubectl apply` drops nothing."""
+    """If the injection would write it today. For mappings, from which `kubectl apply` drops nothing."""
     SAME_FILE = "same file"
-    """Also if a user applies the same file again with `kubectl apply`: users write such values too."""
+    """Also if a user applies the same file again with `kubectl apply`. For values that users write too."""
     OTHER_CLIENT = "other client"
-    """Also if a client other than `kubectl apply` drops it: no user writes such a value."""
+    """Also if a client other than `kubectl apply` drops it. For values that users do not write."""
     WITH_OTHERS = "with others"
-    """If another value of the same injection is restored."""
+    """If another value from the same injection is restored."""
     ALWAYS = "always"
-    """Always, also if a user wrote it: without it the job would never start, or never end."""
+    """Always, even if a user wrote it: without the value the job would never start or never end."""
 
 
 class Form(msgspec.Struct, frozen=True):
-    """Values that an injection can write at one path."""
+    """The values that an injection can write at a path."""
 
     path: Pattern
-    """Tokens from the job's root; `ITEM` matches any item of a list or any key of a map."""
+    """Keys from the job's root; `ITEM` matches any item of a list or any key of a mapping."""
     holds: Holds
-    """Whether the injection can have written this (key, value); the key of a list item is `ITEM`."""
+    """Whether the injection can have written this (key, value). For an item of a list, the key is `ITEM`."""
     when: ComesBack = ComesBack.OTHER_CLIENT
     default: object = None
-    """The value that the API server writes for a dropped one (the default in the CRD's schema)."""
+    """The default in the CRD's schema, which the API server sets if the value is dropped."""
     text: bool = False
-    """The value lists networks in one text, the user's before the injected ones."""
+    """Whether the value is a text with a list of networks: the user's networks, then the injected ones."""
 
 
 def equal(*values: object) -> Holds:
-    """Holds for exactly these values."""
+    """Accepts exactly these values."""
     return lambda _, value: any(type(value) is type(each) and value == each for each in values)
 
 
 def a_text(_: str, value: Any) -> bool:
-    """Holds for any text that is not empty."""
+    """Accepts any text that is not empty."""
     return isinstance(value, str) and bool(value)
 
 
 def with_fields(*fields: str) -> Holds:
-    """Holds for an item with exactly these fields."""
+    """Accepts mappings with exactly these fields."""
     return lambda _, item: isinstance(item, dict) and item.keys() == set(fields)
 
 
 def named(*names: str) -> Holds:
-    """Holds for an environment variable of one of these names, with a value of its own."""
+    """Accepts environment variables with one of these names that have no `valueFrom`."""
     return lambda _, item: isinstance(item, dict) and item.keys() <= {"name", "value"} and item.get("name") in names
 
 
 def in_templates(*path: str, holds: Holds, when: ComesBack = ComesBack.OTHER_CLIENT) -> tuple[Form, ...]:
-    """The same form in the templates of launcher and workers."""
+    """The same form in the launcher's and the workers' template."""
     return tuple(Form((*_template(role), *path), holds, when) for role in (LAUNCHER, WORKER))
 
 
 def in_launcher(*path: str, holds: Holds, when: ComesBack = ComesBack.OTHER_CLIENT) -> Form:
-    """A form in the launcher's template."""
     return Form((*_template(LAUNCHER), *path), holds, when)
 
 
 def in_worker(*path: str, holds: Holds) -> Form:
-    """A form in the workers' template."""
     return Form((*_template(WORKER), *path), holds)
 
 

@@ -1,14 +1,14 @@
-"""Severity of warnings: the worst of several comes first, and the least severe are cut."""
+"""Severity of warnings. The most severe warning comes first, and the least severe ones are cut."""
 
 from enum import IntEnum
 
 
 class Importance(IntEnum):
-    """The consequence for a job if its user ignores the warning, the worst first. Rules and injections declare it."""
+    """The consequence for a job if its user ignores the warning. Rules and injections declare it."""
 
     FAILS = 1
-    """The job cannot start or certainly fails, or a part of it does."""
+    """The job, or a part of it, cannot start or certainly fails."""
     HARMS = 2
-    """It may fail, wait or run slowly, or differs from what its user intended."""
+    """The job may fail, wait or run slowly, or differs from its user's intention."""
     MINOR = 3
-    """It works."""
+    """The job works."""

@@ -1,9 +1,8 @@
-"""Limits of the building blocks of rules and injections."""
+"""Limits for the building blocks of rules and injections."""
 
 from typing import Final
 
 MAX_SUGGESTIONS: Final = 5
-"""Suggestions of a name in a review: each takes milliseconds among many names."""
+"""Searches for a similar name in a review. Each takes milliseconds among many names."""
 MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
-"""Bytes of all annotations of an object: the API server takes no more (apimachinery
-`pkg/api/validation/objectmeta.go`)."""
+"""Bytes of an object's annotations, a limit of the API server (apimachinery `pkg/api/validation/objectmeta.go`)."""

@@ -1,4 +1,4 @@
-"""Adds conditions on node labels to a node affinity, without changing the user's conditions."""
+"""Adds conditions on node labels to a node affinity, and leaves the user's conditions unchanged."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -16,62 +16,62 @@ _PREFERRED: Final = (*_AFFINITY, PREFERRED)
 
 
 class Requirement(NamedTuple):
-    """The label `key` has one of `values`."""
+    """A condition that the label `key` has one of `values`."""
 
     key: str
     values: Sequence[str] = ("true",)
 
     @property
     def item(self) -> dict[str, object]:
-        """The condition as an item of a term."""
+        """The condition as an entry of `matchExpressions`."""
         return {"key": self.key, "operator": "In", "values": list(self.values)}
 
 
 def is_free(template: PodTemplate, key: str) -> bool:
-    """Whether the template requires nothing of this label."""
+    """Whether the template has no required condition on this label."""
     own = (one.key for term in template.node_terms for one in term.match_expressions or ())
     return key not in template.node_selector and key not in own
 
 
-def is_required(template: PodTemplate, wanted: Requirement) -> bool:
-    """Whether every term has exactly this requirement, as after `require`."""
+def is_required(template: PodTemplate, requirement: Requirement) -> bool:
+    """Whether every term has exactly this condition, as after `require`."""
     terms = [term for term in template.node_terms if term.match_expressions or term.match_fields]
-    asked = (wanted.key, "In", list(wanted.values))
+    expected = (requirement.key, "In", list(requirement.values))
     return bool(terms) and all(
-        any((one.key, one.operator, one.values) == asked for one in term.match_expressions or ()) for term in terms
+        any((one.key, one.operator, one.values) == expected for one in term.match_expressions or ()) for term in terms
     )
 
 
-def require(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Sequence[Requirement]) -> list[str]:
-    """Add the requirements to every term, or to a new term if there is none; returns the added keys.
+def require(patch: PatchBuilder, spec: Path, template: PodTemplate, requirements: Sequence[Requirement]) -> list[str]:
+    """Adds the conditions to every term, or to a new term if there is none; returns the added keys.
 
-    A key in the user's `nodeSelector`, or in any term, is not added: in the other terms it would narrow the user's own
-    choice. `spec` is the path of the pod spec.
+    A key in the user's `nodeSelector` or in any term is not added, because it would narrow the user's choice in the
+    remaining terms. `spec` is the path of the pod spec.
     """
-    wanted = [each for each in wanted if is_free(template, each.key)]
+    requirements = [each for each in requirements if is_free(template, each.key)]
     path = (*spec, *_REQUIRED)
     if not template.node_terms:
-        added = wanted and patch.add(path, [{"matchExpressions": [each.item for each in wanted]}])
-        return [each.key for each in wanted] if added else []
-    # A term without conditions selects no node; with an added one it would.
+        added = requirements and patch.add(path, [{"matchExpressions": [each.item for each in requirements]}])
+        return [each.key for each in requirements] if added else []
+    # A term without conditions matches no node, but would match nodes if a condition were added.
     terms = [index for index, term in enumerate(template.node_terms) if term.match_expressions or term.match_fields]
     return [
         each.key
-        for each in wanted
+        for each in requirements
         if sum(patch.append((*path, index, "matchExpressions"), each.item, key="key") for index in terms)
     ]
 
 
-def prefer(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Requirement) -> bool:
-    """Add the requirement as a preference, unless the template has a condition on its key."""
+def prefer(patch: PatchBuilder, spec: Path, template: PodTemplate, requirement: Requirement) -> bool:
+    """Adds the condition as a preference, unless the template has a condition on the same label."""
     path = (*spec, *_PREFERRED)
-    if not is_free(template, wanted.key) or any(wanted.key in _keys(item) for item in patch.get(path) or ()):
+    if not is_free(template, requirement.key) or any(requirement.key in _keys(item) for item in patch.get(path) or ()):
         return False
-    return patch.append(path, _preference(wanted), key=None)
+    return patch.append(path, _preference(requirement), key=None)
 
 
-def _preference(wanted: Requirement) -> dict[str, object]:
-    return {"weight": WEIGHT, "preference": {"matchExpressions": [wanted.item]}}
+def _preference(requirement: Requirement) -> dict[str, object]:
+    return {"weight": WEIGHT, "preference": {"matchExpressions": [requirement.item]}}
 
 
 def is_requirement(_: str, item: Any) -> bool:
@@ -86,18 +86,20 @@ def is_requirement(_: str, item: Any) -> bool:
 
 
 def is_term(_: str, term: Any) -> bool:
-    """Whether `require` could have written this term as a whole."""
+    """Whether `require` could have written this term."""
     conditions = term.get("matchExpressions") if isinstance(term, dict) and len(term) == 1 else None
     return isinstance(conditions, list) and bool(conditions) and all(is_requirement("", item) for item in conditions)
 
 
 def is_preference(_: str, item: Any) -> bool:
-    """Whether `prefer` could have written this item."""
+    """Whether `prefer` could have written this preference."""
     return any(item == _preference(Requirement(key)) for key in _keys(item))
 
 
 def _keys(item: Any) -> set[str]:
-    """The labels in an item of a preferred node affinity of any shape."""
+    """The labels in a preference; the argument may be any JSON value."""
     preference = item.get("preference") if isinstance(item, dict) else None
-    found = preference.get("matchExpressions") if isinstance(preference, dict) else None
-    return {str(one.get("key")) for one in found if isinstance(one, dict)} if isinstance(found, list) else set()
+    conditions = preference.get("matchExpressions") if isinstance(preference, dict) else None
+    if not isinstance(conditions, list):
+        return set()
+    return {str(one.get("key")) for one in conditions if isinstance(one, dict)}

@@ -1,7 +1,7 @@
-"""The optional parts, and what each may add to the core.
+"""The optional parts, and what a part may add to the core.
 
-The core reads this alone, and has a part's modules imported when it needs them: "package.module:name" is the name in
-that module. A part imports what it likes of the core.
+The core imports only this module, and imports a part's modules when it needs them. A text "package.module:name" is the
+name of an object in a part's module. A part may import any module of the core.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -21,45 +21,45 @@ NAMES: Final = (
     "playground",
     "why",
 )
-"""In the order in which `serve --help` shows their options."""
+"""In the order of their options in `serve --help`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartHook:
-    """Reviews that a part answers."""
+    """A webhook path whose reviews a part answers."""
 
     name: str
-    """In metrics and in the log."""
+    """The name in metrics and in the log."""
     path: str
     option: str = ""
-    """The option of `serve` without which the path does not exist; empty for one that always does."""
+    """The option of `serve` that enables the path; empty if it is always enabled."""
     off: str = ""
-    """The reason."""
+    """The message if the path is not enabled."""
     decide: str = ""
-    """Makes the decision on a review, as `webhook.admission.pipelines.decide` does."""
+    """Decides a review, like `webhook.admission.pipelines.decide`."""
     too_expensive: str = ""
-    """Makes the decision on an object that takes too much processor time."""
+    """Decides about an object that takes too much processor time."""
     answer: str = ""
-    """Makes the reply from the request and the telemetry, for requests other than reviews."""
+    """Builds the reply from the request and the telemetry, for requests other than reviews."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartCheck:
-    """Objects of other kinds that `check` judges with an option."""
+    """Objects of other kinds that the command `check` can check with an option."""
 
     option: str
     help: str
     kinds: tuple[str, ...]
-    """The kinds in a namespace; `check` without the option mentions the option when it sees one."""
+    """The kinds, all namespaced. `check` without the option mentions the option when it reads such an object."""
     subject: str
-    """These, in words."""
+    """The kinds as text."""
     judge: str
-    """Returns the function that judges one object, from the files and the job world."""
+    """Returns the function that checks an object, from the files and the job world."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleRule:
-    """Some rights in all namespaces."""
+    """Permissions in all namespaces."""
 
     group: str
     resources: tuple[str, ...]
@@ -68,54 +68,54 @@ class RoleRule:
 
 @dataclass(frozen=True, slots=True)
 class ComponentRights:
-    """A component of manifests/components that adds an option of `serve`, and the rights that the option needs."""
+    """A component of manifests/components that adds an option of `serve`, and the permissions that it needs."""
 
     component: str
-    """Its ClusterRole is called after it."""
+    """Also the name of the component's ClusterRole."""
     option: str
     without: str
-    """The consequence of missing rights."""
+    """The consequence of missing permissions."""
     rules: tuple[RoleRule, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The additions of a part."""
+    """What a part adds to the core."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
-    """Commands of `mpijob-webhook`, and where each is."""
+    """Commands of `mpijob-webhook`, and the functions that run them."""
     conversions: Mapping[str, str] = field(default_factory=dict)
-    """Commands of `mpijob-webhook convert`, and where each is."""
+    """Commands of `mpijob-webhook convert`, and the functions that run them."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options of `serve` that switch it on, and the help of each."""
+    """Options of `serve` that enable the part, with their help texts."""
     excludes: Mapping[str, str] = field(default_factory=dict)
-    """Settings of `serve` that those options exclude, and why."""
+    """Settings of `serve` that cannot be combined with these options, and why."""
     rights: tuple[ComponentRights, ...] = ()
     hooks: tuple[PartHook, ...] = ()
     webhooks: str = ""
-    """Makes the hooks of the webhook configurations, where the options ask for it."""
+    """Builds the entries of the webhook configurations that the enabled options need."""
     watched: str = ""
-    """The resources that are watched for decisions, where the options ask for it."""
+    """The resources to watch for decisions, if the options enable them."""
     jobs: str = ""
-    """A kind of jobs that quotas and Kueue count, as described in `webhook.predict.other_jobs`."""
+    """A kind of jobs that uses quotas and Kueue, see `webhook.predict.other_jobs`."""
     check: PartCheck | None = None
     start: str = ""
-    """Starts what runs next to reviews, where the options ask for it; a function that it returns is called whenever
-    policies have changed."""
+    """Starts controllers that the options enable. If it returns a function, that is called after each change of
+    policies.
+    """
 
 
 @cache
 def parts() -> tuple[Part, ...]:
-    """The additions of all parts."""
     return tuple(import_module(f"webhook.parts.{name}").PART for name in NAMES)
 
 
 def of(options: Set[str]) -> Iterator[Part]:
-    """The parts that these options of `serve` switch on."""
+    """The parts that these options of `serve` enable."""
     return (part for part in parts() if part.options.keys() & options)
 
 
 @cache
 def options() -> Mapping[str, str]:
-    """The options of `serve` that switch parts on, and the help of each."""
+    """The options of `serve` that enable parts, with their help texts."""
     return {option: text for part in parts() for option, text in part.options.items()}

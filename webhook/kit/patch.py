@@ -1,7 +1,7 @@
 """A JSON patch (RFC 6902) that is correct by construction.
 
-Each operation is applied to the builder's own copy of the object when it is recorded, so the API server applies only
-tested operations. A patch that does not apply rejects the request even under `failurePolicy: Ignore`.
+Each operation is applied to the builder's copy of the object when it is recorded, so only operations that apply reach
+the API server. If one did not apply, the request would be rejected even under `failurePolicy: Ignore`.
 """
 
 from collections.abc import Mapping
@@ -19,31 +19,30 @@ _ATOMS: Final = frozenset({str, bool, int})
 
 
 def template_path(role: str) -> Path:
-    """The path of the pod template of `role`."""
     return ("spec", "mpiReplicaSpecs", role, "template")
 
 
 class PatchConflict(ValueError):
-    """The object has another shape at this path than the patch needs; `path` is a JSON pointer."""
+    """The object has a different structure at this path than the patch needs; `path` is a JSON pointer."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}")
 
 
 class Addition(msgspec.Struct, frozen=True, gc=False):
-    """An injected value as the injection requested it: the operation may have created parents too."""
+    """An injected value, as the injection requested it. Its operation may also create missing parents."""
 
-    author: str  # the injection
-    path: Path  # of the value; of the list, if an item was appended
+    author: str  # the id of the injection
+    path: Path  # the path of the value, or of the list if an item was appended
     value: object
     appended: bool = False
 
 
 class PatchBuilder:
-    """Collects operations on `document`, a decoded JSON object that the builder owns and changes.
+    """Records operations on `document`, a decoded JSON object that the builder owns and changes.
 
-    Only `add` is ever written, and never over a user's value. `author` names the current injection; `operations` and
-    `additions` have the same length and order.
+    All operations are `add`, and none replaces a user's value. `author` is the id of the current injection. The lists
+    `operations` and `additions` have the same length and order.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
@@ -52,25 +51,23 @@ class PatchBuilder:
         self.additions: list[Addition] = []
         self.author = ""
         self.only_below: frozenset[Path] | None = None
-        """The only parts that additions may change, as `("spec", "mpiReplicaSpecs", "Worker")`; None for the whole
-        job.
-        """
+        """The subtrees that additions may change, such as `("spec", "mpiReplicaSpecs", "Worker")`; None for all."""
 
     @property
     def authors(self) -> list[str]:
-        """The injection of each operation."""
+        """The id of the injection for each operation."""
         return [addition.author for addition in self.additions]
 
     def get(self, path: Path) -> Any:
-        """The current value at `path`, None if there is none."""
+        """The current value at `path`; None if it does not exist."""
         return _at(self.document, path)
 
     def add(self, path: Path, value: object, *, over: object = None) -> bool:
-        """Add `value` at `path` unless something other than null is there; True if it was added.
+        """Adds `value` at `path` unless a value other than null exists; returns whether it was added.
 
-        Missing parents are created in the same operation. A value equal to `over` is replaced: the default in the CRD's
-        schema, which the API server has set earlier if the user wrote nothing. An annotation that exceeds the object's
-        limit is not added: the API server would reject the job for it.
+        The same operation creates missing parents. A value equal to `over`, the default in the CRD's schema, is
+        replaced: the API server has set it because the user set nothing. An annotation for which the object has no room
+        is not added, because the API server would reject the job.
         """
         if self._is_out_of_bounds(path) or not self._add(path, value, over):
             return False
@@ -78,7 +75,7 @@ class PatchBuilder:
         return True
 
     def write_own(self, path: Path, value: object) -> None:
-        """Set an annotation at `path`, replacing any value, if the object has room for it. It has no author."""
+        """Sets an annotation at `path`, or replaces it, if the object has room for it. The operation has no author."""
         annotations = _at(self.document, path[:-1])
         if _has_room(annotations, path[-1], value) and not self._add(path, value):
             annotations[path[-1]] = value
@@ -98,7 +95,7 @@ class PatchBuilder:
         return True
 
     def _add_with_parents(self, path: Path, value: object) -> bool:
-        """Add with missing parents; PatchConflict names the path of a parent that is not a map."""
+        """Adds the value and missing parents; PatchConflict with the path of a parent that is not a mapping."""
         parent: Any = self.document
         for depth, token in enumerate(path):
             if type(parent) is dict and type(token) is str:
@@ -117,17 +114,17 @@ class PatchBuilder:
         return False
 
     def add_entries(self, path: Path, entries: Mapping[str, str]) -> dict[str, str]:
-        """Add the entries whose keys are missing to the map at `path`; returns those that were added."""
+        """Adds the entries with missing keys to the mapping at `path`; returns the added entries."""
         return {key: value for key, value in entries.items() if self.add((*path, key), value)}
 
     def append(
         self, path: Path, item: dict[str, object] | str, *, key: str | None = "name", is_new: bool = False
     ) -> bool:
-        """Append `item` to the list at `path` unless it has an item with the same `key`; True if it was appended.
+        """Appends `item` to the list at `path` unless it has an item with the same `key`; returns whether it did.
 
-        Most of the MPIJob schema's lists are maps by a key: a second item with the same key would reject the whole job.
-        `key` is None for lists without one, such as tolerations and lists of text: there an equal item counts. An item
-        that `is_new` is appended without a search.
+        Most lists in the MPIJob schema are keyed: two items with the same key would make the whole job invalid. For
+        lists without a key (tolerations, lists of text) `key` is None, and the item is not appended if an equal item
+        exists. With `is_new` the item is appended without a search.
         """
         if self._is_out_of_bounds(path):
             return False
@@ -144,10 +141,10 @@ class PatchBuilder:
         self.additions.append(Addition(self.author, path, item, appended=True))
         return True
 
-    def take_back(self, kept: int, document: dict[str, Any]) -> None:
-        """Keep only the first operations, after which the object was `document`."""
+    def take_back(self, count: int, document: dict[str, Any]) -> None:
+        """Removes all but the first `count` operations; `document` is the object after these."""
         self.document = document
-        del self.operations[kept:], self.additions[kept:]
+        del self.operations[count:], self.additions[count:]
 
     def _is_out_of_bounds(self, path: Path) -> bool:
         return self.only_below is not None and path[:3] not in self.only_below
@@ -156,7 +153,7 @@ class PatchBuilder:
         self.operations.append({"op": "add", "path": pointer(path), "value": value})
 
 
-@lru_cache(maxsize=512)  # a few dozen paths for all jobs: injections and policies choose them, not users
+@lru_cache(maxsize=512)  # there are a few dozen paths: they depend on injections and policies, not on users
 def pointer(path: Path) -> str:
     """The JSON pointer (RFC 6901) of `path`: `~` is escaped before `/`."""
     return "".join([f"/{escaped(token)}" for token in path])
@@ -177,14 +174,14 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _copy(value: object) -> object:
-    """A copy: later changes to the document must affect neither the recorded operations nor the caller's value."""
+    """A copy, so that later changes of the document do not affect recorded operations or the caller's value."""
     return msgspec.to_builtins(value)
 
 
 def _has_room(annotations: Any, key: str | int, value: object) -> bool:
     others = annotations if type(annotations) is dict else {}
     if len(f"{others}{key}{value}") <= MAX_ANNOTATIONS_BYTES // 4:
-        return True  # a character takes at most four bytes, and one or more characters in `repr`
+        return True  # a character has at most four bytes, and at least one character in `repr`
     wanted = {**others, key: value}
     return len("".join(map(str, (*wanted, *wanted.values()))).encode(errors="replace")) <= MAX_ANNOTATIONS_BYTES
 

@@ -1,6 +1,6 @@
-"""Registries of rules and injections: every module of their package is imported once, in the order of its name.
+"""Registries of rules and injections. Each module of their package is imported once, sorted by name.
 
-Entries declared in other packages belong to plug-ins. They are offered, and in force once `webhook.plugins` adds them.
+Entries that other packages declare belong to plug-ins. They have no effect until `webhook.plugins` registers them.
 """
 
 import importlib
@@ -12,11 +12,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 
 class Registered(Protocol):
-    """An entry of a registry."""
+    """A rule or an injection."""
 
     @property
     def id(self) -> str:
-        """Its name in policies, metrics and messages."""
+        """The name in policies, metrics and messages."""
         ...
 
 
@@ -24,7 +24,7 @@ E = TypeVar("E", bound=Registered)
 
 
 class Registry(Mapping[str, E], Generic[E]):
-    """Entries by id, sorted; filled by the decorators of one package's modules on first use."""
+    """Entries sorted by id. The package's modules are imported on first use, and register entries by decorators."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -32,27 +32,28 @@ class Registry(Mapping[str, E], Generic[E]):
         self._loaded = False
         self._offered: dict[Callable[..., Any], E] = {}
         self.unusable: set[str] = set()
-        """Ids of broken plug-ins: policies may still name them, without effect."""
+
+    """Ids of broken plug-ins. Policies may still name them, without effect."""
 
     def add(self, entry: E) -> None:
-        """Register `entry`; two with one id are a programming error."""
+        """Registers `entry`; RuntimeError if the id is taken."""
         if entry.id in self._entries:
             raise RuntimeError(f"two entries of {self._package} are called {entry.id!r}")
         self._entries[entry.id] = entry
 
     def declare(self, function: Callable[..., Any], entry: E) -> None:
-        """Register the `entry` of a function of this package; an entry of another package is only offered."""
+        """Registers the `entry` of a function in this package; an entry from another package is only stored."""
         if function.__module__.startswith(f"{self._package}."):
             self.add(entry)
         else:
             self._offered[function] = entry
 
     def offered(self, function: object) -> E | None:
-        """The entry that a plug-in has declared with this function."""
+        """The entry that a plug-in declared with this function."""
         return self._offered.get(function) if callable(function) else None
 
     def take_in(self, entry: E) -> None:
-        """Register a plug-in's entry, in addition to all of the package."""
+        """Registers a plug-in's entry, after all entries of the package."""
         self._load()
         self.add(entry)
         self._entries = dict(sorted(self._entries.items()))
@@ -61,7 +62,7 @@ class Registry(Mapping[str, E], Generic[E]):
         if not self._loaded:
             self._loaded = True
             package: ModuleType = importlib.import_module(self._package)
-            for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
+            for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
                 importlib.import_module(f"{self._package}.{module.name}")
             self._entries = dict(sorted(self._entries.items()))
         return self._entries
@@ -77,7 +78,7 @@ class Registry(Mapping[str, E], Generic[E]):
 
 
 def documentation(module: str) -> tuple[str, str]:
-    """(first line, the rest) of the docstring of `module`: the summary and the explanation shown to users."""
+    """(first line, rest) of the docstring of `module`: the summary and the explanation for users."""
     text = inspect.cleandoc(importlib.import_module(module).__doc__ or "")
     summary, _, rest = text.partition("\n")
     return summary, rest.strip()

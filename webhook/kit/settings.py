@@ -22,7 +22,7 @@ from webhook.api import duration, names
 
 
 class Action(StrEnum):
-    """The action for a violation, from strongest to weakest."""
+    """What happens to a job with a violation, from strongest to weakest."""
 
     DENY = "deny"
     WARN = "warn"
@@ -36,7 +36,7 @@ class Action(StrEnum):
 
 
 OFF_UNQUOTED: Final = BeforeValidator(lambda value: "off" if value is False else value)
-"""For fields with the choice `off`: YAML 1.1, which kubectl reads, parses an unquoted `off` as false."""
+"""For fields with the choice `off`: YAML 1.1, which kubectl uses, parses an unquoted `off` as false."""
 
 ActionField = Annotated[Action, OFF_UNQUOTED]
 
@@ -45,7 +45,7 @@ _Entries = TypeVar("_Entries", bound=Iterable[str])
 
 
 def each(problem_of: Callable[[str], str | None]) -> AfterValidator:
-    """Rejects a list, or a mapping by its keys, with an invalid entry; names the entry."""
+    """Rejects a list, or a mapping by its keys, if an entry is invalid; the message names the entry."""
 
     def check(entries: _Entries) -> _Entries:
         for entry in entries:
@@ -57,7 +57,7 @@ def each(problem_of: Callable[[str], str | None]) -> AfterValidator:
 
 
 ObjectNames = Annotated[tuple[str, ...], each(names.dns_1123_subdomain_problem)]
-"""Names of Kubernetes objects, checked."""
+"""Valid names of Kubernetes objects."""
 
 
 def _object_name(name: str) -> str:
@@ -67,7 +67,7 @@ def _object_name(name: str) -> str:
 
 
 ObjectName = Annotated[str, AfterValidator(_object_name)]
-"""The name of a Kubernetes object, checked; empty for none."""
+"""A valid name of a Kubernetes object; empty for none."""
 
 
 def _name_in_label(name: str) -> str:
@@ -77,7 +77,7 @@ def _name_in_label(name: str) -> str:
 
 
 NameInLabel = Annotated[str, AfterValidator(_name_in_label)]
-"""The name of a Kubernetes object that must fit into a label, as those of Kueue; empty for none."""
+"""A valid name of a Kubernetes object that is also a valid label, like Kueue's queues; empty for none."""
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
@@ -88,7 +88,7 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
 
 
 Labels = Annotated[dict[str, str], AfterValidator(_labels)]
-"""Labels of Kubernetes objects, checked."""
+"""Valid labels of Kubernetes objects."""
 
 
 _QUALIFIED = re.compile(r"[A-Za-z0-9.*-]+/[A-Za-z0-9._*-]+")
@@ -102,16 +102,16 @@ def _qualified(resources: tuple[str, ...]) -> tuple[str, ...]:
 
 
 ResourceNames = Annotated[tuple[str, ...], AfterValidator(_qualified)]
-"""Names of extended resources, or patterns in which `*` matches any text."""
+"""Names of extended resources, or patterns with `*` for any text."""
 
 
 def _duration(value: object) -> object:
-    """The same message with an example for every invalid duration, a number without a unit included."""
+    """Gives every invalid duration, also a number without a unit, a message with an example."""
     if value is None:
         return None
     accepted = "accepted: 72h, 7d or null"
     if not isinstance(value, str):
-        raise ValueError(f"is not a duration; {accepted}")  # noqa: TRY004 - pydantic wants this one
+        raise ValueError(f"is not a duration; {accepted}")  # noqa: TRY004 - pydantic requires ValueError
     try:
         duration.parse(value)
     except duration.DurationError as error:
@@ -121,17 +121,17 @@ def _duration(value: object) -> object:
 
 
 DurationOrNone = Annotated[str | None, BeforeValidator(_duration)]
-"""A time such as 72h or 7d, checked; None for no limit."""
+"""A valid duration such as 72h or 7d; None for no limit."""
 
 
 _NUMBERS = (int, int | None)
 
 
 class Settings(BaseModel):
-    """Settings are frozen, written in camelCase, and refuse what they do not know.
+    """Base of all settings: frozen, written in camelCase, unknown fields are rejected.
 
-    Where only defaults are wanted (`model_construct`) no validators are made: those of all rules take a tenth of a
-    second.
+    Validators are built on first use, because building those of all rules takes a tenth of a second. Defaults alone
+    (`model_construct`) do not need them.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, defer_build=True)
@@ -139,7 +139,7 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _no_number_is_yes(cls, value: Any, info: ValidationInfo) -> Any:
-        """Unquoted `yes` is true in YAML, which pydantic would accept as 1."""
+        """Rejects a Boolean for a number: pydantic would accept unquoted `yes`, which is true in YAML, as 1."""
         if isinstance(value, bool) and cls.model_fields[info.field_name or ""].annotation in _NUMBERS:
             raise PydanticKnownError("int_type")
         return value
@@ -151,7 +151,7 @@ class RuleSettings(Settings):
     action: ActionField = Field(Action.DENY, description="The action for a violation: deny, warn, audit or off.")
 
     def on(self, cluster_version: str) -> Self:
-        """The settings for an API server of this version, such as v1.35."""
+        """The settings for an API server with this version, such as v1.35."""
         return self
 
 
@@ -177,7 +177,7 @@ class RangeRuleSettings(RuleSettings):
 class InjectionSettings(Settings):
     """Settings of every injection."""
 
-    enabled: bool = Field(True, description="Whether anything is injected.")
+    enabled: bool = Field(True, description="Whether the injection is used.")
     required: ActionField = Field(
         Action.OFF,
         description="What happens to a job without the injected values, for example if another webhook removed them:"
@@ -187,7 +187,7 @@ class InjectionSettings(Settings):
 
 
 class UncheckedRuleSettings(RuleSettings):
-    """Settings of a rule whose plug-in is broken: a policy may have them, but they have no effect."""
+    """Settings of a rule whose plug-in is broken. A policy may contain them, but they have no effect."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -195,8 +195,8 @@ class UncheckedRuleSettings(RuleSettings):
 
 
 class UncheckedInjectionSettings(InjectionSettings):
-    """Settings of an injection whose plug-in is broken."""
+    """Settings of an injection whose plug-in is broken. They have no effect."""
 
     model_config = ConfigDict(extra="allow")
 
-    enabled: bool = Field(False, description="Whether anything is injected.")
+    enabled: bool = Field(False, description="Whether the injection is used.")

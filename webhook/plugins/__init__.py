@@ -1,6 +1,6 @@
-"""Rules and injections of other packages, discovered by their entry points.
+"""Rules and injections from other packages, discovered by entry points.
 
-`api` is what such a package imports, and `testing` what its tests import: their names are stable. `loading` loads the
-plug-ins that an administrator names, and `guard` contains the failures of a broken one. Findings of plug-ins are
-handled like those of built-in rules: nothing here decides about a job.
+A plug-in imports `api`, and its tests import `testing`; both are stable. `loading` loads the plug-ins that an
+administrator names, and `guard` handles failures of a plug-in. Violations of plug-ins are handled like those of
+built-in rules.
 """

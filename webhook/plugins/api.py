@@ -1,6 +1,6 @@
-"""The API for plug-ins. These names, their fields and parameters do not change before the next major version.
+"""The API for plug-ins. Names, fields and parameters do not change before the next major version.
 
-Nothing else of `webhook` is stable: a plug-in that imports more does so at its author's own risk.
+The rest of `webhook` is not stable: a plug-in that imports other names may break in any version.
 """
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path

@@ -1,6 +1,6 @@
-"""Isolates plug-ins from the service: a plug-in that fails is left out of that review, and nothing else is.
+"""Isolates the service from plug-ins: if a plug-in fails in a review, only its result is left out.
 
-It gets a copy of the job, so its writes there have no effect. If it fails, its additions to the job are removed again.
+A plug-in gets a copy of the job, so it cannot change the job. If it fails, its operations are removed from the patch.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,37 +27,37 @@ from webhook.rules import Rule, Violation
 T = TypeVar("T")
 
 RAISED: Final = (Exception, SystemExit)
-"""Exceptions of a plug-in that are caught. Others, such as KeyboardInterrupt, end the process."""
+"""The exceptions of a plug-in that are caught. Others, such as KeyboardInterrupt, end the process."""
 
-Told = Callable[[BaseException], None]
+OnFailure = Callable[[BaseException], None]
 
 
-def rule(entry: Rule, plugin: str, told: Told) -> Rule:
-    """`entry` for the pipelines: if it fails it finds nothing, and the audit log has the failure."""
+def rule(entry: Rule, plugin: str, on_failure: OnFailure) -> Rule:
+    """`entry`, except that a failure yields no violation and is written to the audit log."""
 
     @wraps(entry.check)
     def check(_: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
         try:
             job = mpijob.apply_operator_defaults(mpijob.decode(ctx.document))
-            found = _all(entry.check(job, settings, _own(ctx)), Violation)
+            violations = _all(entry.check(job, settings, _own(ctx)), Violation)
         except RAISED as error:
-            told(error)
+            on_failure(error)
             message = f"the plug-in {plugin} failed ({where(error)}): the job was judged without this rule"
-            found = [Violation("", message, fix="Tell your administrator.", audit_only=True)]
-        yield from found
+            violations = [Violation("", message, fix="Tell your administrator.", audit_only=True)]
+        yield from violations
 
     def admits(settings: Any) -> Admitted:
         try:
             return structs.replace(entry.admits(settings))
         except RAISED as error:
-            told(error)
+            on_failure(error)
             return ANYTHING
 
     return structs.replace(entry, check=check, admits=admits, plugin=plugin, settings=_guarded(entry.settings))
 
 
-def injection(entry: Injection, plugin: str, told: Told) -> Injection:
-    """`entry` for the pipelines: if it fails it adds nothing to the patch, and the user gets a warning."""
+def injection(entry: Injection, plugin: str, on_failure: OnFailure) -> Injection:
+    """`entry`, except that a failure adds nothing to the patch and warns the user."""
 
     @wraps(entry.inject)
     def inject(_: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
@@ -65,55 +65,55 @@ def injection(entry: Injection, plugin: str, told: Told) -> Injection:
         try:
             job = mpijob.decode(ctx.document)
             notes = _all(entry.inject(job, settings, _own(ctx), patch), str)
-            msgspec.json.encode(patch.operations[done:])  # now, and not while the reply is written
+            msgspec.json.encode(patch.operations[done:])  # fails here, not when the reply is written
         except PatchConflict as error:
             patch.take_back(done, untyped.decode(before))
             notes = [Caution(f"nothing was injected: {error}")]
         except RAISED as error:
             patch.take_back(done, untyped.decode(before))
-            told(error)
+            on_failure(error)
             notes = [Caution("failed, so nothing was injected; inform your administrator")]
         yield from notes
 
-    forms = tuple(structs.replace(form, holds=_holds(form, told)) for form in entry.forms)
+    forms = tuple(structs.replace(form, holds=_holds(form, on_failure)) for form in entry.forms)
     return structs.replace(entry, inject=inject, forms=forms, plugin=plugin, settings=_guarded(entry.settings))
 
 
-def _holds(form: Form, told: Told) -> Holds:
-    """`form.holds`, or False if it fails."""
+def _holds(form: Form, on_failure: OnFailure) -> Holds:
+    """`form.holds`, except that a failure returns False."""
 
     def holds(key: str, value: Any) -> bool:
         try:
             return bool(form.holds(key, deepcopy(value)))
         except RAISED as error:
-            told(error)
+            on_failure(error)
             return False
 
     return holds
 
 
 def where(error: BaseException) -> str:
-    """The type and the line of an exception, without its text, which may quote a job."""
+    """The type and the line of an exception. Its text is left out, because it may quote a job."""
     frames = extract_tb(error.__traceback__)
     at = f" in {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{at}"
 
 
 def _own(ctx: Context) -> Context:
-    """`ctx` without mutable parts that other rules share."""
+    """`ctx` without mutable parts that it shares with other rules."""
     return structs.replace(ctx, old=deepcopy(ctx.old), memo=Memo())
 
 
-def _all(found: Iterable[Any], kind: type[T]) -> list[T]:
-    """All items; TypeError if one is of another type."""
-    values = list(found)
+def _all(results: Iterable[Any], kind: type[T]) -> list[T]:
+    """All results; TypeError if one has a different type."""
+    values = list(results)
     if wrong := [value for value in values if not isinstance(value, kind)]:
         raise TypeError(f"a {type(wrong[0]).__name__} instead of a {kind.__name__}")
     return values
 
 
 def _guarded(model: type[Any]) -> type[Any]:
-    """Settings whose validators may raise any exception: it becomes a fault of the document."""
+    """The settings, except that any exception of their validators becomes a fault of the document."""
 
     def no_other_error(cls: type[Settings], data: Any, handler: Callable[[Any], Any]) -> Any:
         try:
@@ -123,11 +123,11 @@ def _guarded(model: type[Any]) -> type[Any]:
         except RAISED as error:
             raise ValueError(f"its plug-in failed: {where(error)}") from None
 
-    made: type[Any] = create_model(
+    guarded: type[Any] = create_model(
         model.__name__,
         __base__=model,
         __module__=model.__module__,
         __doc__=model.__doc__,
         __validators__={"no_other_error": model_validator(mode="wrap")(classmethod(no_other_error))},  # type: ignore[arg-type, dict-item]
     )
-    return made
+    return guarded

@@ -1,6 +1,6 @@
-"""Limits of plug-ins."""
+"""Limits for plug-ins."""
 
 from typing import Final
 
 MAX_ID_CHARACTERS: Final = 50
-"""Characters of the id of a rule or injection."""
+"""Characters of a rule's or injection's id."""

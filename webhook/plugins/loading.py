@@ -1,7 +1,7 @@
 """Discovers installed plug-ins, and loads those that an administrator names.
 
-A plug-in is a package with entry points: the name of each is the id of a rule or of an injection, its value the
-function below the decorator. Only named plug-ins are imported. Faults are recorded and never raised.
+A plug-in is a package with entry points. The name of an entry point is the id of a rule or injection; its value is the
+decorated function. Only named plug-ins are imported. Faults are recorded, not raised.
 """
 
 import json
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ALL: Final = "all"
 VARIABLE: Final = "MPIJOB_WEBHOOK_PLUGINS"
 RESERVED: Final = frozenset({"schema", REQUIRED_INJECTION, PREFIX})
-"""Ids of findings without a rule, and of custom rules."""
+"""Ids that plug-ins may not use: findings without a rule, and custom rules, have them."""
 
 State = Literal["in force", "broken", "not named"]
 _ID: Final = re.compile(r"[a-z](?:[a-z0-9]*-)*[a-z0-9]+")
@@ -37,7 +37,7 @@ _ID: Final = re.compile(r"[a-z](?:[a-z0-9]*-)*[a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group of entry points."""
+    """An entry point group."""
 
     kind: Literal["rule", "injection"]
     registry: Registry[Any]
@@ -53,17 +53,17 @@ GROUPS: Final[Mapping[str, _Group]] = {
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A package with entry points for this service, or a name that is not installed."""
+    """A package with entry points for this service; also a named package that is not installed."""
 
     name: str
     version: str = ""
-    """Empty if it is not installed."""
+    """Empty if the package is not installed."""
     state: State = "not named"
     rules: tuple[str, ...] = ()
-    """Ids of those in force; if the plug-in is not named, those that it has."""
+    """The ids of the active rules; for a plug-in that is not named, the ids of all its rules."""
     injections: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
-    """Its problems; its other parts are in force."""
+    """Problems. The parts of the plug-in without problems are active."""
 
 
 class PluginFault(Exception):
@@ -72,17 +72,16 @@ class PluginFault(Exception):
 
 @dataclass(slots=True)
 class Failures:
-    """How often the rules and injections of plug-ins failed in a review."""
+    """How often rules and injections of plug-ins failed in reviews."""
 
     counts: dict[tuple[str, str], int]
-    """By kind and id, from 0 on."""
+    """The number of failures by (kind, id); 0 for each loaded entry without failures."""
     last: dict[tuple[str, str], str]
-    """The last failure of each."""
+    """The last failure by (kind, id)."""
     listener: Callable[[str, str, BaseException], None] = lambda *_: None
-    """Called with kind, id and exception."""
+    """Called with the kind, the id and the exception of each failure."""
 
     def note(self, kind: str, entry_id: str, error: BaseException) -> None:
-        """Count a failure."""
         key = kind, entry_id
         self.counts[key] += 1
         self.last[key] = guard.where(error)
@@ -94,37 +93,36 @@ _LOADED: Final[list[Plugin]] = []
 
 
 def normalised(name: str) -> str:
-    """The name of a package in its normal form (PEP 503)."""
+    """The normalised name of a package (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
 def load(named: Iterable[str]) -> None:
-    """Load the plug-ins with these names, or all that are installed."""
+    """Loads the plug-ins with these names, or all installed plug-ins if a name is `all`."""
     names = [normalised(name) for name in named if name.strip()]
-    there = dict(_installed()) if names else {}
-    for name in sorted(there) if ALL in names else dict.fromkeys(names):
+    available = dict(_installed()) if names else {}
+    for name in sorted(available) if ALL in names else dict.fromkeys(names):
         if all(plugin.name != name for plugin in _LOADED):
-            _LOADED.append(_load(name, *there.get(name, ("", ()))))
+            _LOADED.append(_load(name, *available.get(name, ("", ()))))
 
 
 def loaded() -> tuple[Plugin, ...]:
-    """The named plug-ins."""
     return tuple(_LOADED)
 
 
 def installed() -> tuple[Plugin, ...]:
-    """The named plug-ins and all other installed ones."""
-    known = {plugin.name for plugin in _LOADED}
+    """The named plug-ins, then the other installed plug-ins."""
+    named = {plugin.name for plugin in _LOADED}
     others = (
         Plugin(name, version, rules=_ids(points, "rule"), injections=_ids(points, "injection"))
         for name, (version, points) in sorted(_installed())
-        if name not in known
+        if name not in named
     )
     return (*_LOADED, *others)
 
 
 def problems() -> dict[str, str]:
-    """The problem of each broken plug-in, on one line."""
+    """The problems of each broken plug-in, on one line."""
     faults = {plugin.name: list(plugin.faults) for plugin in _LOADED}
     for (kind, entry_id), count in FAILURES.counts.items():
         if count:
@@ -139,8 +137,8 @@ def problems() -> dict[str, str]:
 
 
 def _installed() -> Iterator[tuple[str, tuple[str, tuple["EntryPoint", ...]]]]:
-    """(name, (version, entry points)) of each plug-in package; the first of two with the same name."""
-    from importlib import metadata  # noqa: PLC0415 - whoever names no plug-in need not wait for it
+    """(name, (version, entry points)) of each plug-in package; of two with the same name, only the first."""
+    from importlib import metadata  # noqa: PLC0415 - slow, and not needed without plug-ins
 
     seen = set()
     for package in metadata.distributions():
@@ -149,7 +147,7 @@ def _installed() -> Iterator[tuple[str, tuple[str, tuple["EntryPoint", ...]]]]:
             if points and (name := normalised(package.metadata["Name"])) not in seen:
                 seen.add(name)
                 yield name, (package.version, points)
-        except Exception:  # noqa: BLE001, S112 - a package without readable metadata is none that can be named
+        except Exception:  # noqa: BLE001, S112 - without readable metadata, the package has no name
             continue
 
 
@@ -172,16 +170,16 @@ def _load(name: str, version: str, points: "tuple[EntryPoint, ...]") -> Plugin:
             faults.append(visible(f"{group.kind} {point.name}: {fault}"))
             if usable_id:
                 group.registry.unusable.add(point.name)
-    taken = {
+    registered = {
         group.kind: tuple(entry.id for entry in group.registry.values() if entry.plugin == name)
         for group in GROUPS.values()
     }
     state: State = "broken" if faults else "in force"
-    return Plugin(name, version, state, taken["rule"], taken["injection"], tuple(faults))
+    return Plugin(name, version, state, registered["rule"], registered["injection"], tuple(faults))
 
 
 def _take_in(point: "EntryPoint", group: _Group, plugin: str) -> None:
-    """Register the object of the entry point; PluginFault if that is not possible."""
+    """Registers the object of the entry point; PluginFault if that fails."""
     try:
         entry = group.registry.offered(point.load())
     except guard.RAISED as error:
@@ -191,8 +189,8 @@ def _take_in(point: "EntryPoint", group: _Group, plugin: str) -> None:
         raise PluginFault(f"{point.value} is not a function below @{group.kind} of webhook.plugins.api")
     if entry.id != point.name:
         raise PluginFault(f"{point.value} is called {entry.id} in @{group.kind}; both names must be the same")
-    told = partial(FAILURES.note, group.kind, entry.id)
-    guarded = group.guarded(entry, plugin, told)
+    on_failure = partial(FAILURES.note, group.kind, entry.id)
+    guarded = group.guarded(entry, plugin, on_failure)
     _check_entry(entry, guarded, group)
     group.registry.take_in(guarded)
     group.registry.unusable.discard(entry.id)
@@ -206,25 +204,25 @@ def _check_id(entry_id: str, group: _Group) -> None:
         )
     if entry_id in RESERVED or hasattr(BaseModel, entry_id.replace("-", "_")):
         raise PluginFault("has a name that is reserved; begin it with the name of your organisation")
-    if (there := group.registry.get(entry_id)) is not None:
-        whose = f"the plug-in {there.plugin}" if there.plugin else "this service"
-        raise PluginFault(f"there is {_a(group)} of {whose} with this name, which stays in force")
+    if (existing := group.registry.get(entry_id)) is not None:
+        owner = f"the plug-in {existing.plugin}" if existing.plugin else "this service"
+        raise PluginFault(f"{owner} already has {_a(group)} with this name, which remains active")
 
 
 def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:
-    """PluginFault unless its settings and texts, which are used outside of reviews, are valid."""
+    """Raises PluginFault unless the settings and texts are valid, because they are used outside of reviews."""
     if not (isinstance(entry.settings, type) and issubclass(entry.settings, group.settings)):
-        raise PluginFault(f"its settings are no {group.settings.__name__}")
+        raise PluginFault(f"its settings are not derived from {group.settings.__name__}")
     fields = entry.settings.model_fields
     for name, field in group.settings.model_fields.items():
         if fields[name].annotation != field.annotation:
-            raise PluginFault(f"its settings make something else of {name}, which all have; its default may differ")
+            raise PluginFault(f"its settings change the type of {name}, but only the default may differ")
     try:
         defaults = guarded.settings.model_validate({})
         defaults.model_dump(mode="json", by_alias=True)
         json.dumps(guarded.settings.model_json_schema(), allow_nan=False)
         if group.kind == "rule" and not isinstance(entry.admits(defaults), Admitted):
-            raise PluginFault("`admits` gives no Admitted")
+            raise PluginFault("`admits` does not return Admitted")
         summary, _ = entry.documentation
     except PluginFault:
         raise
@@ -234,7 +232,7 @@ def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:
     except guard.RAISED as error:
         raise PluginFault(f"its settings cannot be used: {guard.where(error)}") from None
     if not summary:
-        raise PluginFault("its module has no docstring, of which the first line is what users read")
+        raise PluginFault("its module has no docstring; users read the first line")
 
 
 def _a(group: _Group) -> str:

@@ -1,4 +1,4 @@
-"""Helpers for the tests of plug-ins: they run one rule or injection on one job, as the service would."""
+"""Helpers for the tests of plug-ins. They run one rule or injection on one job, as the service does."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,9 +25,9 @@ def violations(
     namespace: str = "team-a",
     view: ClusterView | None = None,
 ) -> list[Violation]:
-    """The violations that a function with the decorator `@rule` finds in a whole job.
+    """The violations that a function with the decorator `@rule` finds in a job.
 
-    `settings` are as an administrator writes them; with `old` it is an UPDATE; without `view` the cluster is unknown.
+    `settings` are written as in a policy. With `old` the request is an UPDATE. Without `view` the cluster is unknown.
     """
     declared = RULES.offered(check)
     if declared is None:
@@ -52,7 +52,7 @@ def injected(
     namespace: str = "team-a",
     view: ClusterView | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
-    """(the job afterwards, the notes) of the function that `@injection` decorates; the parameters are as above."""
+    """(the changed job, the notes) of a function with the decorator `@injection`; parameters as in `violations`."""
     declared = INJECTIONS.offered(inject)
     if declared is None:
         raise TypeError(f"{inject!r} is not decorated with @injection")

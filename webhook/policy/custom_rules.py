@@ -1,4 +1,4 @@
-"""Custom rules of an administrator: `rules.custom` of the policy document, each a rule like any other when compiled."""
+"""Custom rules: entries of `rules.custom` in a policy document, compiled into ordinary rules."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_EXPRESSION_CHARACTERS, M
 from webhook.rules import Rule, Violation, shortened
 
 NO_FAULT: Final = Outcome()
-# Raw strings first: a backslash in them is an ordinary character.
+# Raw strings are matched first, because a backslash in them is an ordinary character.
 _NOT_CODE: Final = re.compile(
     r"""[rR][bB]?(?:'{3}.*?'{3}|"{3}.*?"{3}|'[^'\n]*'|"[^"\n]*")"""
     r"""|'{3}(?:\\.|[^\\])*?'{3}|"{3}(?:\\.|[^\\])*?"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|//[^\n]*""",
@@ -29,7 +29,7 @@ def _at_most(limit: int) -> AfterValidator:
         if not text.strip():
             raise ValueError("must not be empty")
         if len(text) > limit:
-            raise ValueError(f"has {len(text):,} characters, at most {limit:,} are taken")
+            raise ValueError(f"has {len(text):,} characters, the maximum is {limit:,}")
         return text
 
     return AfterValidator(check)
@@ -39,7 +39,7 @@ def _name(own_id: str) -> str:
     if problem := names.dns_1123_label_problem(own_id):
         raise ValueError(problem)
     if len(own_id) > 40:
-        raise ValueError(f"has {len(own_id)} characters, at most 40 are taken")
+        raise ValueError(f"has {len(own_id)} characters, the maximum is 40")
     return own_id
 
 
@@ -48,15 +48,16 @@ Text = Annotated[str, _at_most(MAX_RULE_TEXT_CHARACTERS)]
 
 
 class OwnRule(RuleSettings):
-    """A rule that the policy itself says, in CEL."""
+    """A custom rule, written in CEL in the policy document."""
 
     id: Annotated[str, AfterValidator(_name)] = Field(
-        description="Its name; messages, metrics and exemptions use custom/ID."
+        description="The name of the rule; messages, metrics and exemptions use custom/ID."
         " If several documents define a rule of the same name, the document with the higher priority wins.",
     )
     match: Source | None = Field(
         None,
-        description="CEL: the jobs to which it applies, as `object.metadata.name.startsWith('big-')`; absent for all.",
+        description="CEL: the jobs to which the rule applies, as `object.metadata.name.startsWith('big-')`;"
+        " absent for all.",
     )
     expression: Source | None = Field(
         None, description="CEL that is true for every valid job. Required, unless the action is off."
@@ -68,8 +69,8 @@ class OwnRule(RuleSettings):
     field: Text = Field("spec", description="The field of the job in the message, as users write it.")
     on_error: Literal["skip", "deny"] = Field(
         "skip",
-        description="The outcome for a job for which it cannot be evaluated, because a field is missing or it takes too"
-        " long: skip admits the job and informs the administrator, deny makes it a violation.",
+        description="What happens to a job if the rule cannot be evaluated, because a field is missing or it takes too"
+        " long: skip admits the job and informs the administrator, deny reports a violation.",
     )
 
     @model_validator(mode="after")
@@ -77,31 +78,30 @@ class OwnRule(RuleSettings):
         if self.action is not Action.OFF:
             for name in ("expression", "message"):
                 if getattr(self, name) is None:
-                    raise ValueError(f"has no {name}: only one with action off needs none")
+                    raise ValueError(f"has no {name}: only a rule with action off needs none")
         return self
 
     @cached_property
     def asked(self) -> Expression:
-        """The expression to evaluate."""
+        """The expression to evaluate, for `webhook.cel`."""
         source, match = self.expression or "true", self.match or ""
         of_change = any(mentions(text, name) for text in (source, match) for name in ("oldObject", "request"))
         return Expression(source, match, of_change)
 
     @cached_property
     def needs_namespace(self) -> bool:
-        """Whether it cannot be evaluated without the Namespace."""
+        """Whether the rule reads the Namespace."""
         return any(mentions(text, "namespaceObject") for text in (self.expression or "", self.match or ""))
 
     @cached_property
     def needs_user(self) -> bool:
-        """Whether it cannot be evaluated without the user who submits the job."""
+        """Whether the rule reads the user who submits the job."""
         sources = (self.expression or "", self.match or "")
         return any(mentions(source, "request") and "userInfo" in source for source in sources)
 
     @property
     def advice(self) -> str:
-        """The fix for the user."""
-        return self.fix or f"This has to hold: {shortened(' '.join((self.expression or '').split()), 200)}"
+        return self.fix or f"This must be true: {shortened(' '.join((self.expression or '').split()), 200)}"
 
 
 def mentions(source: str, variable: str) -> bool:
@@ -110,9 +110,9 @@ def mentions(source: str, variable: str) -> bool:
 
 
 def check(_job: MPIJob, settings: OwnRule, ctx: Context) -> Iterator[Violation]:
-    """Its outcome as a violation."""
+    """The violation if the rule's outcome, which is in the context, is negative."""
     outcome = ctx.own_rules.get(settings.id, NO_FAULT)
-    if outcome.too_large:  # or a user could switch the rule off by a larger job
+    if outcome.too_large:  # regardless of `on_error`: otherwise a user could avoid the rule with a larger job
         fix = "Use fewer variables, labels and so on, and shorter texts."
         yield Violation("spec", outcome.too_large, fix=fix)
     elif outcome.fault:
@@ -125,17 +125,17 @@ def check(_job: MPIJob, settings: OwnRule, ctx: Context) -> Iterator[Violation]:
 
 
 def compiled(settings: OwnRule) -> Rule:
-    """The rule in the form that the pipelines use."""
+    """The custom rule as a `Rule`."""
     return Rule(id=full_id(settings.id), settings=OwnRule, check=check, since="")
 
 
 def merged(below: list[dict[str, Any]], above: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rules of both documents, as written; a rule of the document above replaces one of the same name."""
+    """The rules of both documents, unparsed; a rule of `above` replaces a rule of `below` with the same name."""
     return [*({rule["id"]: rule for rule in (*below, *above)}.values())]
 
 
 def each_once(rules: tuple[OwnRule, ...]) -> tuple[OwnRule, ...]:
-    """ValueError for two rules of the same name."""
+    """Raises ValueError if two rules have the same name."""
     seen: set[str] = set()
     for rule in rules:
         if rule.id in seen:
@@ -147,4 +147,4 @@ def each_once(rules: tuple[OwnRule, ...]) -> tuple[OwnRule, ...]:
 OwnRules = Annotated[
     tuple[OwnRule, ...], AfterValidator(each_once), Field(json_schema_extra={"maxItems": MAX_CUSTOM_RULES})
 ]
-"""All documents together may have more: `webhook.policy.document` limits the number of each."""
+"""Several documents together may have more rules: `webhook.policy.document` limits each document."""

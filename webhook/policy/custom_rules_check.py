@@ -1,4 +1,4 @@
-"""Judges the custom rules of a document by the outcomes of their trial (`webhook.cel.trial`)."""
+"""Checks the custom rules of a document by the outcomes of their trial (`webhook.cel.trial`)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -22,14 +22,14 @@ class Checked(NamedTuple):
 
 
 def sources(document: PolicyDocument) -> list[str]:
-    """The expressions of the document's custom rules, which must be tried."""
+    """The expressions of the document's custom rules, to be tried."""
     return [source for _, source in _places(document)]
 
 
 def check(document: PolicyDocument, text: str, outcomes: Sequence[Outcome]) -> Checked:
-    """Problems of the custom rules of the document in YAML `text`.
+    """Problems of the custom rules in the document; `text` is its YAML.
 
-    `outcomes` are those of its `sources` in a trial; fewer if one of them ended the trial.
+    `outcomes` are the trial's outcomes for `sources`. They may be fewer, because an expression can end the trial.
     """
     faults: list[tuple[Location, str]] = []
     notes: list[str] = []
@@ -39,12 +39,12 @@ def check(document: PolicyDocument, text: str, outcomes: Sequence[Outcome]) -> C
         elif outcome.fault:
             rule = document.own_rules[index]
             leads_to = "such a job is rejected" if rule.on_error == "deny" else "such a job is admitted"
-            notes.append(f"rules.{PREFIX}[{index}].{name}: a usual job gives it no value, {leads_to}: {outcome.fault}")
+            notes.append(f"rules.{PREFIX}[{index}].{name}: no value for a usual job, {leads_to}: {outcome.fault}")
     return Checked(tuple(faults_at(faults, text)), tuple(notes))
 
 
 def _places(document: PolicyDocument) -> Iterator[tuple[tuple[int, str], str]]:
-    """((position, setting), source) of every expression."""
+    """((index of the rule, setting), source) for each expression."""
     for index, rule in enumerate(document.own_rules):
         if rule.action is not Action.OFF:
             for name, source in (("match", rule.match), ("expression", rule.expression)):

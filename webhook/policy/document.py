@@ -29,17 +29,15 @@ from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
 
 
 def beyond(document: Any) -> list[tuple[Location, str]]:
-    """(location, reason) of parts of a YAML document that exceed the limits of a policy; checked before anything
-    else.
-    """
+    """(location, reason) for each part of a YAML document that exceeds a policy's limits; checked first."""
     faults: list[tuple[Location, str]] = []
     places: list[tuple[Location, Any]] = [((), document)]
-    for path, value in places:  # it grows in the loop
+    for path, value in places:  # the list grows in the loop
         if not isinstance(value, dict | list):
             continue
         what, most = ("rules", MAX_CUSTOM_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
         if len(value) > most:
-            faults.append((path, f"has {len(value):,} {what}, at most {most:,} are taken"))
+            faults.append((path, f"has {len(value):,} {what}, the maximum is {most:,}"))
             continue
         inner = value.items() if isinstance(value, dict) else enumerate(value)
         places += [((*path, key), each) for key, each in inner]
@@ -51,32 +49,30 @@ KIND: Literal["MPIJobPolicy"] = "MPIJobPolicy"
 InjectionWarnings = Literal["one-line", "each", "none"]
 SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 
-INJECT_ONLY = "The only injections that may be at work, of those that are enabled: [] for none, null for all of them."
+INJECT_ONLY = "If set, only these of the enabled injections are used: [] for none, null for all."
 
-# Changes by these are not checked: Kueue starts, stops and restores jobs through them, and the garbage collector
-# removes finalizers. A rejection would leak quota or leave objects behind.
+# Updates by these users are not checked: Kueue starts, stops and restores jobs by updates, and the garbage collector
+# removes finalizers. Rejecting these updates would leak quota or objects.
 CONTROLLERS = (
     "system:serviceaccount:kueue-system:kueue-controller-manager",
     "system:serviceaccount:openshift-kueue-operator:kueue-controller-manager",
-    "system:serviceaccount:kueue-system:multikueue-sa",  # on worker clusters, as Kueue's setup page names it
+    "system:serviceaccount:kueue-system:multikueue-sa",  # on worker clusters; the name is from Kueue's setup page
     "system:serviceaccount:kube-system:generic-garbage-collector",
     "system:serviceaccount:kube-system:namespace-controller",
 )
-TOO_EXPENSIVE = "is too expensive to read: it takes more processor time than one policy may have. Write less in it"
+TOO_EXPENSIVE = "takes too much processor time to read. Make it shorter"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyFault:
-    """A mistake in the document: the field (empty for the document itself), the reason, and the line of the text (from
-    1).
-    """
+    """A mistake in the document; `field` is empty for the document itself, lines start at 1."""
 
     field: str
     reason: str
     line: int | None = None
 
     def __post_init__(self) -> None:
-        """Both texts may contain user input."""
+        # Both texts may contain user input.
         object.__setattr__(self, "field", visible(self.field))
         object.__setattr__(self, "reason", visible(self.reason))
 
@@ -86,7 +82,7 @@ class PolicyFault:
 
 
 class PolicyError(ValueError):
-    """The document cannot be used; the text has a line for each fault. With very many, `more` counts those left out."""
+    """The document cannot be used. The text has a line per fault; `more` is the number of faults that are left out."""
 
     def __init__(self, *faults: PolicyFault, more: int = 0) -> None:
         super().__init__("\n".join([*map(str, faults), *([f"... and {more} more"] if more else [])]))
@@ -99,7 +95,7 @@ class Described(Protocol):
 
     @property
     def settings(self) -> type[Settings]:
-        """The settings' model."""
+        """The pydantic model of the settings."""
         ...
 
 
@@ -111,14 +107,14 @@ def _selector(value: Any) -> Any:
     if isinstance(value, str):
         value = [value]
     if isinstance(value, list) and value and all(isinstance(name, str) for name in value):
-        meant = yaml.dump_inline({"matchExpressions": [{**by_name, "values": value}]})
-        raise ValueError(f"must be a label selector: {meant}"[:500])
+        corrected = yaml.dump_inline({"matchExpressions": [{**by_name, "values": value}]})
+        raise ValueError(f"must be a label selector: {corrected}"[:500])
     if isinstance(value, dict) and value and not value.keys() & {*_OF_SELECTORS}:
         spelt = {closest_name(str(key), _OF_SELECTORS) or key: inner for key, inner in value.items()}
         selector = {"matchLabels": value} if spelt == value else spelt
         raise ValueError(f"must be a label selector: {yaml.dump_inline(selector)}"[:500])
     if isinstance(value, dict | None):
-        Selector.parse(value)  # its errors are ValueErrors with the path
+        Selector.parse(value)  # raises ValueError with the path of a fault
     return value
 
 
@@ -132,10 +128,15 @@ def _names_of_params(params: dict[str, Any]) -> dict[str, Any]:
 class PolicyDocument(Settings):
     """The common fields of policy documents; `assemble` adds `rules` and `injections`."""
 
-    api_version: Literal["policy.training.openshift.io/v1"] = Field(API_VERSION, description="Always this.")
-    kind: Literal["MPIJobPolicy"] = Field(KIND, description="Always this.")
+    api_version: Literal["policy.training.openshift.io/v1"] = Field(
+        API_VERSION, description="The only supported value."
+    )
+    kind: Literal["MPIJobPolicy"] = Field(KIND, description="The only supported value.")
     priority: int = Field(
-        0, ge=-1_000_000, le=1_000_000, description="Among documents for the same namespace, the higher wins."
+        0,
+        ge=-1_000_000,
+        le=1_000_000,
+        description="Of documents for the same namespace, the one with the higher priority wins.",
     )
     namespaces: Annotated[dict[str, Any] | None, BeforeValidator(_selector)] = Field(
         None, description="A label selector: the namespaces that the document is for; absent for all."
@@ -146,18 +147,19 @@ class PolicyDocument(Settings):
     inject_only: tuple[str, ...] | None = Field(None, description=INJECT_ONLY)
     controllers: tuple[str, ...] = Field(
         CONTROLLERS,
-        description="Kueue and Kubernetes' own controllers, trusted only in clusters with Kueue: users whose updates"
-        " of jobs get no injections, and pass unchecked if they change nothing but metadata and what Kueue changes to"
-        " start and stop a job; and who may create owned jobs and Kueue's copies without injections.",
+        description="Kueue and Kubernetes' own controllers, trusted only in clusters with Kueue. Their updates of jobs"
+        " get no injections, and are not checked if they change only metadata and what Kueue changes to start and stop"
+        " a job. They may create owned jobs and Kueue's copies without injections.",
     )
     injection_warnings: InjectionWarnings = Field(
         "one-line",
-        description="How warnings report what was injected into a job: one-line for all, each its own line, or none."
+        description="How warnings report the injections into a job: one-line in one warning, each in one warning per"
+        " injection, none not at all."
         " Failed requests for an injection are always reported.",
     )
     ssh_keys: SshKeys = Field(
         "rsa-4096",
-        description="The algorithm of each job's own SSH key pair; operator leaves the operator's pair (ECDSA P-521).",
+        description="The algorithm of each job's SSH key pair; operator keeps the operator's pair (ECDSA P-521).",
     )
     params: Annotated[dict[str, JsonValue], AfterValidator(_names_of_params)] = Field(
         {},
@@ -171,27 +173,24 @@ class PolicyDocument(Settings):
 
     @cached_property
     def selector(self) -> Selector | None:
-        """The compiled `namespaces`, None for all namespaces."""
+        """The parsed `namespaces`; None for all namespaces."""
         return None if self.namespaces is None else Selector.parse(self.namespaces)
 
     def settings_of_rule(self, rule_id: str) -> RuleSettings:
-        """The settings of one rule."""
         settings: RuleSettings = getattr(self.rules, attribute(rule_id))
         return settings
 
     @property
     def own_rules(self) -> tuple[OwnRule, ...]:
-        """The document's custom rules."""
         own: tuple[OwnRule, ...] = getattr(self.rules, PREFIX, ())
         return own
 
     def settings_of_injection(self, injection_id: str) -> InjectionSettings:
-        """The settings of one injection."""
         settings: InjectionSettings = getattr(self.injections, attribute(injection_id))
         return settings
 
     def injects(self, injection_id: str) -> bool:
-        """Whether this injection is switched on."""
+        """Whether the injection is enabled."""
         allowed = self.inject_only is None or injection_id in self.inject_only
         return allowed and self.settings_of_injection(injection_id).enabled
 
@@ -202,11 +201,11 @@ class PolicyDocument(Settings):
 
 
 def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]) -> type[PolicyDocument]:
-    """The document's model for these rules and injections."""
+    """The model of a document with the settings of these rules and injections."""
     return create_model(
         KIND,
         __base__=PolicyDocument,
-        __doc__="What an administrator enforces and injects.",
+        __doc__="The rules that an administrator enforces and the values that are injected.",
         inject_only=_names_of(injections, INJECT_ONLY),
         exemptions=_exemptions(rules),
         rules=_section("Rules", rules, "Settings of each rule.", own_rules=True),
@@ -215,7 +214,7 @@ def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]
 
 
 def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
-    """The document in YAML `text`; PolicyError names the fields and the reasons, at most `most` of them."""
+    """The document in YAML `text`; PolicyError with at most `most` faults."""
     try:
         documents = yaml.load_all(text)
     except yaml.YamlError as error:
@@ -223,7 +222,7 @@ def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise PolicyError(PolicyFault("", f"expected one mapping of kind {KIND}, found {_found(documents)}"))
     if documents[0].get("kind") == "ConfigMap":
-        raise PolicyError(PolicyFault("", "is a ConfigMap: write here what is below its policy.yaml alone"))
+        raise PolicyError(PolicyFault("", "is a ConfigMap: write only the content of its policy.yaml"))
     missing = [
         PolicyFault(field, f"is missing, write {field}: {expected}")
         for field, expected in (("apiVersion", API_VERSION), ("kind", KIND))
@@ -236,14 +235,14 @@ def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None
     try:
         return model.model_validate(documents[0])
     except ValidationError as error:
-        found, more = faults.first(error, model, most)
-        raise PolicyError(*faults_at(found, text), more=more) from None
+        shown_faults, more = faults.first(error, model, most)
+        raise PolicyError(*faults_at(shown_faults, text), more=more) from None
 
 
-def faults_at(found: Sequence[tuple[faults.Location, str]], text: str | bytes) -> list[PolicyFault]:
-    """The faults for (location, reason) pairs about the document in YAML `text`."""
-    lines = yaml.lines(text, to=[location for location, _ in found]) if found else {}
-    return [_fault(location, reason, lines) for location, reason in found]
+def faults_at(located: Sequence[tuple[faults.Location, str]], text: str | bytes) -> list[PolicyFault]:
+    """The faults for (location, reason) pairs, with lines of the document in YAML `text`."""
+    lines = yaml.lines(text, to=[location for location, _ in located]) if located else {}
+    return [_fault(location, reason, lines) for location, reason in located]
 
 
 def _section(name: str, entries: Mapping[str, Described], description: str, *, own_rules: bool = False) -> Any:
@@ -258,13 +257,13 @@ def _section(name: str, entries: Mapping[str, Described], description: str, *, o
 
 
 def _names_of(entries: Iterable[str], description: str) -> Any:
-    """A list type limited to these names: a wrong name has its position in the text, and editors can complete names."""
+    """A list of these names. As a type, it gives a wrong name a position, and lets editors complete names."""
     name: Any = Literal.__getitem__(tuple(entries))
     return (tuple.__class_getitem__((name, ...)) | None, Field(None, description=description))
 
 
 def _exemptions(rules: Iterable[str]) -> Any:
-    """A list type whose entries name only these rules, so that a wrong name has its position in the text."""
+    """A list of exemptions that name only these rules, so that a wrong name has a position."""
     known: Any = Literal.__getitem__((EVERY_RULE, PREFIX, *rules))
     rule = Annotated[known, WrapValidator(lambda value, check: value if is_own(value) else check(value))]
     fields: dict[str, Any] = {"rules": (tuple.__class_getitem__((rule, ...)), Exemption.model_fields["rules"])}
@@ -276,14 +275,14 @@ def _exemptions(rules: Iterable[str]) -> Any:
 
 
 def attribute(entry_id: str) -> str:
-    """The field of a section that has the settings of this rule or injection."""
+    """The attribute of `rules` or `injections` with the settings of this entry."""
     return entry_id.replace("-", "_")
 
 
 def _found(documents: list[Any]) -> str:
     if len(documents) != 1:
         return f"{len(documents)} documents" if documents else "nothing"
-    return "a list" if isinstance(documents[0], list) else "a mere value, no `key: value`"
+    return "a list" if isinstance(documents[0], list) else "a plain value, not `key: value`"
 
 
 def _fault(location: faults.Location, reason: str, lines: Mapping[faults.Location, int]) -> PolicyFault:

@@ -11,8 +11,8 @@ from webhook.kit.settings import Settings
 
 EVERY_RULE = "*"
 REQUIRED_INJECTION = "required-injection"
-"""A job may be exempted from this too, although it has no settings as rules do."""
-# The annotations by which a job requests an exemption. It is granted if RBAC allows the user to `exempt` MPIJobs.
+"""An exemption may name this id too, although it is not the id of a rule."""
+# The annotations that request an exemption. It is granted if RBAC allows the user the verb `exempt` on MPIJobs.
 ASKED = "training.openshift.io/exempt"
 REASON = "training.openshift.io/exempt-reason"
 
@@ -28,12 +28,12 @@ def _namespaced(accounts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def names_rule(named: Container[str], rule_id: str) -> bool:
-    """Whether a rule is among those that an exemption names."""
+    """Whether an exemption with these `named` rules includes the rule."""
     return rule_id in named or EVERY_RULE in named or (is_own(rule_id) and PREFIX in named)
 
 
 class Exemption(Settings):
-    """Jobs that match every field given need not follow `rules`."""
+    """Exempts the jobs that match every given field from `rules`."""
 
     rules: tuple[str, ...] = Field(
         min_length=1,
@@ -45,7 +45,7 @@ class Exemption(Settings):
     service_accounts: Annotated[tuple[str, ...], AfterValidator(_namespaced)] = Field(
         (), description="Service accounts, as NAMESPACE/NAME."
     )
-    expires: date | None = Field(None, description="The last day (UTC) on which it is valid; absent for no end.")
+    expires: date | None = Field(None, description="The last day (UTC) of the exemption; absent for no end.")
     reason: str = Field(min_length=1, description="The reason, shown to users and in the audit log.")
 
     @model_validator(mode="after")
@@ -57,7 +57,7 @@ class Exemption(Settings):
         return self
 
     def concerns(self, *, namespace: str, username: str, groups: Set[str]) -> bool:
-        """Whether it applies to this request; ignores `rules` and `expires`."""
+        """Whether the exemption applies to this request, apart from `rules` and `expires`."""
         if self.namespaces and namespace not in self.namespaces:
             return False
         if not (self.users or self.groups or self.service_accounts):
@@ -72,10 +72,9 @@ class Exemption(Settings):
         return self.service_accounts if username.startswith(SERVICE_ACCOUNT) else ()
 
     def expired(self, today: date) -> bool:
-        """Whether its last day is over."""
         return self.expires is not None and self.expires < today
 
 
 def asked_rules(annotations: dict[str, str]) -> tuple[str, ...]:
-    """The ids of the rules in a job's exemption annotation."""
+    """The ids of the rules in a job's exemption request."""
     return tuple(part.strip() for part in annotations.get(ASKED, "").split(",") if part.strip())

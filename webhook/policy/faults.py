@@ -1,6 +1,6 @@
-"""Faults of a policy document, in terms of YAML and the policy's settings, without the validator's vocabulary.
+"""Messages for faults of a policy document, in terms of YAML and the policy's settings.
 
-Only this module turns pydantic's errors into messages.
+Only this module translates pydantic's errors.
 """
 
 import json
@@ -29,16 +29,16 @@ _NO_MAPPING: Final = frozenset({"model_type", "model_attributes_type", "dict_typ
 
 
 def of(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Location, str]]:
-    """(location, reason) for each fault that `model` reports; consequences of one mistake are one fault."""
+    """(location, reason) for each fault that `model` reports; a mistake with several consequences is one fault."""
     return iter(first(error, model)[0])
 
 
 def first(
     error: ValidationError, model: type[BaseModel], most: int | None = None
 ) -> tuple[list[tuple[Location, str]], int]:
-    """The first faults, at most `most`, and the number of further ones.
+    """The first `most` faults, and the number of the others.
 
-    Each message takes a part of a millisecond, and a document may have tens of thousands of faults.
+    A document may have tens of thousands of faults, and each message takes a fraction of a millisecond.
     """
     faults = error.errors(include_url=False)
     broken = {fault["loc"][:end] for fault in faults for end in range(len(fault["loc"]))}
@@ -47,7 +47,7 @@ def first(
         fault
         for fault in faults
         if not (fault["type"] == "extra_forbidden" and fault["loc"] in left_out)
-        and not (fault["type"] == "too_short" and fault["loc"] in broken)  # a broken entry is not a missing one
+        and not (fault["type"] == "too_short" and fault["loc"] in broken)  # the entry exists, but is invalid
     ]
     kept_faults: list[tuple[Location, str]] = []
     for fault in reported[:most]:
@@ -61,11 +61,11 @@ def first(
 
 
 def _left_out(faults: Iterable[Any], model: type[BaseModel]) -> Iterator[tuple[Location, Location]]:
-    """(setting, owner) of settings that are indented too little: they follow the empty mapping of their owner."""
+    """(setting, owner) for settings that are indented too little: the empty mapping of their owner precedes them."""
     empty = [fault["loc"] for fault in faults if fault["type"] in _NO_MAPPING and fault["input"] is None]
     beside: dict[Location, list[tuple[Location, Collection[str]]]] = {}
     for owner in empty:
-        if owner and isinstance(owner[-1], str):  # the siblings of a list's entry are entries, not settings
+        if owner and isinstance(owner[-1], str):  # an entry of a list has no settings as siblings
             beside.setdefault(owner[:-1], []).append((owner, _fields(_at(model, owner))))
     for fault in faults:
         location = fault["loc"]
@@ -89,7 +89,7 @@ def _reason(fault: Mapping[str, Any], location: Location, model: type[BaseModel]
 
 
 def _of_value(kind: str, value: Any, context: Mapping[str, Any], annotation: Any) -> str:
-    """The message for a value of the wrong type, or outside its limits."""
+    """The message for a value that has the wrong type or exceeds its limits."""
     choices = _QUOTED.findall(str(context.get("expected", ""))) if kind in {"literal_error", "enum"} else []
     if value is None:
         return f"is empty: {_wanted(kind, choices)}, or remove it"
@@ -107,7 +107,7 @@ def _of_value(kind: str, value: Any, context: Mapping[str, Any], annotation: Any
 
 
 def _wanted(kind: str, choices: list[str]) -> str:
-    """The expected type, in words."""
+    """The expected type, as text."""
     if choices:
         return choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
     if kind in _NO_MAPPING:
@@ -117,7 +117,7 @@ def _wanted(kind: str, choices: list[str]) -> str:
 
 
 def _bound(kind: str, context: Mapping[str, Any]) -> str:
-    """The limit that a value of the right type exceeds, in words."""
+    """The limit that the value exceeds, as text."""
     match kind:
         case "greater_than_equal":
             return f"must be at least {context['ge']}"
@@ -134,7 +134,7 @@ def _bound(kind: str, context: Mapping[str, Any]) -> str:
 
 
 def _unknown(location: Location, model: type[BaseModel]) -> str:
-    """The message for an unknown setting: where it belongs, or which settings have similar names."""
+    """The message for an unknown setting: where it belongs, or a setting with a similar name."""
     name = str(location[-1])
     if len(location) > 1 and name in _fields(model):
         return "belongs to the document itself: indent it less"
@@ -144,21 +144,23 @@ def _unknown(location: Location, model: type[BaseModel]) -> str:
         is_a = " and ".join(kinds[section] for section in sections)
         return f"is {is_a}: write it below {' or '.join(sections)}"
     if location == ("spec",):
-        return "is not a setting: leave it out, and write what is below it at the start of the line"
-    known = _fields(_at(model, location[:-1]))
-    if near := _like(name, known):
+        return "is not a setting: remove it, and write its content without indentation"
+    settings = _fields(_at(model, location[:-1]))
+    if near := _like(name, settings):
         return f"is not a setting; did you mean {near}?"
-    return f"is not a setting; {'accepted: ' + ', '.join(known) if 0 < len(known) <= MAX_LISTED_CHOICES else HINT}"
+    return (
+        f"is not a setting; {'accepted: ' + ', '.join(settings) if 0 < len(settings) <= MAX_LISTED_CHOICES else HINT}"
+    )
 
 
-def _like(name: str, known: Iterable[str]) -> str | None:
-    """The only setting that contains `name`, else the one with the most similar spelling."""
-    whole = [each for each in known if name and name.casefold() in each.casefold()]
-    return whole[0] if len(whole) == 1 else closest_name(name, known)
+def _like(name: str, settings: Iterable[str]) -> str | None:
+    """The only setting that contains `name`, or else the setting with the most similar name."""
+    whole = [each for each in settings if name and name.casefold() in each.casefold()]
+    return whole[0] if len(whole) == 1 else closest_name(name, settings)
 
 
 def _as_list(value: Any, annotation: Any) -> str:
-    """The list that was probably meant by `value`."""
+    """A list that the user probably meant by `value`."""
     choices = list(_choices(annotation))
     entries: list[Any] = [value]
     if not isinstance(value, dict):
@@ -172,19 +174,19 @@ def _as_list(value: Any, annotation: Any) -> str:
 
 
 def _as_mapping(value: Any, annotation: Any) -> str:
-    """The mapping that was probably meant by `value`."""
-    fields, meant = _fields(annotation), dict[str, Any]()
+    """A mapping that the user probably meant by `value`."""
+    fields, corrected = _fields(annotation), dict[str, Any]()
     if isinstance(value, bool) and "enabled" in fields:
-        meant = {"enabled": value}
+        corrected = {"enabled": value}
     elif "action" in fields and (action := "off" if value is False else value) in [
         *_choices(fields["action"].annotation)
     ]:
-        meant = {"action": action}
+        corrected = {"action": action}
     elif isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
-        meant = {key: inner for entry in value for key, inner in entry.items()}
+        corrected = {key: inner for entry in value for key, inner in entry.items()}
     elif isinstance(value, list) and all(isinstance(entry, str) and entry in fields for entry in value):
-        meant = {entry: {} for entry in value}
-    example = yaml.dump_inline(meant) if meant else ""
+        corrected = {entry: {} for entry in value}
+    example = yaml.dump_inline(corrected) if corrected else ""
     return f": {example}{_shown(value)}" if 0 < len(example) <= MAX_EXAMPLE_CHARACTERS else _MAPPING + _shown(value)
 
 
@@ -200,7 +202,7 @@ def _choices(annotation: Any) -> Iterator[str]:
 
 
 def _at(model: type[BaseModel], location: Location) -> Any:
-    """The type of the value at `location` of a document; None if no setting is there."""
+    """The type of the value at `location` of a document; None if there is no such setting."""
     annotation: Any = model
     for part in location:
         if isinstance(part, int):
@@ -215,19 +217,19 @@ def _at(model: type[BaseModel], location: Location) -> Any:
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+    return next((model for part in get_args(annotation) if (model := _model_in(part))), None)
 
 
 def _fields(annotation: Any) -> dict[str, FieldInfo]:
-    """The fields of the model in `annotation`, by their names in YAML."""
+    """The fields of the model in `annotation`, by their YAML names."""
     model = _model_in(annotation)
     return {field.alias or name: field for name, field in model.model_fields.items()} if model else {}
 
 
 def _shown(value: Any) -> str:
-    """The value if it is short enough to be quoted."""
+    """The value in parentheses; empty if it is not a scalar."""
     if isinstance(value, bool):
-        return f" (it is {_plain(value)}{'' if value else ', as off and no are without quotes'})"
+        return f" (it is {_plain(value)}{'' if value else ': unquoted off and no mean false'})"
     return f" (it is {json.dumps(value, ensure_ascii=False)}"[:98] + ")" if isinstance(value, str | int | float) else ""
 
 

@@ -1,6 +1,6 @@
-"""Compiled policies for reviews; `webhook.server.policy_watch` puts them in force.
+"""Compiled policies for reviews; `webhook.server.policy_watch` activates them.
 
-Each combination of documents that selects a namespace is compiled once.
+The documents that select a namespace are compiled once per combination.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class _StandIn:
 
 
 def with_stand_ins(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, Described]:
-    """All registered entries; broken ones are replaced by an entry with `unchecked` settings."""
+    """All registered entries, and entries with `unchecked` settings in place of broken ones."""
     broken = {entry_id: _StandIn(unchecked) for entry_id in registry.unusable}
     return dict(sorted({**broken, **registry}.items()))
 
@@ -48,30 +48,30 @@ class Policy:
     document: PolicyDocument
     """The merged document."""
     rules: tuple[tuple[Rule, RuleSettings, Action], ...]
-    """The rules that are not off, with the action after every ceiling."""
+    """The rules that are not off, with the action that `mode` allows."""
     injections: tuple[tuple[Injection, InjectionSettings], ...]
     sources: Mapping[str, str] = field(default_factory=dict)
-    """As in `layers.Effective`."""
+    """The source of each value, as in `layers.Effective`."""
     admitted: Admitted = ANYTHING
-    """The values of numbers in advice that no rejecting rule forbids."""
+    """The values that advice may suggest: no rejecting rule forbids them."""
     layers: tuple[Layer, ...] = field(default=(), compare=False)
-    """The documents that it is made of."""
+    """The documents of the policy."""
     identity: str = field(default="", compare=False)
-    """The documents and their versions; empty for the built-in defaults alone."""
+    """The documents with their versions; empty for the built-in defaults."""
 
     def admitted_but(self, excused: frozenset[str]) -> Admitted:
-        """The admitted values for a job that is exempt from the rules `excused`."""
-        refusing = (
+        """The admitted values for a job that is exempt from these rules."""
+        limits = (
             rule.admits(settings)
             for rule, settings, action in self.rules
             if action is Action.DENY and rule.id not in excused
         )
-        return reduce(Admitted.__and__, refusing, ANYTHING)
+        return reduce(Admitted.__and__, limits, ANYTHING)
 
     @cached_property
     def required(self) -> tuple[tuple[Injection, InjectionSettings], ...]:
-        """The `injections` that every stored job must have."""
-        return tuple((injection, wanted) for injection, wanted in self.injections if wanted.required is not Action.OFF)
+        """The `injections` whose values every stored job must have."""
+        return tuple(each for each in self.injections if each[1].required is not Action.OFF)
 
     @cached_property
     def own_rules(self) -> tuple[OwnRule, ...]:
@@ -79,21 +79,21 @@ class Policy:
         return tuple(settings for rule, settings, _ in self.rules if isinstance(settings, OwnRule))
 
     def action(self, rule_id: str) -> Action:
-        """The strongest action that a finding of the rule triggers."""
-        return self._chosen[rule_id][1] if rule_id in self._chosen else Action.OFF
+        """The strongest action that a violation of the rule triggers."""
+        return self._by_rule[rule_id][1] if rule_id in self._by_rule else Action.OFF
 
     def settings(self, rule_id: str) -> RuleSettings | None:
-        """The settings of the rule, None if it is off."""
-        return self._chosen[rule_id][0] if rule_id in self._chosen else None
+        """The settings of the rule; None if it is off."""
+        return self._by_rule[rule_id][0] if rule_id in self._by_rule else None
 
     @cached_property
-    def _chosen(self) -> Mapping[str, tuple[RuleSettings, Action]]:
+    def _by_rule(self) -> Mapping[str, tuple[RuleSettings, Action]]:
         return {rule.id: (settings, action) for rule, settings, action in self.rules}
 
 
 @cache
 def policy_model() -> type[PolicyDocument]:
-    """The policy document's model, with every registered rule and injection."""
+    """The model of the policy document with every registered rule and injection."""
     return document.assemble(
         with_stand_ins(rules.REGISTRY, UncheckedRuleSettings),
         with_stand_ins(injections.REGISTRY, UncheckedInjectionSettings),
@@ -101,31 +101,31 @@ def policy_model() -> type[PolicyDocument]:
 
 
 def load_policy(text: str | bytes | None) -> Policy:
-    """The policy in a file's `text`, for every namespace; the defaults for None. PolicyError for a broken document."""
+    """The policy in a file's `text`, merged for every namespace; the defaults for None. PolicyError if it is broken."""
     return load_policies(text).for_any_namespace()
 
 
 def load_policies(text: str | bytes | None, name: str = "") -> "PolicySet":
-    """The policies in the `text` of a file of this name; none for None. PolicyError for a broken document."""
+    """The policies in a file's `text`; none for None. PolicyError if a document is broken."""
     return PolicySet(() if text is None else store.load_file(name, text, policy_model()))
 
 
 def compiled(effective: Effective) -> Policy:
-    """`effective`, with what is off left out."""
-    chosen = effective.document
-    known = [(rule, chosen.settings_of_rule(rule.id)) for rule in rules.REGISTRY.values()]
-    known += [(custom_rules.compiled(own), own) for own in chosen.own_rules]
+    """The policy of a merged document, without rules and injections that are off."""
+    merged = effective.document
+    configured = [(rule, merged.settings_of_rule(rule.id)) for rule in rules.REGISTRY.values()]
+    configured += [(custom_rules.compiled(own), own) for own in merged.own_rules]
     active = []
-    for rule, settings in known:
-        action = settings.action.at_most(chosen.ceiling)
+    for rule, settings in configured:
+        action = settings.action.at_most(merged.ceiling)
         if action is not Action.OFF:
             active.append((rule, settings, action))
     switched_on = [
-        (injection, chosen.settings_of_injection(injection.id))
+        (injection, merged.settings_of_injection(injection.id))
         for injection in injections.REGISTRY.values()
-        if chosen.injects(injection.id)
+        if merged.injects(injection.id)
     ]
-    policy = Policy(chosen, tuple(active), tuple(switched_on), effective.sources)
+    policy = Policy(merged, tuple(active), tuple(switched_on), effective.sources)
     return replace(policy, admitted=policy.admitted_but(frozenset()))
 
 
@@ -135,7 +135,7 @@ def _identity(kept: Sequence[Layer]) -> str:
 
 
 class PolicySet:
-    """All documents, and their effective policy in a namespace. Immutable: a reload makes a new one."""
+    """All documents, and the policy that results for a namespace. A reload creates a new set."""
 
     def __init__(self, documents: Sequence[Layer] = (), cluster_version: str = "") -> None:
         self.cluster_version = cluster_version
@@ -144,13 +144,13 @@ class PolicySet:
         self._policies: dict[tuple[int, ...], Policy] = {}
         self._merged: dict[tuple[int, ...], Effective] = {}
         self.left_out: dict[str, str] = {}
-        """Documents that contradicted others in the namespaces seen so far, and why."""
+        """The documents that were left out because they contradict others in some namespace, and why."""
 
     def for_namespace(self, namespace: Namespace | Answer) -> Policy:
         """The policy of a namespace.
 
-        Without its labels the documents that select namespaces are left out. The service never decides with that: it
-        reads the Namespace first.
+        If its labels are unknown, documents that select namespaces are left out. The service never decides so: it reads
+        the Namespace first.
         """
         labels = namespace.labels if isinstance(namespace, Namespace) else None
         return self._policy(tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels)))
@@ -160,14 +160,14 @@ class PolicySet:
         return self._policy(tuple(range(len(self.layers))))
 
     def merged(self, matching: Sequence[int]) -> Effective:
-        """The effective document of the layers with these indices."""
+        """The merged document of the layers with these indices."""
         key = tuple(matching)
         if key not in self._merged:
             self._merged[key] = layers.merge([self.layers[index] for index in key], policy_model())
         return self._merged[key]
 
     def _policy(self, matching: tuple[int, ...]) -> Policy:
-        """The policy of the layers with these indices, compiled once."""
+        """The compiled policy of the layers with these indices."""
         policy = self._policies.get(matching)
         if policy is None:
             policy = self._policies[matching] = self._compiled(matching)
@@ -184,6 +184,6 @@ class PolicySet:
         return replace(policy, layers=kept, identity=_identity(kept))
 
     def _kept(self, indices: Sequence[int]) -> tuple[Layer, ...]:
-        """The layers that the merge has not left out."""
+        """The layers that the merge did not drop."""
         dropped = {name for name, _ in self.merged(indices).dropped}
         return tuple(layer for layer in (self.layers[index] for index in indices) if layer.name not in dropped)

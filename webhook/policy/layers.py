@@ -1,9 +1,9 @@
-"""Merges the policy documents of a namespace into one effective document, with the source of every value.
+"""Merges the policy documents of a namespace into one document, and records the source of every value.
 
-The built-in defaults come first, then the documents that select the namespace, lowest priority first: a higher one wins
-value by value (a list or a mapping of labels is one value). Exemptions add up, and so do custom rules and params; of
-two with the same name, that of the higher document wins. Documents of equal priority are merged in the order of their
-names, so the outcome never depends on the order in which they were read.
+The defaults come first, then the documents that select the namespace, by ascending priority. A later value replaces an
+earlier one (a list or a mapping of labels is one value). Exemptions, custom rules and params are combined; of two
+custom rules or params with the same name, the later one is used. Documents of equal priority are sorted by name, so the
+result does not depend on the order in which they were read.
 """
 
 from collections import defaultdict
@@ -19,21 +19,21 @@ from webhook.policy import custom_rules, faults
 from webhook.policy.document import PolicyDocument
 
 DEFAULTS = "built-in default"
-# These decide where a document applies and when it wins; they are not values of the outcome.
+# These fields decide where a document applies and when it wins; they are not part of the merged document.
 OWN = frozenset({"apiVersion", "kind", "priority", "namespaces"})
 
 
 DIGITS = 12
-"""Length of a digest that users see."""
+"""Characters of a digest in messages."""
 
 
 def digest_of(text: str) -> str:
-    """The SHA-256 of a document's text, in hexadecimal: `sha256sum` of the content of `policy.yaml`."""
+    """The SHA-256 of a document's text in hexadecimal, as `sha256sum` shows it for the content of `policy.yaml`."""
     return sha256(text.encode()).hexdigest()
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """A policy document and its source (the name of its ConfigMap, or a file)."""
+    """A policy document and its source: the name of its ConfigMap, or a file."""
 
     name: str
     document: PolicyDocument
@@ -44,12 +44,12 @@ class Layer(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> str:
-        """The document and its version, for logs: short, and the same wherever the text is the same."""
+        """The document and its version, for logs. Documents with the same text have the same digest."""
         version = f"@{self.version}" if self.version else ""
         return f"{self.name}{version} sha256:{self.digest[:DIGITS]}"
 
     def selects(self, labels: Mapping[str, str] | None) -> bool:
-        """Whether it applies to a namespace with these labels; None for a namespace with unknown labels."""
+        """Whether the document applies to a namespace with these labels; `labels` is None if they are unknown."""
         selector = self.document.selector
         return selector is None or (labels is not None and selector.matches(labels))
 
@@ -60,18 +60,18 @@ class Effective(msgspec.Struct, frozen=True):
     document: PolicyDocument
     """The merged document."""
     sources: Mapping[str, str]
-    """The layer's name for each value that is not a default, by path (`rules.gpus.max`)."""
+    """The name of the source layer of each value that is not a default, by path (`rules.gpus.max`)."""
     dropped: tuple[tuple[str, str], ...] = ()
-    """(layer, reason) for documents that would have made the outcome invalid, and were left out."""
+    """(layer, reason) for documents that were left out because the result would be invalid."""
 
 
 def in_order(layers: Iterable[Layer]) -> list[Layer]:
-    """Lowest priority first; equal priorities by name."""
+    """Sorted by ascending priority; equal priorities by name."""
     return sorted(layers, key=lambda layer: (layer.document.priority, layer.name))
 
 
 def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
-    """(layer, layer, path) of values that two documents of equal priority set differently: the second by name wins."""
+    """(layer, layer, path) for values that documents of equal priority set differently. The second one wins."""
     conflicts = []
     ordered = in_order(layers)
     for index, first in enumerate(ordered):
@@ -85,10 +85,10 @@ def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
 
 
 def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
-    """The effective document of `layers`, which are in order and all select the namespace.
+    """The merged document of `layers`, which are sorted and select the namespace.
 
-    Each document is valid alone; two together may not be (`min` of one above `max` of another). Then the higher one is
-    left out as a whole.
+    Each document is valid, but two together may not be: `min` of one may exceed `max` of the other. Then the later
+    document is left out.
     """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -134,7 +134,7 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaves(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    """(path, value) of each value that a document sets."""
+    """(path, value) for each value that a document sets."""
     for key, value in values.items():
         if key in {"rules", "injections"}:
             for entry, settings in value.items():
@@ -149,7 +149,7 @@ def leaves(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 
 
 def may_meet(first: Layer, second: Layer) -> bool:
-    """False only if no set of labels matches both selectors."""
+    """Whether a namespace can match both selectors; True if that is uncertain."""
     by_key: dict[str, list[Requirement]] = defaultdict(list)
     for layer in (first, second):
         selector = layer.document.selector
@@ -159,7 +159,7 @@ def may_meet(first: Layer, second: Layer) -> bool:
 
 
 def _can_hold(requirements: Sequence[Requirement]) -> bool:
-    """Whether one label can fulfil all of them."""
+    """Whether the value of one label can meet all requirements."""
     wanted = [requirement for requirement in requirements if requirement.wanted]
     if any(not requirement.wanted and requirement.values is None for requirement in requirements):
         return not wanted

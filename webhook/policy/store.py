@@ -1,7 +1,7 @@
-"""Policy ConfigMaps become layers; if one is broken, its last good document stays in force.
+"""Turns policy ConfigMaps into layers. If a document is broken, its last good text is used.
 
-Each version of the service keeps a copy of the last good documents. A newer version accepts settings that an older one
-cannot read; with a copy of its own, an older replica that restarts still has the documents that it could read.
+Each version of the service keeps a copy of the last good texts. A newer version accepts settings that an older version
+cannot read; with its copy, an older replica that restarts can still use the texts that it could read.
 """
 
 import re
@@ -29,7 +29,7 @@ KEY = "policy.yaml"
 
 MISSING = f"is missing: it belongs under the key {KEY} of data"
 
-# `_DOCUMENT` recognises a policy in YAML and JSON. `_BLOCK` matches a literal block, whose lines are lines of the file.
+# `_DOCUMENT` recognises a policy in YAML and JSON. `_BLOCK` matches the start of a literal block in the file.
 _DOCUMENT: Final = re.compile(rf"""(?:^|[{{,])[ \t]*["']?kind["']?:[ \t]*["']?{KIND}\b""", re.MULTILINE)
 _BLOCK: Final = re.compile(r"""["']?policy\.yaml["']?:\s+\|[-+0-9]*\s*(#.*)?""")
 
@@ -52,11 +52,11 @@ class Loaded:
 
     layers: tuple[Layer, ...] = ()
     states: Mapping[str, State] = field(default_factory=dict)
-    """Which document of each ConfigMap is in force: the current, the last good one, or none."""
+    """Which text of each ConfigMap is used: the current one, the last good one, or none."""
     errors: Mapping[str, str] = field(default_factory=dict)
-    """Why the current document is not in force."""
+    """Why the current text is not used."""
     last_good: Mapping[str, str] = field(default_factory=dict)
-    """The texts to store, for all ConfigMaps that still exist."""
+    """The texts to store, for all ConfigMaps that exist."""
 
 
 def load(
@@ -65,9 +65,9 @@ def load(
     model: type[PolicyDocument],
     reader: Callable[[str | None, type[PolicyDocument], int], PolicyDocument] | None = None,
 ) -> Loaded:
-    """Load every ConfigMap; for broken ones use the texts in `remembered` (by name). Never raises.
+    """Loads every ConfigMap. If a text is broken, the text in `remembered` (by name) is used. Never raises.
 
-    `reader` reads a document in place of `read`.
+    `reader` replaces `read`.
     """
     reader = reader or read
     layers: list[Layer] = []
@@ -77,24 +77,24 @@ def load(
     for source in sorted(sources, key=lambda each: each.name):
         for state, text in (("current", source.text), ("last-good", remembered.get(source.name))):
             try:
-                found = reader(text, model, MAX_DOCUMENT_FAULTS)
+                loaded = reader(text, model, MAX_DOCUMENT_FAULTS)
             except PolicyError as error:
                 errors.setdefault(source.name, str(error))
                 continue
             version = source.version if state == "current" else ""
-            layers.append(Layer(source.name, found, version, digest_of(text or "")))
+            layers.append(Layer(source.name, loaded, version, digest_of(text or "")))
             states[source.name] = "current" if state == "current" else "last-good"
             last_good[source.name] = text or ""
             break
         else:
             states[source.name] = "unusable"
             if source.name in remembered:
-                last_good[source.name] = remembered[source.name]  # a replica with more rules may read it
+                last_good[source.name] = remembered[source.name]  # a replica of a newer version may read it
     return Loaded(tuple(layers), states, errors, last_good)
 
 
 def load_file(name: str, text: str | bytes, model: type[PolicyDocument]) -> tuple[Layer, ...]:
-    """The documents in a file, plain or in their ConfigMaps; PolicyError for a broken one."""
+    """The documents in a file, plain or in ConfigMaps; PolicyError if one is broken."""
     try:
         parts = yaml.split(text) or [""]
     except yaml.YamlError as error:
@@ -120,26 +120,26 @@ def _of_part(text: str, name: str, model: type[PolicyDocument]) -> Layer:
     counted = embedded(data, text, ())
     try:
         named = (value.get("metadata") or {}).get("name")
-        found = read_from(counted or data, model)
-        return Layer(named if isinstance(named, str) else name, found, digest=digest_of(str(data.get(KEY))))
+        loaded = read_from(counted or data, model)
+        return Layer(named if isinstance(named, str) else name, loaded, digest=digest_of(str(data.get(KEY))))
     except PolicyError as error:
         raise error if counted else PolicyError(*(replace(fault, line=None) for fault in error.faults)) from None
 
 
 def embedded(data: Mapping[str, Any], text: str, path: tuple[str | int, ...]) -> dict[str, Any] | None:
-    """The data of the ConfigMap at `path` of the YAML `text`, with line numbers that count from the start of `text`.
+    """The data of the ConfigMap at `path` of the YAML `text`, padded so that line numbers refer to `text`.
 
-    None if the lines of the document are not lines of `text`.
+    None if the lines of the policy document are not lines of `text`.
     """
     document = data.get(KEY)
-    line = yaml.lines(text).get((*path, "data", KEY), 0)  # 0 in a file with very many values
+    line = yaml.lines(text).get((*path, "data", KEY), 0)  # 0 for a file with too many values
     if isinstance(document, str) and line and _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
         return {**data, KEY: "\n" * line + document}
     return None
 
 
 def misplaced(data: Mapping[str, object]) -> str:
-    """The wrong key that holds a document, which belongs under KEY; empty if none does."""
+    """The key that holds a policy document instead of KEY; empty if none does."""
     if KEY in data:
         return ""
     return next(
@@ -153,20 +153,20 @@ def misplaced(data: Mapping[str, object]) -> str:
 
 
 def read_from(data: Mapping[str, object], model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
-    """The document in a ConfigMap's data; PolicyError for a broken one, or one under another key.
+    """The document in a ConfigMap's data; PolicyError if it is broken or has a different key.
 
     The error lists at most `most` faults.
     """
     text = data.get(KEY)
     if KEY not in data and (near := misplaced(data) or closest_name(KEY, data)):
-        raise PolicyError(PolicyFault("", f"{MISSING}; did you write {near} for it?"))
+        raise PolicyError(PolicyFault("", f"{MISSING}; rename the key {near}"))
     if text is not None and not isinstance(text, str):
         raise PolicyError(PolicyFault("", f"must be text: write `{KEY}: |`, and the document below it, indented"))
     return read(text, model, most)
 
 
 def read(text: str | None, model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
-    """The document in a ConfigMap's text; PolicyError for a broken one."""
+    """The document in a ConfigMap's text; PolicyError if it is broken."""
     if text is None:
         raise PolicyError(PolicyFault("", MISSING))
     if len(text) > MAX_DOCUMENT_CHARACTERS:
@@ -176,18 +176,18 @@ def read(text: str | None, model: type[PolicyDocument], most: int | None = None)
     return document.load(text, model, most)
 
 
-# No policy has such a name, because no ConfigMap has.
+# The prefix of copies. No ConfigMap, and so no policy, has a name with this character.
 _COPY: Final = "_"
 
 
 def remembered_texts(data: Mapping[str, object], version: str = __version__) -> dict[str, str]:
-    """The copy that `version` starts from: its own, else that of the newest other version. Texts by policy."""
+    """The texts by policy from which `version` starts: its copy, or else the copy of the newest other version."""
     copies = _copies(data)
     return copies.get(version if version in copies else max(copies, key=_order, default=""), {})
 
 
 def with_remembered(data: Mapping[str, object], copy: Mapping[str, str], version: str = __version__) -> dict[str, str]:
-    """`data` with the copy of `version`. To limit the size, only the newest of the other versions keeps its copy."""
+    """`data` with the copy of `version`. Of the other versions only the newest copy is kept, to limit the size."""
     others = {other: texts for other, texts in _copies(data).items() if other != version}
     kept = max(others, key=_order, default=None)
     written = {} if kept is None else _as_data(kept, others[kept])
@@ -199,7 +199,6 @@ def _as_data(version: str, copy: Mapping[str, str]) -> dict[str, str]:
 
 
 def _copies(data: Mapping[str, object]) -> dict[str, dict[str, str]]:
-    """The copies by version."""
     copies: dict[str, dict[str, str]] = {}
     for key, value in data.items():
         if key.startswith(_COPY):

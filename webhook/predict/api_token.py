@@ -1,4 +1,4 @@
-"""The pods that get a token for the API server, as the API server decides when a pod is created.
+"""Whether a pod gets a token for the API server. The API server decides this when the pod is created.
 
 `shouldAutomount` of
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/serviceaccount/admission.go
@@ -12,7 +12,7 @@ DEFAULT_ACCOUNT = "default"
 
 
 def gets_token(pod: PodSpec | None, view: ClusterView, namespace: str) -> bool | Unknown:
-    """By the pod's field, then by its account's. UNKNOWN is true: treat such a pod as having a token."""
+    """The pod's field is used first, then its account's. UNKNOWN is true: treat the pod as having a token."""
     if pod is not None and pod.automount_service_account_token is not None:
         return pod.automount_service_account_token
     name = (pod and (pod.service_account_name or pod.service_account)) or DEFAULT_ACCOUNT

@@ -1,8 +1,9 @@
-"""The networks that Multus will attach to a pod, and the devices that they use.
+"""The networks that Multus will attach to a pod, and the devices that these networks use.
 
-Network Resources Injector rejects a pod that names a NetworkAttachmentDefinition which does not exist. It adds to the
-first container one device for each attachment whose network names one, unless a container already requests that device
-(network-resources-injector `pkg/webhook/webhook.go`). That is after admission by Kueue, so Kueue never counts it.
+Network Resources Injector rejects a pod that names a missing NetworkAttachmentDefinition. If the definition of an
+attached network names a device, the injector adds one such device to the first container, unless a container already
+requests it (network-resources-injector `pkg/webhook/webhook.go`). The injector runs after admission by Kueue, so Kueue
+does not include these devices.
 """
 
 from collections import Counter
@@ -20,12 +21,12 @@ from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.kit.context import Context
 
 _LENGTH: Final = 36
-"""Characters of a network in a message: two names of 63 characters are longer than a warning may be."""
+"""Characters of a network's name in a message: two names of 63 characters do not fit into a warning."""
 
 
 @dataclass(slots=True)
 class Attachments:
-    """For one template: the networks in its annotation, the additions, and why some cannot be added."""
+    """For one template: the networks in its annotation, the added networks, and why other networks cannot be added."""
 
     text: str
     there: list[Network] = field(default_factory=list)
@@ -34,23 +35,23 @@ class Attachments:
 
     @property
     def extended(self) -> str:
-        """The annotation with what is added."""
+        """The annotation with the added networks."""
         return networks.extended(self.text, self.added)
 
 
 def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachments:
-    """The result for a template's annotation if the missing ones of the `wanted` networks are added."""
+    """The networks of a template with this annotation, after the missing ones of `wanted` are added."""
     result = Attachments(text)
     try:
         result.there = networks.parse(text)
     except NetworksError as error:
         result.problems.append(f"{networks.NETWORKS} {error}")
         return result
-    there = {network.within(ctx.namespace) for network in result.there}
+    attached = {network.within(ctx.namespace) for network in result.there}
     interfaces = {_interface(network, place): network for place, network in enumerate(result.there, start=1)}
     for network in wanted:
         key = network.within(ctx.namespace)
-        if key in there:
+        if key in attached:
             continue
         interface = _interface(network, len(result.there) + len(result.added) + 1)
         definition = ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, key)
@@ -58,12 +59,10 @@ def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachmen
         if definition is ABSENT:
             result.problems.append(f"{named} does not exist")
         elif definition is UNKNOWN:
-            result.problems.append(f"whether there is a {named} is not known")
+            result.problems.append(f"it is unknown whether {named} exists")
         elif other := interfaces.get(interface):
             shown = annotations.quoted(str(other))
-            result.problems.append(
-                f"{_shortened(str(network))} would have the interface {interface}, which {shown} has"
-            )
+            result.problems.append(f"{_shortened(str(network))} needs the interface {interface}, which {shown} uses")
         else:
             result.added.append(network)
             interfaces[interface] = network
@@ -71,7 +70,7 @@ def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachmen
 
 
 def devices(attached: Iterable[Network], ctx: Context) -> Counter[str] | None:
-    """The number of each device that these networks use; None if a network is unknown or names an invalid device."""
+    """The number of each device that these networks use; None if a network is unknown or its device name is invalid."""
     counted: Counter[str] = Counter()
     for network in attached:
         definition = ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, network.within(ctx.namespace))
@@ -85,7 +84,7 @@ def devices(attached: Iterable[Network], ctx: Context) -> Counter[str] | None:
 
 
 def listed(attached: Sequence[Network], *, room: int) -> str:
-    """As many of the networks as fit, at least the first, and the number of the others."""
+    """The names that fit into `room` characters, at least the first, and the number of the remaining networks."""
     shown: list[str] = []
     for network in attached:
         name = _shortened(str(network))
@@ -96,10 +95,9 @@ def listed(attached: Sequence[Network], *, room: int) -> str:
 
 
 def _shortened(name: str) -> str:
-    """Enough of a network's name to recognise it."""
     return name if len(name) <= _LENGTH else f"{name[: _LENGTH - 3]}..."
 
 
 def _interface(network: Network, place: int) -> str:
-    """The name in the annotation, else Multus' name by the position in the list (multus-cni `pkg/multus`)."""
+    """The interface in the annotation, else Multus' default for the position in the list (multus-cni `pkg/multus`)."""
     return network.interface or f"net{place}"

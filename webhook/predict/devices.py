@@ -1,11 +1,12 @@
 """The accelerators that a pod gets, by extended resources and by claims (dynamic resource allocation).
 
-Devices of a class have two names as extended resources, and a claim on the class counts as both: the one that the class
-names, and `deviceclass.resource.kubernetes.io/` with the name of the class, which every class has.
+As an extended resource, a device class has two names: the name in its `extendedResourceName` field, and
+`deviceclass.resource.kubernetes.io/` followed by the name of the class. A claim for the class matches a pattern of
+accelerators if either name matches.
 https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource
 
-A template gives each pod a claim of its own. Several pods that name the same claim share it, so the number of devices
-for each is unknown, as it is if the template or the class cannot be read.
+With a ResourceClaimTemplate, each pod gets a separate claim. Pods that name the same ResourceClaim share it, so the
+number of devices of each pod is unknown. The number is also unknown if the template or the class cannot be read.
 """
 
 import re
@@ -29,24 +30,24 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView
 from webhook.kit.context import Context
 
 _CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
-# The maximum of a claim (`AllocationResultsMaxSize`), which quotas count for "all devices of a node".
+# Quotas charge this maximum of a claim (`AllocationResultsMaxSize`) for "all devices of a node".
 _MOST_DEVICES: Final = 32
 _SPECIAL: Final = re.compile(r"([*?\[])")
 
 
 class Devices(msgspec.Struct, frozen=True, gc=False):
-    """The minimum and maximum number of accelerators; None for an unknown maximum."""
+    """The minimum and maximum number of accelerators; the maximum is None if it is unknown."""
 
     least: int = 0
     most: int | None = 0
     asked: int = 0
-    """The number that limits are compared with: the largest of several choices, and the least of an unknown number."""
+    """The number to compare with limits: the largest of several choices, or the minimum if the number is unknown."""
     by_claim: bool = False
-    """Whether any of them come by claims."""
+    """Whether any of the accelerators are requested by claims."""
 
     @property
     def known(self) -> int:
-        """The number; 0 if it is uncertain."""
+        """The exact number; 0 if it is uncertain."""
         return self.least if self.least == self.most else 0
 
 
@@ -56,11 +57,11 @@ class Reason(msgspec.Struct, frozen=True):
     why: str
     fix: str
     known: bool = True
-    """Whether the cluster was read: unreadable objects never reject a job."""
+    """False if the cluster's objects could not be read; such a claim does not cause a rejection."""
 
 
 def names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
-    """The patterns of accelerators, and the extended resources whose devices they match."""
+    """The patterns of accelerators, and the extended resources of device classes that the patterns match."""
     return ctx.once(_names, patterns)
 
 
@@ -68,17 +69,17 @@ def _names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
     classes = ctx.view.all(DEVICE_CLASSES)
     if classes is UNKNOWN:
         return patterns
-    found = (
+    matching = (
         each
         for each in classes.values()
         if accelerators.is_accelerator(accelerators.DEVICE_CLASS + each.name, patterns)
     )
-    behind = (each.extended_resource for each in found)
-    return (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in behind if name))
+    resources = (each.extended_resource for each in matching)
+    return (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in resources if name))
 
 
 def backed(name: str, ctx: Context) -> bool:
-    """Whether the extended resource is backed by a device class; then no node shows it."""
+    """Whether a device class backs the extended resource; nodes do not list such a resource."""
     return name.startswith(accelerators.DEVICE_CLASS) or name in ctx.once(_extended_resources, ctx.view)
 
 
@@ -89,7 +90,7 @@ def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
 
 
 def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, Container]]:
-    """(path in the template, container) of those that request resources with a domain, computed once in a review."""
+    """(path in the template, container) for containers that request resources with a domain; cached per review."""
     return ctx.once(_asking, template)
 
 
@@ -98,15 +99,15 @@ def _asking(template: PodTemplate, _: Context) -> list[tuple[str, Container]]:
 
 
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
-    """The accelerators of a pod of this template, counted once in a review; `patterns` match their resources."""
-    known = ctx.once(_by_patterns, template)
-    if (found := known.get(patterns)) is None:
-        found = known[patterns] = _of_pod(template, patterns, ctx)
-    return found
+    """The accelerators of a pod of this template, cached per review; `patterns` match their resources."""
+    cached = ctx.once(_by_patterns, template)
+    if (result := cached.get(patterns)) is None:
+        result = cached[patterns] = _of_pod(template, patterns, ctx)
+    return result
 
 
 def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
-    """Filled in by `of_pod`: rules and policies have few patterns."""
+    """The cache that `of_pod` fills in. It stays small: rules and policies have few patterns."""
     return {}
 
 
@@ -130,16 +131,17 @@ def _counted(template: PodTemplate, wanted: tuple[str, ...]) -> int:
 
 
 def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> str:
-    """The quotas' resource for all the accelerators of a pod; empty unless one request of one claim has them."""
+    """The quota resource for all accelerators of a pod; empty unless one request of one claim has all of them."""
     if accelerators.pod_total(template, lambda container: accelerators.accelerators(container, names(patterns, ctx))):
         return ""
     matching = []
     for claim in _claims(template):
         name = (claim and claim.resource_claim_template_name) or ""
-        known = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
-        if not isinstance(known, ResourceClaimTemplate):
+        claim_template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
+        if not isinstance(claim_template, ResourceClaimTemplate):
             return ""
-        matching += [each for each in known.requests if any(_bounds(one, patterns, ctx) != (0, 0) for one in each)]
+        requests = claim_template.requests
+        matching += [each for each in requests if any(_bounds(one, patterns, ctx) != (0, 0) for one in each)]
     choices = matching[0] if len(matching) == 1 else ()
     certain = len(choices) == 1 and _bounds(choices[0], patterns, ctx)[1] is not None
     return f"{choices[0].device_class}{accelerators.DEVICES_OF_CLASS}" if certain else ""
@@ -151,29 +153,29 @@ def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context
 
 
 def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
-    """The quota use of a pod's claims; the devices of an unknown template are not included.
+    """The quota use of a pod's claims; for an unknown template it does not include devices.
 
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/quota/v1/evaluator/core/resource_claims.go
     """
-    found = []
+    result = []
     for name in claim_templates:
         template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
         requests = template.requests if isinstance(template, ResourceClaimTemplate) else ()
-        found.append(Charge(ObjectTraits(), _claim_usage(requests)))
-    return tuple(found)
+        result.append(Charge(ObjectTraits(), _claim_usage(requests)))
+    return tuple(result)
 
 
 def by_claims(templates: Iterable[str], namespace: str, view: ClusterView) -> Iterator[tuple[str, int]]:
-    """The accelerators that a pod gets by its own claims, by their names in metrics, as far as the number is known.
+    """(name in metrics, number) of the accelerators from the claims of a pod; uncertain numbers are left out.
 
-    Of several choices the first is used, which the pod gets if possible.
+    If a request has several choices, the first is used: the scheduler prefers it.
     """
     for name in templates:
-        found = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, name))
-        for first, *_ in found.requests if isinstance(found, ResourceClaimTemplate) else ():
-            known = accelerators.name_in_metrics(accelerators.DEVICE_CLASS + first.device_class)
-            if known and first.count and not first.admin:
-                yield known, first.count
+        template = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, name))
+        for first, *_ in template.requests if isinstance(template, ResourceClaimTemplate) else ():
+            metric = accelerators.name_in_metrics(accelerators.DEVICE_CLASS + first.device_class)
+            if metric and first.count and not first.admin:
+                yield metric, first.count
 
 
 def _claim_usage(requests: Iterable[tuple[DeviceChoice, ...]]) -> dict[str, int]:
@@ -192,16 +194,17 @@ def _claim_usage(requests: Iterable[tuple[DeviceChoice, ...]]) -> dict[str, int]
 def uncounted(
     template: PodTemplate, patterns: tuple[str, ...] | None, ctx: Context, others: Collection[str] | None = None
 ) -> dict[Reason, dict[int, str]]:
-    """The claims with an unknown number of accelerators: index and name, by the reason.
+    """The claims with an unknown number of accelerators, by reason, as {index: name}.
 
-    With `others`, claims of DeviceClasses that are neither accelerators nor among these count as unknown. Without
-    `patterns`, the claims with an unknown number of devices of any kind; quotas count shared claims only once.
+    With `others`, a claim also counts as unknown if its DeviceClass has no accelerators and is not in `others`. If
+    `patterns` is None, the result has the claims with an unknown number of devices of any kind, without shared claims:
+    quotas charge a shared claim only once.
     """
-    found: dict[Reason, dict[int, str]] = {}
+    unknown: dict[Reason, dict[int, str]] = {}
     for index, claim in enumerate(_claims(template)):
         if claim is not None and (reason := _unknown(claim, patterns, ctx, others)) is not None:
-            found.setdefault(reason, {})[index] = claim.name
-    return found
+            unknown.setdefault(reason, {})[index] = claim.name
+    return unknown
 
 
 def _unknown(
@@ -209,7 +212,7 @@ def _unknown(
 ) -> Reason | None:
     name = claim.resource_claim_template_name
     if not name:
-        if patterns is None or not claim.resource_claim_name:  # a claim with neither is not stored
+        if patterns is None or not claim.resource_claim_name:  # the API server rejects a claim with neither name
             return None
         why = f'pods share it (ResourceClaim "{claim.resource_claim_name}")'
         return Reason(why, "Use a ResourceClaimTemplate where each pod is to have GPUs of its own.")
@@ -230,31 +233,29 @@ def _vague(choice: DeviceChoice, template: str, patterns: tuple[str, ...], ctx: 
     if most is not None:
         return None
     if least:
-        why = f'its template ("{template}") takes all of a node'
+        why = f'its template ("{template}") requests all devices of a node'
         return Reason(why, "Use one with allocationMode: ExactCount and a count.")
-    known = ctx.view.get(DEVICE_CLASSES, choice.device_class)
-    seen = known if isinstance(known, Answer) else UNKNOWN
-    return _unseen(DEVICE_CLASSES.kind, choice.device_class, seen)
+    device_class = ctx.view.get(DEVICE_CLASSES, choice.device_class)
+    answer = device_class if isinstance(device_class, Answer) else UNKNOWN
+    return _unseen(DEVICE_CLASSES.kind, choice.device_class, answer)
 
 
 def _foreign(
     choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context, others: Collection[str] | None
 ) -> Reason | None:
-    """Why its class is ignored: it has no accelerators and is not among `others`."""
+    """Why the DeviceClass is not allowed: it has no accelerators and is not in `others`."""
     if others is None or choice.admin or choice.device_class in others or _bounds(choice, patterns, ctx) != (0, 0):
         return None
-    why = f'its DeviceClass ("{choice.device_class}") is not an allowed one'
+    why = f'its DeviceClass ("{choice.device_class}") is not allowed'
     return Reason(why, "Use a DeviceClass of accelerators, or ask your administrator to allow this one.")
 
 
 def _unseen(kind: str, name: str, answer: Answer) -> Reason:
     if answer is ABSENT:
         called = "template" if kind == RESOURCE_CLAIM_TEMPLATES.kind else kind
-        return Reason(
-            f'its {called} ("{name}") does not exist', "Check its name, or have it created: the pods wait for it."
-        )
+        return Reason(f'its {called} ("{name}") does not exist', "Check the name: the pods wait until it exists.")
     plural = f"{kind}{'es' if kind.endswith('s') else 's'}"
-    fix = "Keep within the bounds: they are not counted here."
+    fix = "Keep within the limits: its devices are not counted here."
     return Reason(f"{plural} cannot be read", fix, known=False)
 
 
@@ -263,15 +264,16 @@ def _claims(template: PodTemplate) -> Sequence[PodResourceClaim | None]:
 
 
 def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Iterator[Devices]:
-    """The devices of each request of each claim of the pod."""
+    """The devices of each request in the pod's claims."""
     for claim in _claims(template):
         if claim is None:
             continue
-        found = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, claim.resource_claim_template_name or ""))
-        if not isinstance(found, ResourceClaimTemplate):
+        name = claim.resource_claim_template_name or ""
+        claim_template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
+        if not isinstance(claim_template, ResourceClaimTemplate):
             yield Devices(most=None)
             continue
-        for choices in found.requests:
+        for choices in claim_template.requests:
             bounds = [_bounds(choice, patterns, ctx) for choice in choices]
             most = [most for _, most in bounds]
             yield Devices(
@@ -282,18 +284,18 @@ def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> 
 
 
 def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tuple[int, int | None]:
-    """(at least, at most), None for an unknown number."""
-    counts = not choice.admin and _is_accelerator(choice.device_class, patterns, ctx)
-    if counts is None:
+    """(minimum, maximum) number of accelerators; the maximum is None if it is unknown."""
+    is_accelerator = not choice.admin and _is_accelerator(choice.device_class, patterns, ctx)
+    if is_accelerator is None:
         return 0, None
-    if not counts:
+    if not is_accelerator:
         return 0, 0
     return (1, None) if choice.count is None else (choice.count, choice.count)
 
 
 def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool | None:
-    """None if that depends on the DeviceClass, which cannot be read."""
+    """None if the answer depends on the DeviceClass, and that cannot be read."""
     if accelerators.is_accelerator(accelerators.DEVICE_CLASS + device_class, patterns):
         return True
-    found = ctx.view.get(DEVICE_CLASSES, device_class)
-    return accelerators.is_accelerator(found.extended_resource, patterns) if isinstance(found, DeviceClass) else None
+    known = ctx.view.get(DEVICE_CLASSES, device_class)
+    return accelerators.is_accelerator(known.extended_resource, patterns) if isinstance(known, DeviceClass) else None

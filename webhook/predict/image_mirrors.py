@@ -1,7 +1,7 @@
-"""The sources from which OpenShift nodes pull an image, by the mirror sets of the cluster.
+"""The registries from which OpenShift nodes pull an image, according to the cluster's mirror sets.
 
-The longest source that contains an image is used, as in the nodes' registries.conf. A set of digests never
-serves a tag, and the other way round.
+Of all sources that contain an image, the longest is used, as in the nodes' registries.conf. A digest mirror set does
+not apply to tags, and a tag mirror set does not apply to digests.
 https://github.com/containers/image/blob/v5.36.2/docs/containers-registries.conf.5.md
 """
 
@@ -19,20 +19,20 @@ from webhook.cluster.view import UNKNOWN, ClusterView
 
 
 class TagSource(Enum):
-    """The sources of a tag of an image that is mirrored by digest only."""
+    """Where a tag is pulled from if the image is mirrored by digest only."""
 
     ITSELF = auto()  # the registry that the image names
-    NOBODY = auto()  # nowhere: it may not use that registry
+    NOBODY = auto()  # nowhere: the registry that the image names may not be used
 
 
 def any_digests(view: ClusterView) -> bool:
-    """Whether the cluster is known to mirror anything by digest."""
-    found = view.all(IMAGE_DIGEST_MIRROR_SETS)
-    return found is not UNKNOWN and bool(found)
+    """Whether the cluster certainly has a digest mirror set."""
+    sets = view.all(IMAGE_DIGEST_MIRROR_SETS)
+    return sets is not UNKNOWN and bool(sets)
 
 
 def tag_source(reference: ImageReference, view: ClusterView) -> TagSource | None:
-    """The sources of a tag if only digests of the image are mirrored; None for other images, and if unknown."""
+    """Where a tag is pulled from if only the image's digests are mirrored; None for other images, or if unknown."""
     if reference.digest is not None:
         return None
     digests, tags = view.all(IMAGE_DIGEST_MIRROR_SETS), view.all(IMAGE_TAG_MIRROR_SETS)
@@ -50,7 +50,7 @@ def tag_source(reference: ImageReference, view: ClusterView) -> TagSource | None
 
 
 def _holding(reference: ImageReference, sources: Iterator[MirroredSource]) -> Iterator[MirroredSource]:
-    """The sources with mirrors that contain the image."""
+    """The mirrored sources that contain the image."""
     registry = reference.registry.lower()
     for each in sources:
         if not each.mirrors:

@@ -1,8 +1,8 @@
 """The pods that the operator will create for a job, and their requests in its namespace.
 
-The operator passes `resources`, `overhead` and `runtimeClassName` of a template on as they are (mpi-operator
-`newWorker` and `newLauncherPodTemplate`). The API server then fills in the defaults of LimitRanges, and the overhead of
-the RuntimeClass.
+The operator copies `resources`, `overhead` and `runtimeClassName` of a template unchanged (mpi-operator `newWorker` and
+`newLauncherPodTemplate`). The API server then fills in the defaults of LimitRanges, and the overhead of the
+RuntimeClass.
 """
 
 from collections.abc import Iterator
@@ -28,29 +28,29 @@ class _Additions(msgspec.Struct, frozen=True):
     defaults: Defaults
     overhead: Amounts | None
     known: bool
-    """False if there may be more."""
+    """False if the cluster may add more."""
 
 
 class JobPods(msgspec.Struct, frozen=True, dict=True):
-    """The pods of one role. Their quantities are parsed on first use."""
+    """The pods of one role. Quantities are parsed on first use."""
 
     role: str
     path: str
     count: int
     template: PodTemplate
-    """As the user wrote it."""
+    """The template as the user wrote it."""
     additions: _Additions
 
     @cached_property
     def resources(self) -> PodResources:
-        """As the API server will store them; if `disputed`, the least that the pods may get."""
+        """The resources as the API server will store them; if some are `disputed`, the least that the pods may get."""
         filled_in, overhead = self.additions.defaults, self.additions.overhead
         resources = self._written.with_defaults(requests=filled_in.requests, limits=filled_in.limits)
         return resources if overhead is None else resources.with_overhead(overhead)
 
     @property
     def certain(self) -> bool:
-        """False if the cluster may add requests or limits that are unknown here."""
+        """False if the cluster may add requests or limits that cannot be predicted."""
         return self.additions.known and not self.disputed
 
     @cached_property
@@ -66,7 +66,7 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def by_default(self) -> Iterator[tuple[int, str]]:
-        """(container, resource) of the defaults that LimitRanges add."""
+        """(index of the container, resource) for each default that LimitRanges add."""
         filled_in = {**self.additions.defaults.requests, **self.additions.defaults.limits}
         for index, container in enumerate(self._written.containers):
             named = {*container.requests, *container.limits}
@@ -84,11 +84,10 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def shape(self) -> PodShape:
-        """The shape of one pod for quotas."""
         return pod_shape(self.template, self.resources)
 
     def charges(self, default_priority: str | None) -> tuple[Charge, ...]:
-        """The quota use of a pod and of each of its claims, except devices; `default_priority` as there."""
+        """The quota use of a pod and of each of its claims, except devices."""
         return pod_charges(self.shape, certain=self.certain, default_priority=default_priority)
 
     @cached_property
@@ -97,9 +96,9 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
 
 def job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
-    """The launcher, then the workers, once the job is not suspended; roles without a pod are left out.
+    """The launcher, then the workers, as after the job is resumed; a role without pods is left out.
 
-    Empty for a job that another controller manages: its pods are created elsewhere.
+    The result is empty if another controller manages the job: that controller creates the pods elsewhere.
     """
     return ctx.once(_job_pods, job)
 

@@ -1,4 +1,4 @@
-"""Pods of a template, and claims created with them, that break the LimitRanges of their namespace.
+"""Pods of a template, and volume claims created for them, that violate the LimitRanges of their namespace.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/limitranger/admission.go
 (`PodValidateLimitFunc`, `PersistentVolumeClaimValidateLimitFunc`)
@@ -16,7 +16,7 @@ from webhook.api.pod_resources import ContainerResources, PodResources, is_overc
 from webhook.api.quantity import Quantity
 from webhook.cluster.resources.limit_ranges import CLAIM, CONTAINER, POD, LimitRange, Sourced, bounds
 
-# Quotas and the scheduler also count huge pages at the level of the pod, LimitRanger does not.
+# Quotas and the scheduler also read huge pages from pod-level resources; LimitRanger does not.
 _POD_LEVEL = frozenset({"cpu", "memory"})
 _UNBOUND: Sourced = (Bounds(), ())
 
@@ -25,7 +25,7 @@ Written = ResourceRequirements
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """The relevant facts of one resource."""
+    """The request and limit of one resource in a container, a pod or a claim."""
 
     path: str
     """The path of its `limits` and `requests`, below the template."""
@@ -33,17 +33,17 @@ class Asked(msgspec.Struct, frozen=True):
     request: Amount
     limit: Amount
     own_request: bool = True
-    """The request stays as it is when the user changes the limit."""
+    """Whether the user set the request; otherwise it follows the limit."""
     own_limit: bool = True
-    """The limit stays as it is when the user changes the request."""
+    """Whether the user set the limit."""
     several: bool = False
-    """Both are sums over several containers, and `path` is their common one."""
+    """Whether both are sums over several containers."""
 
-    def fitting(self, kept: Bounds) -> Fit | None:
+    def fitting(self, allowed: Bounds) -> Fit | None:
         """Amounts within these bounds that the user could request instead."""
         request = self.request if self.own_request else None
         limit = self.request if self.limit is None else self.limit
-        return kept.fitting(request, limit, equal=not is_overcommitted(self.name))
+        return allowed.fitting(request, limit, equal=not is_overcommitted(self.name))
 
 
 class OutOfBounds(msgspec.Struct, frozen=True):
@@ -54,20 +54,20 @@ class OutOfBounds(msgspec.Struct, frozen=True):
     bound: Bound
     bounds: Bounds
     fit: Fit | None
-    """Amounts within every bound; None if there are none."""
+    """Amounts within all bounds; None if there are none."""
     sources: tuple[str, ...]
-    """The names of the LimitRanges with the bound."""
+    """The names of the LimitRanges with the broken bound."""
 
 
 class NoLimit(msgspec.Struct, frozen=True):
-    """A container's default limit is below its request (or differs, where that is forbidden), or is missing."""
+    """A container's default limit is missing, or below its request (or unequal, where the two must be equal)."""
 
     asked: Asked
     fit: Fit | None
 
 
 class AbovePod(msgspec.Struct, frozen=True):
-    """With defaults filled in, containers have more of a resource than the pod as a whole."""
+    """After defaults are filled in, containers have more of a resource than the pod's own `resources` allow."""
 
     path: str
     """The path of the amount to change, below the template."""
@@ -76,11 +76,11 @@ class AbovePod(msgspec.Struct, frozen=True):
     most: Quantity
     """The amount of the pod as a whole."""
     requested: bool
-    """Whether requests are compared, else limits."""
+    """Whether `amount` and `most` are requests; otherwise they are limits."""
 
 
 class HugePagesAlone(msgspec.Struct, frozen=True):
-    """A container that gets huge pages by default, but neither CPU nor memory, which they need."""
+    """A container gets huge pages by default, but neither the CPU nor the memory that huge pages require."""
 
     path: str
     name: str
@@ -93,7 +93,7 @@ Fault = OutOfBounds | NoLimit | AbovePod | HugePagesAlone
 def faults(
     template: PodTemplate, resources: PodResources, disputed: frozenset[str], ranges: Sequence[LimitRange]
 ) -> Iterator[Fault]:
-    """Faults of the containers, of the pod, of the claims; `resources` and `disputed` as in `JobPods`."""
+    """The faults of containers, pods and claims; `resources` and `disputed` as in `JobPods`."""
     of_containers, of_pods, of_claims = (bounds(ranges, kind) for kind in (CONTAINER, POD, CLAIM))
     written = [each.resources or Written() for each in (*template.containers, *template.init_containers)]
     alone = len(written) == 1
@@ -144,22 +144,22 @@ def _of_container(container: ContainerResources, wrote: Written, name: str) -> A
     )
 
 
-def _without_limit(asked: Asked) -> bool:
+def _without_limit(amounts: Asked) -> bool:
     """Whether the container's defaults make the pod invalid (`validateResourceRequirements`)."""
-    if asked.own_limit or asked.request is None:
+    if amounts.own_limit or amounts.request is None:
         return False
-    if asked.limit is None:
-        return not is_overcommitted(asked.name)
-    return asked.request > asked.limit or (asked.request != asked.limit and not is_overcommitted(asked.name))
+    if amounts.limit is None:
+        return not is_overcommitted(amounts.name)
+    return amounts.request > amounts.limit or (amounts.request != amounts.limit and not is_overcommitted(amounts.name))
 
 
 def _huge_pages_alone(container: ContainerResources, wrote: Written) -> Iterator[HugePagesAlone]:
-    got = container.requests
-    if "cpu" in got or "memory" in got:
+    requests = container.requests
+    if "cpu" in requests or "memory" in requests:
         return
-    names = [name for name in sorted(got) if name.startswith(pod_resources.HUGE_PAGES)]
+    names = [name for name in sorted(requests) if name.startswith(pod_resources.HUGE_PAGES)]
     if names and not any(name in (wrote.limits or ()) or name in (wrote.requests or ()) for name in names):
-        yield HugePagesAlone(f"{container.path}.resources", names[0], got[names[0]])
+        yield HugePagesAlone(f"{container.path}.resources", names[0], requests[names[0]])
 
 
 def _above_pod(
@@ -190,7 +190,7 @@ def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator
                 yield from _broken(CLAIM, Asked(path, name, request, request), own, own, sources)
 
 
-def _broken(kind: str, asked: Asked, own: Bounds, kept: Bounds, sources: tuple[str, ...]) -> Iterator[OutOfBounds]:
-    """The bounds of `own` that are broken. The suggested amounts are within all of `kept`."""
-    for bound in own.broken(asked.request, asked.limit):
-        yield OutOfBounds(kind, asked, bound, own, asked.fitting(kept), sources)
+def _broken(kind: str, amounts: Asked, own: Bounds, allowed: Bounds, sources: tuple[str, ...]) -> Iterator[OutOfBounds]:
+    """The violated bounds of `own`. Suggested amounts are within all bounds of `allowed`."""
+    for bound in own.broken(amounts.request, amounts.limit):
+        yield OutOfBounds(kind, amounts, bound, own, amounts.fitting(allowed), sources)

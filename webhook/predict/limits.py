@@ -1,23 +1,23 @@
-"""Limits of predictions: candidates that are tried, and items in messages."""
+"""Limits for predictions: the number of candidates that are tried, and of items in a message."""
 
 from typing import Final
 
 MAX_FAULTS_PER_JOB: Final = 100
-"""Faults of pod templates reported for a job: a message lists fewer."""
+"""Reported faults of the pod templates of a job."""
 MAX_MOUNT_SUGGESTIONS: Final = 5
-"""Names of volumes suggested in a review."""
+"""Volume names that a review suggests."""
 MAX_TEMPLATE_ANNOTATIONS_BYTES: Final = 256 * 1024
 """Bytes of all annotations of a template: the API server accepts no more."""
 MAX_GPUS_PER_NODE_TRIED: Final = 1024
-"""GPUs of a node tried for a suggestion: a user may request any number."""
+"""GPUs per node tried for a suggestion."""
 MAX_WORKERS_TRIED: Final = 2**31 - 1
 """Workers tried for a suggestion."""
 MAX_SHOWN_RDMA_DEVICES: Final = 3
 """RDMA resources named in a message."""
 MAX_CACHED_DEFAULTS: Final = 64
-"""Namespaces' defaults for which the charge of a pod shape is cached."""
+"""Namespace defaults for which the charge of a pod shape is cached."""
 MAX_OTHER_QUOTAS: Final = 5
-"""Further quotas named in a message."""
+"""Additional quotas named in a message."""
 MAX_TOPOLOGIES_TRIED: Final = 4
 """Topology requests tried for a job."""
 MAX_SHOWN_LOCAL_QUEUES: Final = 3

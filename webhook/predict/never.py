@@ -1,6 +1,4 @@
-"""Requests that a job could never get in its namespace: more than a ResourceQuota or its ClusterQueue could ever
-provide.
-"""
+"""Requests that a job can never get in its namespace, because they exceed a ResourceQuota or its ClusterQueue."""
 
 from collections.abc import Collection, Iterator
 
@@ -17,16 +15,16 @@ from webhook.predict.quota.assessment import assess
 
 
 def never_has(job: MPIJob, ctx: Context, resources: Collection[str], *, label: object) -> str:
-    """Why the job could never get its request for one of these `resources`; empty if it may.
+    """Why the job can never get its request for one of these `resources`; empty if it may get it.
 
-    `label` is that of its queue. Shortages of other resources are ignored.
+    `label` is the job's queue label. Shortages of other resources are ignored.
     """
     return next(_beyond_quotas(job, ctx, resources), "") or next(_beyond_queue(job, ctx, resources, label), "")
 
 
 def _beyond_quotas(job: MPIJob, ctx: Context, resources: Collection[str]) -> Iterator[str]:
-    found = assess(job, ctx)
-    for short in found.shortages() if found is not None else ():
+    assessment = assess(job, ctx)
+    for short in assessment.shortages() if assessment is not None else ():
         name = short.resource.removeprefix(REQUESTS)
         if short.impossible and name in resources:
             has, needed = quantity.format(short.hard), quantity.format(short.whole)

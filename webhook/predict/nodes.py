@@ -1,4 +1,4 @@
-"""Facts about all nodes together: their labels, the taints of nodes with a device, the kubelet's version."""
+"""Facts about all nodes together: label keys, taints of nodes with devices, and the newest kubelet version."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -11,9 +11,9 @@ from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 
 
 class AllNodes(msgspec.Struct, frozen=True):
-    """`labels` are the keys that some node has; `taints` are by the device that the tainted nodes offer.
+    """`labels` are the keys that any node has; `taints` are the taints of tainted nodes, by the device they offer.
 
-    `kubelet` is the newest version of a kubelet. The API server's is not older:
+    `kubelet` is the newest kubelet version. The API server is at least as new:
     https://kubernetes.io/releases/version-skew-policy/#kubelet
     """
 
@@ -23,19 +23,19 @@ class AllNodes(msgspec.Struct, frozen=True):
 
 
 def node_shapes(view: ClusterView) -> Collection[NodeShape]:
-    """The distinct shapes of nodes; none if they are unknown."""
+    """The distinct shapes of nodes; empty if nodes are unknown."""
     groups = view.groups(NODES)
-    return () if groups is UNKNOWN else groups.keys()  # type: ignore[return-value]  # what NODES groups by
+    return () if groups is UNKNOWN else groups.keys()  # type: ignore[return-value]  # NODES groups by shape
 
 
 def counted_shapes(view: ClusterView) -> list[tuple[NodeShape, int]]:
-    """Each shape of nodes with their number; none if they are unknown."""
+    """Each shape of nodes with the number of its nodes; empty if nodes are unknown."""
     groups = view.groups(NODES)
     return [] if groups is UNKNOWN else [(shape, len(nodes)) for shape, nodes in groups.items()]  # type: ignore[misc]
 
 
 def all_nodes(view: ClusterView) -> AllNodes | Unknown:
-    """UNKNOWN also without any node: later ones may have any label."""
+    """UNKNOWN also if the cluster has no nodes: a later node may have any label."""
     groups = view.groups(NODES)
     return of_names(groups, _together) if groups is not UNKNOWN and groups else UNKNOWN
 
@@ -50,5 +50,5 @@ def _together(shapes: Iterable[NodeShape]) -> AllNodes:
         if shape.taints:
             for name in (name for name, amount in shape.allocatable.items() if "/" in name and amount > 0):
                 taints.setdefault(name, set()).update(shape.taints)
-    in_order = {name: tuple(sorted(found, key=str)) for name, found in taints.items()}
+    in_order = {name: tuple(sorted(set_, key=str)) for name, set_ in taints.items()}
     return AllNodes(frozenset(labels), in_order, kubelet)

@@ -1,8 +1,8 @@
-"""Whether Open MPI is certain to refuse more ranks than slots, whatever the job's options and variables say.
+"""Whether Open MPI is certain to refuse more ranks than slots.
 
-Releases 4 and 5 read different settings, and only its path may show whose `mpirun` an image has. So a setting that may
-change the slots in either release makes the answer uncertain: a rank file, for example, lets release 4 put several
-ranks on a slot.
+The answer is uncertain if an option or variable may change the number of slots in release 4 or 5: a rank file, for
+example, lets release 4 put several ranks on one slot. The two releases read different settings, and only the path of
+`mpirun` may show which MPI an image has.
 
 https://docs.open-mpi.org/en/v5.0.x/launching-apps/scheduling.html
 """
@@ -13,10 +13,10 @@ from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS
 from webhook.api.pod import Container
 
-# horovodrun may start another MPI, or none.
+# horovodrun is missing: it may start a different MPI, or none.
 _PROGRAMS: Final = frozenset(("mpirun", "mpiexec", "orterun"))
 _OTHER_MPI: Final = ("hydra", "impi", "intel", "mpich", "mvapich")
-# None of them changes how many ranks a host takes.
+# These options do not change how many ranks a host takes.
 _NEUTRAL: Final = frozenset(
     (
         *("allow-run-as-root", "bind-to", "bind-to-core", "bind-to-socket", "c", "display-allocation", "display-map"),
@@ -29,14 +29,14 @@ _PARAMETERS: Final = frozenset(("gmca", "gomca", "mca", "omca"))
 _TRANSPORTS: Final = ("btl", "coll", "io", "mtl", "oob", "osc", "plm_rsh", "plm_ssh", "pml")
 _MAPPED_BY: Final = frozenset(("core", "l3cache", "node", "numa", "slot", "socket"))
 _OUR_HOSTFILE: Final = "PRTE_MCA_prte_default_hostfile"
-# With another home or prefix it reads another file of parameters.
+# If one of these variables is set, Open MPI reads a different parameter file.
 _PLACES: Final = frozenset(("HOME", "OPAL_PREFIX", "OMPI_PREFIX", "PMIX_PREFIX", "PRTE_PREFIX"))
-# Folders that such a file, or another hostfile, may be in.
+# Folders that may contain a parameter file or a different hostfile.
 _FOLDERS: Final = ("/etc", "/home", "/opt", "/root", "/usr")
 
 
 def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
-    """Whether `call`, which starts more ranks than there are slots, is the container's only program, and fails."""
+    """Whether `call` is the container's only program and certainly fails; it starts more ranks than slots."""
     if not is_all_that_runs(container, call) or not call.refuses or call.options is None:
         return False
     if container.env_from or _mounts_settings(container):
@@ -50,7 +50,7 @@ def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
 
 
 def is_all_that_runs(container: Container, call: Invocation) -> bool:
-    """Whether the container runs only `call`, and its path names no other MPI."""
+    """Whether the container runs only `call`, and the path of the program names no MPI other than Open MPI."""
     path = (container.command or ("",))[0]
     program = path.rpartition("/")[2]
     return program in _PROGRAMS and program == call.program and not any(name in path.lower() for name in _OTHER_MPI)
@@ -58,7 +58,7 @@ def is_all_that_runs(container: Container, call: Invocation) -> bool:
 
 def _is_neutral(name: str, values: tuple[str, ...]) -> bool:
     if any("$(" in value for value in values):
-        return False  # Kubernetes puts the value of a variable there
+        return False  # Kubernetes replaces $(NAME) by the value of a variable
     if name in HOSTS:
         return values == (HOSTFILE,)
     if name in _PARAMETERS:
@@ -71,7 +71,10 @@ def _is_transport(parameter: str) -> bool:
 
 
 def _reads_hostfile(container: Container, call: Invocation) -> bool:
-    """Release 5 reads it only if an option says so; else it starts as many ranks as the launcher's node has cores."""
+    """Release 5 reads the hostfile only if an option or a variable names it.
+
+    Otherwise it starts as many ranks as the launcher's node has cores.
+    """
     named = any(name in HOSTS for name, _ in call.options or ())
     return named or any(_is_ours(variable.name, variable.value) for variable in container.env or ())
 

@@ -1,4 +1,4 @@
-"""A pod of each role as the operator creates it, for a dry run against an API server.
+"""The pod of each role as the operator creates it, to be tried in a dry run against an API server.
 
 https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_controller.go (`newWorker`,
 `newLauncherPodTemplate`, `setupSSHOnPod`)
@@ -21,9 +21,9 @@ _SCRIPTS: Final = (("hostfile", 0o444), ("discover_hosts.sh", 0o555))
 
 
 def of_job(document: Mapping[str, Any], name: str) -> dict[str, dict[str, Any]]:
-    """The pod of a job by role, in JSON: `document` is the job as the API server would store it, `name` its name.
+    """The pods of a job by role, as JSON. `document` is the job as the API server would store it.
 
-    A role that the job does not have gets no pod, nor does a job of another controller. ShapeError for an invalid job.
+    Roles without replicas and jobs of other controllers have no pods. Raises ShapeError for an invalid job.
     """
     job = mpijob.apply_operator_defaults(mpijob.decode(msgspec.json.encode(document)))
     if not job.managed_here:
@@ -62,7 +62,7 @@ def _pod(role: str, job: MPIJob, template: Mapping[str, Any], name: str, namespa
 
 
 def _connect(spec: dict[str, Any], role: str, job: MPIJob, name: str) -> None:
-    """Add keys, hostfile and variables to the first container, and sshd if a worker has no command."""
+    """Adds keys, hostfile and variables to the first container, and runs sshd in a worker without a command."""
     folder = job.spec.ssh_auth_mount_path
     keys: dict[str, Any] = {"secretName": f"{name}-ssh", "items": [{"key": key, "path": path} for key, path in _KEYS]}
     if folder == _ROOTS_KEYS:

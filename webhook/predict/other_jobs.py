@@ -1,6 +1,6 @@
-"""Kinds of jobs other than MPIJobs that quotas and Kueue count; optional parts add them.
+"""The kinds of jobs besides MPIJobs that use quotas and Kueue; optional parts add them.
 
-In the ledger of quotas a job of another kind has its kind before its name, with a slash, which no MPIJob's name has.
+In the ledger of quotas the name of such a job is `<kind>/<name>`. The name of an MPIJob contains no slash.
 """
 
 from collections.abc import Callable
@@ -20,19 +20,18 @@ class JobRecord(Protocol):
     """An existing job."""
 
     @property
-    def uid(self) -> str:
-        """The uid in its metadata."""
+    def uid(self) -> str: ...
 
     @property
     def over(self) -> bool:
-        """Whether it has ended and takes nothing more."""
+        """Whether the job has ended and uses no more quota."""
 
 
 class PodsMade(Protocol):
-    """The existing pods of a kind of jobs in a namespace."""
+    """The pods in a namespace that belong to jobs of a kind."""
 
     def of(self, name: str, role: str) -> int:
-        """The number of pods of a role of the job."""
+        """The number of the job's existing pods of a role."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +42,12 @@ class OtherJobs:
     framework: str
     """Its name in Kueue's list of frameworks."""
     jobs: Resource[ByNamespace, Any]
-    """Its records are `JobRecord`s."""
+    """A store of `JobRecord`s."""
     pods: Resource[ByNamespace, Any]
     made: Callable[[Context], PodsMade | None]
-    """The pods of the context's namespace; None for unknown."""
+    """Returns the pods in the context's namespace; None if they are unknown."""
     objects: Callable[[int], tuple[Charge, ...]]
-    """The objects that are created for a job with this number of roles besides its pods, and the job itself."""
+    """Returns the objects created for a job with this number of roles: the job itself, and all except its pods."""
 
 
 @cache
@@ -62,12 +61,12 @@ def of_job(job: MPIJob) -> OtherJobs | None:
 
 
 def holder(job: MPIJob) -> str:
-    """The name of the job in the ledger."""
+    """The job's name in the ledger."""
     other = of_job(job)
     return f"{other.kind}/{job.metadata.name}" if other else job.metadata.name
 
 
 def of_holder(holder: str) -> tuple[OtherJobs, str] | None:
-    """The kind and the name of the job with this name in the ledger; None for an MPIJob."""
+    """The kind and the name of a job in the ledger; None for an MPIJob."""
     kind, slash, name = holder.partition("/")
     return next(((each, name) for each in all_kinds() if each.kind == kind), None) if slash else None

@@ -1,4 +1,4 @@
-"""The API server's Priority admission of pods: it fills in the priority of their class, and rejects another one.
+"""The API server's Priority admission of pods: it sets a pod's priority by class and rejects a different value.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/priority/admission.go
 """
@@ -8,27 +8,27 @@ from typing import Final
 from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown
 
-# The API server recreates them when they are deleted (kubernetes `pkg/apis/scheduling/v1/helpers.go`).
+# If these are deleted, the API server creates them again (kubernetes `pkg/apis/scheduling/v1/helpers.go`).
 BUILT_IN: Final = {
     name: PriorityClass(name, value)
     for name, value in (("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000))
 }
 NO_CLASS: Final = PriorityClass("")
-"""For pods that name no class in a cluster without a default one."""
+"""The class of pods without a class name, in a cluster without a default class."""
 
 
 def class_of_pods(view: ClusterView, name: str | None) -> PriorityClass | Unknown | None:
-    """The class of pods that name this one, or none; None if it does not exist."""
+    """The class of pods with this class name; None if the class does not exist."""
     if not name:
         return default_class(view)
     if name in BUILT_IN:
         return BUILT_IN[name]
-    found = view.get(PRIORITY_CLASSES, name)
-    return None if found is ABSENT else found
+    known = view.get(PRIORITY_CLASSES, name)
+    return None if known is ABSENT else known
 
 
 def default_class(view: ClusterView) -> PriorityClass | Unknown:
-    """The class of pods that name none: the lowest of the global defaults."""
+    """The class of pods without a class name: the lowest of the global defaults."""
     classes = view.all(PRIORITY_CLASSES)
     if classes is UNKNOWN:
         return UNKNOWN

@@ -1,8 +1,8 @@
-"""The RDMA device of a pod, and the number, by the nodes that could hold it.
+"""The RDMA device that a pod should request, and the number, from the nodes that could run the pod.
 
-A device plugin offers either a share of an adapter, of which a pod needs one whatever it does with it
-(k8s-rdma-shared-dev-plugin), or whole adapters and functions of them, mostly as many as there are accelerators or a
-fixed multiple of them. A pod that requests half of a node's accelerators gets half of its adapters.
+Some device plugins offer shares of an adapter; a pod needs one share (k8s-rdma-shared-dev-plugin). Others offer whole
+adapters or virtual functions, usually as many as there are accelerators or a fixed multiple. A pod that requests half
+of a node's accelerators then gets half of its adapters.
 """
 
 from collections.abc import Collection
@@ -25,11 +25,11 @@ class Wanted(msgspec.Struct, frozen=True):
     """The administrator's settings for the devices."""
 
     resource: str
-    """Empty for the one that nodes have."""
+    """Empty to use the device that the nodes have."""
     known: tuple[str, ...]
     """Names and patterns of all RDMA devices."""
     shared: tuple[str, ...]
-    """Shared devices, of which a pod needs one."""
+    """Names and patterns of shared devices; a pod needs one."""
     accelerators: tuple[str, ...]
     per_accelerator: int | None
     per_pod: int | None
@@ -40,24 +40,24 @@ class Undecided(Exception):
 
 
 def holding(pods: JobPods, shapes: Collection[NodeShape]) -> list[NodeShape]:
-    """The shapes that offer the pod's requests, and that it may run on except for taints."""
+    """The shapes that meet the pod's requests and conditions, whatever taints they have."""
     wanted = demands(pods.template, pods.requests, None)
     return [shape for shape in shapes if all(demand.met(shape) for demand in wanted)]
 
 
-def choose(wanted: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tuple[str, int]:
-    """(resource, number) for one of these pods; `shapes` could hold it, empty if nodes are unknown."""
-    resource = wanted.resource or _only_one(wanted, shapes)
-    requested = {name: amount for name, amount in pods.requests.items() if is_accelerator(name, wanted.accelerators)}
+def choose(settings: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tuple[str, int]:
+    """(resource, number) for each of these pods. `shapes` could run the pods; empty if the nodes are unknown."""
+    resource = settings.resource or _only_one(settings, shapes)
+    requested = {name: amount for name, amount in pods.requests.items() if is_accelerator(name, settings.accelerators)}
     accelerators = sum(quantity.whole(amount) for amount in requested.values())
-    if wanted.per_pod is not None:
-        return resource, wanted.per_pod
-    if wanted.per_accelerator is not None and accelerators > 0:
-        return resource, wanted.per_accelerator * accelerators
-    if is_accelerator(resource, wanted.shared):
+    if settings.per_pod is not None:
+        return resource, settings.per_pod
+    if settings.per_accelerator is not None and accelerators > 0:
+        return resource, settings.per_accelerator * accelerators
+    if is_accelerator(resource, settings.shared):
         return resource, 1
     spec = pods.template.spec
-    # The number of accelerators in a claim is unknown here.
+    # The number of accelerators in a claim is not computed here.
     countable = accelerators > 0 or spec is None or not spec.resource_claims
     shares = [
         _share(
@@ -68,14 +68,14 @@ def choose(wanted: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tupl
     ]
     if not shares:
         setting = "perGpu or perPod" if accelerators > 0 else "perPod"
-        raise Undecided(f"how many {resource} a pod needs is not known: set {setting} in the policy")
+        raise Undecided(f"how many {resource} a pod needs is unknown: set {setting} in the policy")
     return resource, min(shares)
 
 
 def hugepages(amount: str | None, resource: str, pods: JobPods, shapes: Collection[NodeShape]) -> dict[str, str]:
-    """These huge pages for the first container, if each node with the device has as many, and it may request them.
+    """`amount` of huge pages for the first container, if each node with the device has enough and it may request them.
 
-    None if a container requests some itself.
+    Empty if a container already requests huge pages.
     """
     stated = {name for each in pods.resources.containers for name in (*each.requests, *each.limits)}
     if amount is None or any(name.startswith("hugepages-") for name in stated):
@@ -89,12 +89,12 @@ def hugepages(amount: str | None, resource: str, pods: JobPods, shapes: Collecti
     return {HUGEPAGES: amount} if with_device and enough else {}
 
 
-def _share(offered: int, asked: int, of: int) -> int:
-    """The same share of a node's devices as of its accelerators; one for a pod without any."""
-    return max(offered * asked // of, 1) if asked > 0 and of > 0 else 1
+def _share(offered: int, requested: int, of: int) -> int:
+    """The part of the node's devices that equals the pod's part of the node's accelerators; 1 without accelerators."""
+    return max(offered * requested // of, 1) if requested > 0 and of > 0 else 1
 
 
-def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
+def _only_one(settings: Wanted, shapes: Collection[NodeShape]) -> str:
     if not shapes:
         raise Undecided("no known node could run the pods, and the policy names no device")
     devices = sorted(
@@ -102,7 +102,7 @@ def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
             name
             for shape in shapes
             for name, amount in shape.allocatable.items()
-            if amount > 0 and is_accelerator(name, wanted.known)
+            if amount > 0 and is_accelerator(name, settings.known)
         }
     )
     if not devices:

@@ -1,8 +1,8 @@
-"""Whether a node of some shape can hold a pod, as kube-scheduler decides on a node without pods.
+"""Whether a pod fits on an empty node of a given shape, as decided by kube-scheduler.
 
 Sources: https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/scheduler/framework/plugins, the filters of
-`noderesources`, `nodeaffinity` and `tainttoleration`. Other facts (other pods, volumes, ports, a node's own labels and
-its name) are assumed in the pod's favour: a pod that fits nowhere is never bound.
+`noderesources`, `nodeaffinity` and `tainttoleration`. Other filters (running pods, volumes, ports, labels of a single
+node) are assumed to pass, so a pod that fits nowhere here is never scheduled.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ from webhook.cluster.resources.nodes import NodeShape, coarse, uncut
 
 
 def satisfies(labels: Mapping[str, str], requirement: NodeRequirement) -> bool:
-    """Whether labels satisfy the requirement; a requirement that the API server would reject is satisfied."""
+    """Whether the labels satisfy the requirement. An invalid requirement is satisfied: other rules report it."""
     value = labels.get(requirement.key)
     values = requirement.values or []
     match requirement.operator:
@@ -46,46 +46,46 @@ def _compares(value: str | None, operator: str, values: Sequence[str]) -> bool:
 
 
 class Room(msgspec.Struct, frozen=True, gc=False):
-    """An amount of a resource."""
+    """A demand for an amount of a resource."""
 
     resource: str
     amount: Quantity
     """The requested amount."""
     shown: Quantity
-    """The same, rounded like the amounts of nodes (`coarse`)."""
+    """The requested amount, rounded like the amounts of nodes (`coarse`)."""
 
     def met(self, shape: NodeShape) -> bool:
-        """Whether there is as much."""
+        """Whether the node has enough."""
         return shape.allocatable.get(self.resource, 0) >= self.shown
 
     def times(self, shape: NodeShape) -> int:
-        """The most pods that fit: the amounts of nodes are rounded down."""
+        """How many pods with this demand fit. The amounts of nodes are rounded down."""
         return uncut(self.resource, shape.allocatable.get(self.resource, Quantity(0))) // self.amount
 
 
 class Label(msgspec.Struct, frozen=True, gc=False):
-    """A label with this value."""
+    """A demand for a label with this value."""
 
     key: str
     value: str
 
     def met(self, shape: NodeShape) -> bool:
-        """Whether the label exists, or has another value on each node."""
+        """Whether the label matches, or its value differs between nodes of the shape."""
         return shape.labels.get(self.key) == self.value or self.key in shape.varying
 
 
 class Affinity(msgspec.Struct, frozen=True, gc=False):
-    """One of these terms; a term without conditions selects no node."""
+    """A demand to match one of these terms; a term without conditions matches no node."""
 
     terms: tuple[NodeTerm, ...]
 
     def met(self, shape: NodeShape) -> bool:
-        """Whether a term matches; conditions on fields, which means the node's name, are ignored."""
+        """Whether a term matches. Conditions on fields (the node's name) are ignored."""
         return any(all(requirement_met(one, shape) for one in term.match_expressions or ()) for term in self.terms)
 
 
 class Tolerated(msgspec.Struct, frozen=True, gc=False):
-    """No taint except those that these tolerations cover."""
+    """A demand for no taints except those that are tolerated."""
 
     tolerations: tuple[Toleration, ...]
 
@@ -98,25 +98,24 @@ Demand = Room | Label | Affinity | Tolerated
 
 
 class Lack(msgspec.Struct, frozen=True):
-    """A demand that no shape meets, and the shapes that meet all others."""
+    """An unmet demand."""
 
     demand: Demand
     near: tuple[NodeShape, ...]
-    """The shapes that meet all other demands; if there is none, all shapes."""
+    """The shapes that meet all other demands; all shapes if there are none."""
     everywhere: bool
-    """No node at all meets the demand."""
+    """Whether no node at all meets the demand."""
 
 
 def requirement_met(requirement: NodeRequirement, shape: NodeShape) -> bool:
-    """Whether the condition is met, or is on a label that has another value on each node."""
+    """Whether the condition is met, or its label's value differs between nodes of the shape."""
     return requirement.key in shape.varying or satisfies(shape.labels, requirement)
 
 
 def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[Toleration] | None) -> tuple[Demand, ...]:
-    """All demands of a pod, the rarest first: devices, labels, taints, then what every node has some of.
+    """All demands of a pod, the rarest first: devices, labels, taints, then resources that every node has.
 
-    `requests` of the whole pod. Without `tolerations` it is unknown which taints it will tolerate, so taints are no
-    demand.
+    `requests` are those of the whole pod. `tolerations` is None if they are unknown; then taints are ignored.
     """
     result: list[Demand] = [
         Room(name, amount, amount)
@@ -138,10 +137,10 @@ def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[To
     return tuple(result)
 
 
-def fits(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
+def fits(required: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
     """Whether there is a shape that meets every demand."""
     for shape in shapes:
-        for demand in wanted:
+        for demand in required:
             if not demand.met(shape):
                 break
         else:
@@ -149,21 +148,19 @@ def fits(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
     return False
 
 
-def pods_per_node(wanted: Collection[Demand], shape: NodeShape) -> int | None:
-    """The maximum of such pods on an empty node of the shape; None if it is unlimited."""
-    if not all(demand.met(shape) for demand in wanted):
+def pods_per_node(required: Collection[Demand], shape: NodeShape) -> int | None:
+    """The maximum number of these pods on an empty node of the shape; None if it is unlimited."""
+    if not all(demand.met(shape) for demand in required):
         return 0
-    return min((room.times(shape) for room in wanted if isinstance(room, Room)), default=None)
+    return min((room.times(shape) for room in required if isinstance(room, Room)), default=None)
 
 
-def lacks(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> list[Lack]:
-    """Why nothing fits: the demands that no shape meets; if there are none, those that the nearest shape does not
-    meet.
-    """
-    fault = [demand for demand in wanted if not any(demand.met(shape) for shape in shapes)]
-    everywhere = bool(fault)
-    if not fault:
-        fault = min(([demand for demand in wanted if not demand.met(shape)] for shape in shapes), key=len)
-    others = [demand for demand in wanted if demand not in fault]
+def lacks(required: Collection[Demand], shapes: Collection[NodeShape]) -> list[Lack]:
+    """Why no shape fits: the demands that no shape meets, or else the demands that the nearest shape does not meet."""
+    unmet = [demand for demand in required if not any(demand.met(shape) for shape in shapes)]
+    everywhere = bool(unmet)
+    if not unmet:
+        unmet = min(([demand for demand in required if not demand.met(shape)] for shape in shapes), key=len)
+    others = [demand for demand in required if demand not in unmet]
     near = tuple(shape for shape in shapes if all(demand.met(shape) for demand in others)) or tuple(shapes)
-    return [Lack(demand, near, everywhere) for demand in fault]
+    return [Lack(demand, near, everywhere) for demand in unmet]

@@ -1,4 +1,4 @@
-"""The possible sizes of a job: which workers and accelerators all rules admit, and which of those fit."""
+"""The sizes that a job could have: the workers and accelerators that all rules admit, and the sizes that fit."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ Fits = Callable[[Size], bool]
 
 
 class Sizes(msgspec.Struct, frozen=True):
-    """The sizes that a job may have; a size that is smaller in both numbers fits too."""
+    """The sizes that the rules admit. If a size fits, every smaller size fits too."""
 
     admitted: Admitted
     own: Size
@@ -40,12 +40,13 @@ class Sizes(msgspec.Struct, frozen=True):
     slots: int
     job: MPIJob
     gang: int | None
-    """The number of pods that must exist before any starts; None for all."""
+    """The number of pods that must exist before any of them starts; None for all pods."""
     waits: bool
-    """The launcher is created when the workers exist."""
+    """Whether the launcher is created after the workers."""
     resource: str = ""
-    """The resource of the workers' accelerators, in the words of quotas if it is a claim; empty unless it is one
-    resource of one container, or one request of one claim.
+    """The resource of the workers' accelerators; for a claim, the quota resource of its device class.
+
+    Empty unless a single container or a single request of a claim has all of them.
     """
 
     @staticmethod
@@ -54,11 +55,11 @@ class Sizes(msgspec.Struct, frozen=True):
 
     @property
     def ranks(self) -> int:
-        """The most ranks that the launcher starts if each has a slot; 0 if unknown."""
+        """The maximum number of ranks that the launcher starts if each has a slot; 0 if unknown."""
         return ranks_with_slots(self.job)
 
     def replicas(self, gpus: int | None = None) -> Span:
-        """The worker counts that the rules admit with `gpus` accelerators in each; default: as many as now."""
+        """The worker counts that the rules admit with `gpus` accelerators per worker (default: the job's number)."""
         each = self.own.gpus if gpus is None else gpus
         launcher = 1 if self.computing_launcher else 0
         of_rules = self.admitted.workers
@@ -67,20 +68,20 @@ class Sizes(msgspec.Struct, frozen=True):
         return span if most is None or not each else span & Span(0, (most - self.launcher) // each)
 
     def gpus(self, workers: int) -> Span:
-        """The numbers of accelerators that the rules admit in each of these workers."""
+        """The numbers of accelerators per worker that the rules admit for this worker count."""
         most = self.admitted.job_gpus.most
         span = self.admitted.gpus & Span(1)
         return span if most is None else span & Span(0, (most - self.launcher) // max(workers, 1))
 
     def fewest_slots(self, least: int) -> int:
-        """The fewest slots from `least` on with which the launcher's ranks start, as far as rules admit them."""
+        """The fewest slots, at least `least`, with which the launcher's ranks start; limited by the rules."""
         admitted = self.admitted.slots & Span(max(least, 1))
         nodes = max(self.own.workers, self.replicas(gpus=0).least) + (1 if self.computing_launcher else 0)
         needed = -(-self.ranks // nodes)
         return max(admitted.least, needed if admitted.most is None else min(needed, admitted.most))
 
     def largest(self, fits: Fits) -> Size | None:
-        """The largest smaller size that is admitted and fits: fewer workers, else fewer accelerators in each."""
+        """The largest smaller size that fits: fewer workers if possible, otherwise fewer accelerators per worker."""
         span = self.replicas()
         workers = _largest(span & Span(0, self.own.workers - 1), lambda count: fits(Size(count, self.own.gpus)))
         if workers:
@@ -94,14 +95,14 @@ class Sizes(msgspec.Struct, frozen=True):
         return None
 
     def workers_field(self, size: Size | None) -> str:
-        """The field of the number of workers, if this size is the job's with only as many as the rules admit."""
+        """The path of the worker count, if `size` differs from the job only by having the maximum worker count."""
         most = self.replicas(gpus=0).most
         return f"{replica_path(WORKER)}.replicas" if most and size == Size(most, self.own.gpus) else ""
 
     def spread(self, most: int) -> Size | None:
-        """The same total of accelerators, with at most `most` in each worker: more workers, all admitted."""
+        """More workers with at most `most` accelerators each and the same total; None if the rules admit none."""
         if self.computing_launcher:
-            return None  # the launcher would need fewer too, which changes the total
+            return None  # the launcher would get fewer accelerators too, which changes the total
         total = self.own.workers * self.own.gpus
         for gpus in range(min(most, self.own.gpus - 1, MAX_GPUS_PER_NODE_TRIED), 0, -1):
             workers, rest = divmod(total, gpus)
@@ -110,7 +111,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return None
 
     def on_nodes(self, ctx: Context) -> Size | None:
-        """The size with as many in each worker as a node has, if no node has the job's own number."""
+        """A size with the most accelerators per worker that a node has; None if a node has enough for the job."""
         if not self.resource or not self.own.gpus:
             return None
         amounts = (shape.allocatable.get(self.resource, Quantity(0)) for shape in node_shapes(ctx.view))
@@ -120,7 +121,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return self.spread(most) or Size(self.own.workers, most)
 
     def in_words(self, size: Size) -> str:
-        """What to set to get this size: `worker count to 4`."""
+        """The settings for this size: `worker count to 4`."""
         parts = [f"worker count to {size.workers}"] * (size.workers != self.own.workers)
         if size.gpus != self.own.gpus:
             by_claim = " by another ResourceClaimTemplate" if self.resource.endswith(DEVICES_OF_CLASS) else ""
@@ -128,7 +129,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return listed([*parts, *self.besides(size)])
 
     def besides(self, size: Size) -> list[str]:
-        """What else to set, so that a job of this size starts: `-np to 8`."""
+        """The further settings that a job of this size needs to start: `-np to 8`."""
         parts, slots = [], self.slots
         if size.gpus != self.own.gpus == self.slots and size.gpus in self.admitted.slots:
             slots = size.gpus
@@ -167,7 +168,7 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def more_workers(job: MPIJob, ctx: Context, least: int) -> str:
-    """The advice to have at least this many workers, within the rules' limits."""
+    """The advice to use at least this many workers, within the rules' limits."""
     sizes = Sizes.of(job, ctx)
     least = max(least, sizes.replicas(gpus=0).least)
     gpus = sizes.gpus(least).most
@@ -177,7 +178,7 @@ def more_workers(job: MPIJob, ctx: Context, least: int) -> str:
 
 
 def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
-    """The advice to have at most this many workers, within the rules' limits."""
+    """The advice to use at most this many workers, within the rules' limits."""
     span = Sizes.of(job, ctx).replicas(gpus=0) & Span(0, most)
     if span.empty:
         return f"Ask your administrator: fewer than {span.least} are rejected too."
@@ -185,7 +186,7 @@ def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
 
 
 def _largest(span: Span, fits: Callable[[int], bool]) -> int:
-    """The largest number of the span that fits, if less always fits better; 0 for none."""
+    """The largest number in the span that fits; 0 if none does. If a number fits, every smaller number must fit."""
     least = max(span.least, 1)
     fitting = bisect_left(
         range(least, min(span.most or 0, MAX_WORKERS_TRIED) + 1), True, key=lambda number: not fits(number)

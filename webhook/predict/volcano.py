@@ -1,4 +1,4 @@
-"""The PodGroup that the operator creates for a job in Volcano, and the queues that hold it.
+"""The PodGroup that the operator creates for a job in Volcano, and the queues that may block it.
 
 mpi-operator `pkg/controller/podgroup.go` (v0.8.0); volcano `pkg/scheduler/plugins/{capacity,proportion}` (v1.14.1).
 """
@@ -32,13 +32,13 @@ def queue_of(job: MPIJob) -> tuple[str, str]:
 
 
 def children(view: ClusterView, name: str) -> list[str]:
-    """The queues directly below, by name, as far as they are known."""
+    """The names of the known queues directly below this queue, sorted."""
     groups = view.groups(VOLCANO_QUEUES)
     return [] if groups is UNKNOWN else sorted({*groups.get(name, {})} - {name})
 
 
 def open_leaves(view: ClusterView) -> list[str]:
-    """The queues that take jobs, by name, as far as they are known."""
+    """The names of the known queues that take jobs, sorted."""
     queues, groups = view.all(VOLCANO_QUEUES), view.groups(VOLCANO_QUEUES)
     if queues is UNKNOWN or groups is UNKNOWN:
         return []
@@ -46,7 +46,7 @@ def open_leaves(view: ClusterView) -> list[str]:
 
 
 def ancestors(view: ClusterView, queue: VolcanoQueue) -> Iterator[VolcanoQueue]:
-    """The queues above, from below to the top, as far as they are known; each once, also in a cycle."""
+    """The known queues above this queue, from bottom to top. In a cycle, each queue is returned once."""
     seen = {queue.name}
     while queue.parent not in seen:
         seen.add(queue.parent)
@@ -58,9 +58,9 @@ def ancestors(view: ClusterView, queue: VolcanoQueue) -> Iterator[VolcanoQueue]:
 
 
 def min_resources(job: MPIJob, ctx: Context, size: Size | None = None) -> Amounts:
-    """The total request of the gang's pods, for the job in its own size or another.
+    """The total request of the gang's pods, for the job or for the job in another `size`.
 
-    Empty if the operator states nothing, or if it is unknown.
+    Empty if the operator sets no minimum, or if the total is unknown.
     """
     policy = job.run_policy.scheduling_policy
     if policy is not None and policy.min_resources is not None:
@@ -81,7 +81,7 @@ def min_resources(job: MPIJob, ctx: Context, size: Size | None = None) -> Amount
 
 
 def _left_out_first(job: MPIJob, view: ClusterView) -> str | Unknown:
-    """The role of which the operator counts fewer if the gang is smaller than the job (`calPGMinResource`)."""
+    """The role of which the operator leaves out pods if the gang is smaller than the job (`calPGMinResource`)."""
     ranks = {role: _rank(replica, view) for role, _, replica in job.replicas()}
     launcher, worker = ranks.get(LAUNCHER), ranks.get(WORKER)
     if launcher is None or worker is None or UNKNOWN in {launcher, worker}:
@@ -90,20 +90,20 @@ def _left_out_first(job: MPIJob, view: ClusterView) -> str | Unknown:
 
 
 def _rank(replica: ReplicaSpec, view: ClusterView) -> int | Unknown:
-    """The priority that the operator reads: 0 without a class, or with a missing one."""
+    """The priority that the operator uses: 0 if the class is missing or none is named."""
     name = replica.template.spec and replica.template.spec.priority_class_name
     if not name:
         return 0
     if name in BUILT_IN:
         return BUILT_IN[name].value
-    found = view.get(PRIORITY_CLASSES, name)
-    if found is UNKNOWN:
+    priority_class = view.get(PRIORITY_CLASSES, name)
+    if priority_class is UNKNOWN:
         return UNKNOWN
-    return found.value if isinstance(found, PriorityClass) else 0
+    return priority_class.value if isinstance(priority_class, PriorityClass) else 0
 
 
 def _of_each(role: str, replica: ReplicaSpec, job: MPIJob, ctx: Context, size: Size | None) -> Mapping[str, Quantity]:
-    """The amounts that the operator uses for a pod: only the requests of its containers, or their limits."""
+    """The requests of a pod as the operator computes them: only its containers' requests, or else their limits."""
     each: dict[str, Quantity] = {}
     for container in pod_resources.of_template(replica.template).containers:
         if not container.init:

@@ -1,4 +1,4 @@
-"""What the rule finds."""
+"""The violations that the rule reports."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def labelled(value: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("job", "settings", "found"),
+    ("job", "settings", "messages"),
     [
         (labelled("4711"), {}, []),
         (labelled("4711"), ONLY_TWO, []),
@@ -24,5 +24,7 @@ def labelled(value: str) -> dict[str, Any]:
         (labelled("1"), ONLY_TWO, ['there is no cost centre "1"']),
     ],
 )
-def test_the_label(job: dict[str, Any], settings: dict[str, Any], found: list[str]) -> None:
-    assert [violation.message for violation in violations(check, job, settings)] == found
+def test_label_must_be_an_allowed_cost_centre(
+    job: dict[str, Any], settings: dict[str, Any], messages: list[str]
+) -> None:
+    assert [violation.message for violation in violations(check, job, settings)] == messages

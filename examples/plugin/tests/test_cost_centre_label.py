@@ -1,4 +1,4 @@
-"""What the injection adds."""
+"""The label that the injection adds."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ JOB: dict[str, Any] = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "
 
 
 class View:
-    """A cluster with one namespace, or without a word of it."""
+    """A cluster with one namespace, which may be unknown."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -30,12 +30,12 @@ class View:
         (UNKNOWN, None),
     ],
 )
-def test_the_namespace_says_it(answer: Any, labels: dict[str, str] | None) -> None:
+def test_job_gets_the_label_of_its_namespace(answer: Any, labels: dict[str, str] | None) -> None:
     job, notes = injected(inject, JOB, view=View(answer))  # type: ignore[arg-type]
     assert job["metadata"].get("labels") == labels
     assert bool(notes) == bool(labels)
 
 
-def test_what_the_user_wrote_stays() -> None:
+def test_label_of_the_user_is_unchanged() -> None:
     mine = {**JOB, "metadata": {"name": "train", "labels": {"cost-centre": "1"}}}
     assert injected(inject, mine, view=View(Namespace("team-a", {"cost-centre": "4711"})))[0] == mine  # type: ignore[arg-type]

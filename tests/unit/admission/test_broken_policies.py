@@ -53,7 +53,7 @@ BELOW_HEADER = [
     ),
     (
         "mode: «off→audit»",
-        "line 3: mode: must be enforce, warn or audit (it is false, as off and no are without quotes)",
+        "line 3: mode: must be enforce, warn or audit (it is false: unquoted off and no mean false)",
     ),
     ("rules: {gpus: {max: «eight→8»}}", 'line 3: rules.gpus.max: must be a whole number (it is "eight")'),
     ("«gpus:→rules:\n  gpus:» {max: 4}", "line 3: gpus: is a rule: write it below rules"),
@@ -85,12 +85,12 @@ BELOW_HEADER = [
     ),
     (
         "injections: {«shared-memory: false→shared-memory: {enabled: false}»}",
-        "line 3: injections.shared-memory: must be a mapping: {enabled: false} (it is false, as off and no are without"
-        " quotes)",
+        "line 3: injections.shared-memory: must be a mapping: {enabled: false} (it is false: unquoted off and no mean"
+        " false)",
     ),
     (
         "rules: {«gpus: off→gpus: {action: 'off'}»}",
-        "line 3: rules.gpus: must be a mapping: {action: 'off'} (it is false, as off and no are without quotes)",
+        "line 3: rules.gpus: must be a mapping: {action: 'off'} (it is false: unquoted off and no mean false)",
     ),
     (
         "«rules:\n- gpus: {max: 4}\n- slots: {max: 4}→rules: {gpus: {max: 4}, slots: {max: 4}}»",
@@ -111,7 +111,7 @@ BELOW_HEADER = [
     ),
     (
         "«spec:\n  mode→mode»: warn",
-        "line 3: spec: is not a setting: leave it out, and write what is below it at the start of the line",
+        "line 3: spec: is not a setting: remove it, and write its content without indentation",
     ),
     ("«mode: warn\n→»mode: audit", 'the document: line 4, column 1: the key "mode" is there twice'),
     (
@@ -131,11 +131,11 @@ WHOLE = [
     ),
     (
         "«kind: ConfigMap→kind: MPIJobPolicy»\napiVersion: policy.training.openshift.io/v1\nmode: warn\n",
-        "the document: is a ConfigMap: write here what is below its policy.yaml alone",
+        "the document: is a ConfigMap: write only the content of its policy.yaml",
     ),
     (
         f"«hello\n→{HEADER}mode: warn\n»",
-        "the document: expected one mapping of kind MPIJobPolicy, found a mere value, no `key: value`",
+        "the document: expected one mapping of kind MPIJobPolicy, found a plain value, not `key: value`",
     ),
     (f"«# to do\n→{HEADER}mode: warn\n»", "the document: expected one mapping of kind MPIJobPolicy, found nothing"),
 ]
@@ -168,5 +168,5 @@ def test_policy_with_a_mistake_is_rejected_and_the_suggested_fix_is_admitted(
 
 
 def test_document_under_a_wrong_key_is_rejected_with_the_right_key() -> None:
-    missing = "is missing: it belongs under the key policy.yaml of data; did you write policy.yml for it?"
+    missing = "is missing: it belongs under the key policy.yaml of data; rename the key policy.yml"
     assert answer(HEADER, "policy.yml") == f'policy "p" was rejected:\nthe document: {missing}'

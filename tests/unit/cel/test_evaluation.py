@@ -1,4 +1,4 @@
-"""The outcomes of expressions, also for jobs that are too large or take too long."""
+"""The outcomes of expressions, including jobs that are too large and evaluations that are too slow."""
 
 import json
 import re
@@ -16,23 +16,25 @@ from webhook.kit.custom_rules import Expression, Outcome, Variables
 
 
 def with_label(value: bytes) -> Variables:
-    """For a job with this JSON as a label, which Python may be unable to write."""
-    found = variables(changed({"metadata.labels": {"x": "VALUE"}}))
-    return msgspec.structs.replace(found, object=msgspec.Raw(bytes(found.object).replace(b'"VALUE"', value)))
+    """Variables for a job with this JSON as a label; Python may be unable to write it."""
+    placeholder = variables(changed({"metadata.labels": {"x": "VALUE"}}))
+    return msgspec.structs.replace(
+        placeholder, object=msgspec.Raw(bytes(placeholder.object).replace(b'"VALUE"', value))
+    )
 
 
 @pytest.mark.parametrize("value", [b"1e400", b"1" * 400])
-def test_a_job_that_cannot_be_read_gives_no_value(value: bytes) -> None:
-    (found,) = evaluate([Expression("true")], with_label(value))
-    assert found.fault.startswith("the job cannot be read: ")
+def test_unreadable_job_gives_no_value(value: bytes) -> None:
+    (outcome,) = evaluate([Expression("true")], with_label(value))
+    assert outcome.fault.startswith("the job cannot be read: ")
 
 
-def test_without_the_package_no_expression_has_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expression_has_no_value_if_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "installed", lambda: False)
     assert outcomes("true") == [Outcome(fault=NOT_INSTALLED, written_wrong=True)]
 
 
-def test_a_slow_evaluation_has_no_value_and_the_rule_stays_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_evaluation_has_no_value_and_the_rule_is_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(limits, "MAX_REVIEW_SECONDS", -1)
         assert outcomes("true", "false") == [Outcome(fault=TOO_SLOW)] * 2
@@ -46,37 +48,37 @@ LONG = {"x": "y" * limits.MAX_JOB_BYTES}
 @pytest.mark.parametrize(
     ("labels", "problem"),
     [
-        (MANY, r"too large for custom rules: 1,\d\d\d values, at most 1,000"),
-        (LONG, r"too large for custom rules: 26\d,\d\d\d bytes, at most 262,144"),
+        (MANY, r"too large for custom rules: 1,\d\d\d values, the maximum is 1,000"),
+        (LONG, r"too large for custom rules: 26\d,\d\d\d bytes, the maximum is 262,144"),
     ],
 )
-def test_a_job_that_is_too_large_is_not_evaluated(labels: dict[str, str], problem: str) -> None:
+def test_job_that_is_too_large_is_not_evaluated(labels: dict[str, str], problem: str) -> None:
     large = changed({"metadata.labels": labels})
     (created,) = outcomes("true", submitted=large)
     assert re.fullmatch(problem, created.too_large)
     assert [outcomes("true", submitted=large, old=old)[0].standing for old in (changed(), large)] == [False, True]
 
 
-def test_managed_fields_are_not_counted_and_not_there() -> None:
+def test_managed_fields_are_removed_and_not_counted() -> None:
     job = changed({"metadata.managedFields": [MANY]})
     assert outcomes("!has(object.metadata.managedFields)", submitted=job) == [Outcome()]
 
 
 @pytest.mark.parametrize("number", [-(2**63) - 1, 2**63, 10**30])
-def test_a_number_beyond_64_bits_is_a_double_as_for_the_api_server(number: int) -> None:
+def test_number_beyond_64_bits_is_a_double(number: int) -> None:
     sources = ("object.metadata.name == 'x'", f"object.metadata.labels.x == {float(number)!r}")
-    found = evaluate([*map(Expression, sources)], with_label(str(number).encode()))
-    assert found == (Outcome(holds=False), Outcome())
+    result = evaluate([*map(Expression, sources)], with_label(str(number).encode()))
+    assert result == (Outcome(holds=False), Outcome())
 
 
 @pytest.mark.parametrize("source", ["ip(object.metadata.name) == ip('::')", "object.spec[object.metadata.name]"])
-def test_a_fault_is_short_whatever_it_quotes(source: str) -> None:
-    (found,) = outcomes(source, submitted=changed({"metadata.name": "x" * 200_000}))
-    assert 0 < len(found.fault) <= MAX_FAULT
+def test_fault_with_a_quoted_value_is_short(source: str) -> None:
+    (outcome,) = outcomes(source, submitted=changed({"metadata.name": "x" * 200_000}))
+    assert 0 < len(outcome.fault) <= MAX_FAULT
 
 
-def test_what_a_rule_may_read() -> None:
-    found = outcomes(
+def test_variables_of_an_expression() -> None:
+    result = outcomes(
         "object.spec.runPolicy.cleanPodPolicy == 'Running'",
         "oldObject == null",
         "request.operation == 'CREATE' && request.userInfo.username == 'alice'",
@@ -88,7 +90,7 @@ def test_what_a_rule_may_read() -> None:
         params={"most": 4},
         job={"workers": 4, "images": ["registry.example.com/a"]},
     )
-    assert found == [Outcome()] * 6
+    assert result == [Outcome()] * 6
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_what_a_rule_may_read() -> None:
         ("object.spec.all(key, value, true)", "column 17: undeclared reference to 'key'"),
     ],
 )
-def test_what_can_never_be_evaluated_says_where(source: str, fault: str) -> None:
+def test_invalid_expression_is_reported_with_its_position(source: str, fault: str) -> None:
     assert outcomes(source) == [Outcome(fault=fault, written_wrong=True)]
 
 
@@ -117,11 +119,11 @@ def test_what_can_never_be_evaluated_says_where(source: str, fault: str) -> None
         ("quantity(object.spec.slotsPerWorker) == quantity('1')", "No matching overloads found : quantity(int64)"),
     ],
 )
-def test_what_this_job_gives_no_value_says_why(source: str, fault: str) -> None:
+def test_expression_without_a_value_for_this_job_is_reported(source: str, fault: str) -> None:
     assert outcomes(source) == [Outcome(fault=fault)]
 
 
-def test_a_rule_is_about_the_jobs_that_match() -> None:
+def test_rule_applies_only_to_jobs_that_match() -> None:
     assert outcomes(
         Expression("false", "object.metadata.name == 'other'"),
         Expression("false", "object.metadata.name == 'train'"),
@@ -129,7 +131,7 @@ def test_a_rule_is_about_the_jobs_that_match() -> None:
     ) == [Outcome(), Outcome(holds=False), Outcome(fault='Key not found in map : "nothing"')]
 
 
-def test_what_does_not_hold_of_the_stored_job_either() -> None:
+def test_outcome_that_the_stored_job_also_has_is_standing() -> None:
     old = changed({"spec.slotsPerWorker": 3})
     assert outcomes(
         "object.spec.slotsPerWorker == 1",
@@ -168,7 +170,7 @@ BARE = {
         {"spec.mpiReplicaSpecs": None},
     ],
 )
-def test_both_fill_in_the_same(changes: dict[str, object]) -> None:
+def test_defaults_equal_those_of_the_decoded_job(changes: dict[str, object]) -> None:
     data = msgspec.json.encode(changed(changes))
     typed = mpijob.apply_operator_defaults(mpijob.decode(data))
     filled = mpijob.decode(msgspec.json.encode(with_defaults(msgspec.json.decode(data))))
@@ -176,12 +178,12 @@ def test_both_fill_in_the_same(changes: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("job", [{}, {"spec": None}])
-def test_what_has_no_spec_stays_as_it_is(job: dict[str, object]) -> None:
+def test_job_without_a_spec_is_unchanged(job: dict[str, object]) -> None:
     assert with_defaults(dict(job)) == job
 
 
 @pytest.mark.parametrize(
-    ("text", "expression", "found"),
+    ("text", "expression", "match"),
     [
         ("abc\n", "c$", ""),
         ("a$\n", "a[$]", "a$"),
@@ -192,16 +194,16 @@ def test_what_has_no_spec_stays_as_it_is(job: dict[str, object]) -> None:
         ("AB", "(?i)b", "B"),
     ],
 )
-def test_what_is_found(text: str, expression: str, found: str) -> None:
-    (outcome,) = outcomes(f"{json.dumps(text)}.find({json.dumps(expression)}) == {json.dumps(found)}")
+def test_find(text: str, expression: str, match: str) -> None:
+    (outcome,) = outcomes(f"{json.dumps(text)}.find({json.dumps(expression)}) == {json.dumps(match)}")
     assert (outcome.holds, outcome.fault) == (True, "")
 
 
 @pytest.mark.parametrize(
-    ("text", "most", "found"), [("baaab", -1, ["", "aaa", ""]), ("aab", 2, ["aa", ""]), ("b", 0, [])]
+    ("text", "most", "matches"), [("baaab", -1, ["", "aaa", ""]), ("aab", 2, ["aa", ""]), ("b", 0, [])]
 )
-def test_nothing_directly_after_a_match_is_none(text: str, most: int, found: list[str]) -> None:
-    (outcome,) = outcomes(f"{json.dumps(text)}.findAll('a*', {most}) == {json.dumps(found)}")
+def test_find_all_ignores_an_empty_match_directly_after_a_match(text: str, most: int, matches: list[str]) -> None:
+    (outcome,) = outcomes(f"{json.dumps(text)}.findAll('a*', {most}) == {json.dumps(matches)}")
     assert (outcome.holds, outcome.fault) == (True, "")
 
 
@@ -209,6 +211,6 @@ def test_nothing_directly_after_a_match_is_none(text: str, most: int, found: lis
     "expression",
     ["(?x)a b", "(?a)a", "(?:(?ix)a)", r"a\Z", r"\N{DIGIT ONE}", r"\u0061", "a{,3}", "[[:alpha:]]", "(?i)é"],
 )
-def test_what_means_something_else_in_python_has_no_value(expression: str) -> None:
+def test_pattern_with_a_different_meaning_in_python_has_no_value(expression: str) -> None:
     (outcome,) = outcomes(f"'a'.find({json.dumps(expression)}) == ''")
     assert outcome.fault

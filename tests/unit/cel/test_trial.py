@@ -1,4 +1,4 @@
-"""The trial in a real process: expressions that take too much on the largest job are found before they are in force."""
+"""The trial in a real process. It rejects expressions that need too much time or memory for the largest job."""
 
 import pytest
 
@@ -25,7 +25,7 @@ CONTAINERS = f"{SPEC}.containers"
     ],
     ids=["backtracking", "text of an image", "text of a label", "old object", "loops", "doubling", "lists"],
 )
-def test_an_expression_that_takes_too_much_is_rejected(source: str, why: str) -> None:
+def test_expression_that_needs_too_much_is_rejected(source: str, why: str) -> None:
     good, bad = try_expressions(Trial(["true", source]))
     assert (good, bad) == (Outcome(), Outcome(fault=why, written_wrong=True))
 
@@ -47,7 +47,7 @@ def test_an_expression_that_takes_too_much_is_rejected(source: str, why: str) ->
         "job.queue",
     ],
 )
-def test_every_text_that_users_write_is_as_long_as_can_be(text: str) -> None:
+def test_each_text_of_the_largest_job_has_the_maximum_length(text: str) -> None:
     assert try_expressions(Trial([f"{text}.find('[0-9]+$') == '4'"])) == [Outcome(fault=TOO_SLOW, written_wrong=True)]
 
 
@@ -62,11 +62,11 @@ USUAL = (
 )
 
 
-def test_usual_rules_are_cheap_enough_and_hold() -> None:
+def test_usual_rules_pass_the_trial() -> None:
     assert try_expressions(Trial(USUAL, {"most": "64Gi"})) == [Outcome()] * len(USUAL)
 
 
-def test_faults_of_single_expressions_do_not_end_the_trial() -> None:
+def test_faulty_expression_does_not_end_the_trial() -> None:
     assert try_expressions(Trial(["1 + 'a' == 2", "object.spec.nothing", "true"])) == [
         Outcome(fault="column 3: found no matching overload for '_+_' applied to '(int, string)'", written_wrong=True),
         Outcome(fault='Key not found in map : "nothing"'),
@@ -74,26 +74,24 @@ def test_faults_of_single_expressions_do_not_end_the_trial() -> None:
     ]
 
 
-def test_without_the_package_every_expression_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_expression_is_rejected_if_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "installed", lambda: False)
     assert try_expressions(Trial(["true"])) == [Outcome(fault=NOT_INSTALLED, written_wrong=True)]
 
 
 @pytest.mark.parametrize(("python", "why"), [("/nothing", "No such file"), ("false", "the process ended with 1")])
-def test_a_trial_that_cannot_be_made_is_the_fault_of_no_expression(
-    python: str, why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_trial_raises_and_blames_no_expression(python: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial.sys, "executable", python)
     with pytest.raises(TrialFailed, match=f"the custom rules could not be tried: .*{why}"):
         try_expressions(Trial(["true"]))
 
 
-def test_a_trial_that_has_no_time_left_is_stopped() -> None:
+def test_trial_stops_at_the_time_limit() -> None:
     with pytest.raises(TimeoutError):
         try_expressions(Trial(["true"]), seconds=0)
 
 
-def test_lists_and_texts_of_the_largest_job_are_as_large_as_a_review_admits() -> None:
+def test_lists_and_texts_of_the_largest_job_have_the_maximum_size() -> None:
     job = largest("object.metadata.?labels[?'example.com/team'].orValue('') != ''")
     container = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     assert len(container["args"]) > limits.MAX_JOB_VALUES

@@ -84,14 +84,14 @@ def test_launcher_that_is_a_worker_is_attached() -> None:
         (job(requested="fabric/rail-9"), "NetworkAttachmentDefinition fabric/rail-9 does not exist"),
         (job(requested="rail-0"), "NetworkAttachmentDefinition team/rail-0 does not exist"),
         (job("own@a", requested="rail-1@a"), "NetworkAttachmentDefinition team/rail-1 does not exist"),
-        (job("own@a", requested="fabric/rail-1@a"), 'fabric/rail-1@a would have the interface a, which "own@a" has'),
+        (job("own@a", requested="fabric/rail-1@a"), 'fabric/rail-1@a needs the interface a, which "own@a" uses'),
         (
             job("own", requested="fabric/rail-1@net1"),
-            'fabric/rail-1@net1 would have the interface net1, which "own" has',
+            'fabric/rail-1@net1 needs the interface net1, which "own" uses',
         ),
         (
             job("own@net2", requested="fabric/rail-1"),
-            'fabric/rail-1 would have the interface net2, which "own@net2" has',
+            'fabric/rail-1 needs the interface net2, which "own@net2" uses',
         ),
         (job("a/b/c", requested="own"), f"{NETWORKS} is not [namespace/]name[@interface], with commas between several"),
         (job("{", requested="own"), f"{NETWORKS} is not a list of networks in JSON"),
@@ -121,7 +121,7 @@ def test_missing_network_does_not_prevent_other_networks() -> None:
 
 
 def test_unknown_network_is_not_attached() -> None:
-    unknown = "whether there is a NetworkAttachmentDefinition fabric/rail-9 is not known"
+    unknown = "it is unknown whether NetworkAttachmentDefinition fabric/rail-9 exists"
     assert inject(ID, job(), networks=["fabric/rail-9"]) == ({}, [unknown])
 
 
@@ -230,7 +230,7 @@ def test_network_with_a_device_is_left_out_if_the_queue_is_unknown() -> None:
     assert inject(ID, mpijob(), view=Snapshot(SRIOV), networks=RAILS)[1] == [f"attached to {', '.join(RAILS)}"]
     _, notes = inject(ID, mpijob(metadata=QUEUED), view=Snapshot(SRIOV), networks=["fabric/rail-0", "fabric/rail-2"])
     assert notes == [
-        'no fabric/rail-0: what the ClusterQueue of "training" covers is not known',
+        'no fabric/rail-0: the resources of the ClusterQueue of "training" are unknown',
         "attached to fabric/rail-2",
     ]
 

@@ -176,8 +176,8 @@ class TestDevice:
                 {},
                 f"nodes have several RDMA devices. Choose nodes, or request one device: nvidia.com/hostdev, {EFA}",
             ),
-            ([HOST], {"resource": VF}, f"how many {VF} a pod needs is not known: set perGpu or perPod in the policy"),
-            ([], {"resource": VF}, f"how many {VF} a pod needs is not known: set perGpu or perPod in the policy"),
+            ([HOST], {"resource": VF}, f"how many {VF} a pod needs is unknown: set perGpu or perPod in the policy"),
+            ([], {"resource": VF}, f"how many {VF} a pod needs is unknown: set perGpu or perPod in the policy"),
         ],
     )
     def test_unknown_device_or_number_is_not_injected(
@@ -187,7 +187,7 @@ class TestDevice:
 
     def test_number_is_unknown_if_accelerators_are_claims(self) -> None:
         claims: dict[str, Any] = {"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "eight"}]}
-        reason = "no RDMA: how many nvidia.com/hostdev a pod needs is not known: set perPod in the policy"
+        reason = "no RDMA: how many nvidia.com/hostdev a pod needs is unknown: set perPod in the policy"
         assert run(job({"cpu": 8}, pod=claims), HOST) == ({}, [reason])
         assert run(job({"cpu": 8}, pod=claims), HOST, perPod=8)[0] == both({"nvidia.com/hostdev": "8"})
         assert run(job(pod=claims), HOST)[0] == both({"nvidia.com/hostdev": "8"})
@@ -229,7 +229,7 @@ class TestNetworks:
         assert run(job(), HOST, network("a", resource), networks=["fabric/a"]) == ({}, [reason])
 
     def test_unknown_network_of_the_policy_is_reported(self) -> None:
-        reason = "no RDMA: whether there is a NetworkAttachmentDefinition fabric/rail-0 is not known"
+        reason = "no RDMA: it is unknown whether NetworkAttachmentDefinition fabric/rail-0 exists"
         assert run(job(), HOST, networks=["fabric/rail-0"]) == ({}, [reason])
         assert run(job(), HOST, networks=["fabric/rail-0"], resource=VF, perGpu=1) == ({}, [reason])
 
@@ -340,10 +340,10 @@ class TestQueues:
         assert run(submitted, *known, hugepages={}) == ({}, [reason])
 
     def test_device_is_not_injected_if_the_queue_is_unknown(self) -> None:
-        reason = 'no RDMA: what the ClusterQueue of "training" covers is not known'
+        reason = 'no RDMA: the resources of the ClusterQueue of "training" are unknown'
         assert run(job(labels=self.LABELS), P5) == ({}, [reason])
 
-    UNCERTAIN = "no RDMA: which queue of Kueue's the job will be in is not known"
+    UNCERTAIN = "no RDMA: the job's Kueue queue is unknown"
 
     @pytest.mark.parametrize("objects", [[config(), TEAM], [config()], [TEAM]])
     def test_quota_of_the_default_queue_applies(self, objects: list[Any]) -> None:
@@ -355,7 +355,7 @@ class TestQueues:
 
     def test_invalid_queue_name_is_printable_in_the_note(self) -> None:
         _, (note,) = run(job(labels={"kueue.x-k8s.io/queue-name": "a\x1b\u202e" + "x" * 80}), P5)
-        assert note == 'no RDMA: what the ClusterQueue of "a??xxxx..." covers is not known'
+        assert note == 'no RDMA: the resources of the ClusterQueue of "a??xxxx..." are unknown'
 
     def test_covered_device_is_injected_if_kueues_configuration_is_unknown(self) -> None:
         known = [TEAM, self.QUEUE, self.covering(EFA), P5]

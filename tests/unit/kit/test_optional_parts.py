@@ -1,4 +1,4 @@
-"""The optional parts: each is listed, and the modules that it names exist."""
+"""The optional parts: all are listed, and their references can be resolved."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from webhook.kit.optional_parts import NAMES, parts
 
 
 def references(value: Any) -> Iterator[str]:
-    """Every "package.module:name" in what a part adds."""
+    """Every "package.module:name" of a part."""
     if isinstance(value, str) and value.startswith("webhook.parts."):
         yield value
     elif isinstance(value, Mapping):
@@ -29,22 +29,22 @@ def references(value: Any) -> Iterator[str]:
             yield from references(getattr(value, each.name))
 
 
-def test_the_list_has_every_part() -> None:
+def test_every_part_is_listed() -> None:
     assert sorted(NAMES) == sorted(module.name for module in iter_modules(package.__path__))
 
 
 @pytest.mark.parametrize("reference", [each for part in parts() for each in references(part)])
-def test_what_a_part_names_is_there(reference: str) -> None:
+def test_reference_of_a_part_can_be_resolved(reference: str) -> None:
     assert resolve_name(reference) is not None
 
 
 @pytest.mark.parametrize(("name", "part"), [*zip(NAMES, parts(), strict=True)], ids=NAMES)
-def test_a_part_names_its_own_modules_only(name: str, part: Any) -> None:
+def test_part_refers_only_to_its_own_modules(name: str, part: Any) -> None:
     assert all(reference.startswith(f"webhook.parts.{name}.") for reference in references(part))
 
 
 @pytest.mark.parametrize("arguments", [["check", str(EXAMPLES / "openmpi-pi.yaml")], ["serve", "--help"], ["--help"]])
-def test_the_core_works_without_any_part(arguments: list[str]) -> None:
+def test_core_works_without_parts(arguments: list[str]) -> None:
     code = (
         "import sys; from webhook.kit import optional_parts; optional_parts.NAMES = ()\n"
         "from webhook.cli.main import main\n"

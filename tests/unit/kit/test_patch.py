@@ -33,7 +33,7 @@ def test_pointer(path, expected):
     assert pointer(path) == expected
 
 
-def test_where_a_pod_template_stands():
+def test_pointer_of_a_pod_template():
     assert pointer(template_path("Worker")) == "/spec/mpiReplicaSpecs/Worker/template"
 
 
@@ -93,14 +93,14 @@ def test_value_cannot_be_added_below_a_default():
         ({}, ("a", 0, "b")),
     ],
 )
-def test_add_where_the_object_has_another_shape(document, path):
+def test_add_to_an_object_with_a_different_structure_is_a_conflict(document, path):
     builder = PatchBuilder(copy.deepcopy(document))
     with pytest.raises(PatchConflict, match=f"^{pointer(path[:1])}"):
         builder.add(path, 1)
     assert (builder.operations, builder.document) == ([], document)
 
 
-def test_add_entries_returns_what_was_missing():
+def test_add_entries_returns_the_missing_entries():
     builder, (added,) = build({"m": {"a": "1", "b": None}}, ("add_entries", ("m",), {"a": "x", "b": "y", "c/d": "z"}))
     assert added == {"b": "y", "c/d": "z"}
     assert builder.document == {"m": {"a": "1", "b": "y", "c/d": "z"}}
@@ -124,7 +124,7 @@ def test_append_once(document, added):
     assert len(builder.operations) == added
 
 
-def test_append_by_another_key():
+def test_append_by_a_key_other_than_name():
     mount = {"name": "shm", "mountPath": "/dev/shm"}
     builder = PatchBuilder({"l": [{"name": "shm", "mountPath": "/other"}]})
     assert builder.append(("l",), mount, key="mountPath")
@@ -150,7 +150,7 @@ def test_append_to_a_list_without_a_key(document, item, added):
     assert builder.document["l"][-1] == item
 
 
-def test_append_to_what_is_no_list():
+def test_append_to_an_object_is_a_conflict():
     with pytest.raises(PatchConflict, match="/a: is not a list"):
         PatchBuilder({"a": {}}).append(("a",), {"name": "x"})
 
@@ -163,15 +163,15 @@ def test_get(path, value):
     assert PatchBuilder({"a": [{"b": 1}]}).get(path) == value
 
 
-def test_later_steps_reach_neither_earlier_operations_nor_the_callers_value():
+def test_later_steps_change_neither_earlier_operations_nor_the_callers_value():
     policy, item = {"list": [{"name": "x", "nested": {"a": "1"}}]}, {"name": "y"}
     before = copy.deepcopy(policy)
     builder, _ = build(
         {},
-        ("add", ("there",), policy),
-        ("append", ("there", "list"), item),
-        ("add", ("there", "list", 0, "nested", "b"), "2"),
-        ("add", ("there", "list", 1, "value"), "3"),
+        ("add", ("l",), policy),
+        ("append", ("l", "list"), item),
+        ("add", ("l", "list", 0, "nested", "b"), "2"),
+        ("add", ("l", "list", 1, "value"), "3"),
     )
     assert (policy, item) == (before, {"name": "y"})
     assert [operation["value"] for operation in builder.operations] == [before, {"name": "y"}, "2", "3"]

@@ -18,42 +18,42 @@ from webhook.kit.settings import (
 BASES = (RuleSettings, WarningRuleSettings)
 
 
-def test_what_a_violation_leads_to_by_default() -> None:
+def test_default_actions() -> None:
     assert [base().action for base in BASES] == [Action.DENY, Action.WARN]
     assert len({base.model_fields["action"].description for base in BASES}) == 1
 
 
 @pytest.mark.parametrize("rule", rules.REGISTRY.values(), ids=lambda rule: rule.id)
-def test_the_action_is_declared_in_the_base_classes_alone(rule: rules.Rule) -> None:
+def test_action_is_declared_only_in_base_classes(rule: rules.Rule) -> None:
     assert rule.settings in BASES or "action" not in rule.settings.__annotations__
 
 
-def test_yaml_reads_an_unquoted_off_as_false() -> None:
+def test_unquoted_off_is_accepted() -> None:
     assert RuleSettings.model_validate({"action": False}).action is Action.OFF
 
 
-def test_what_is_unknown_is_refused() -> None:
+def test_unknown_setting_is_rejected() -> None:
     with pytest.raises(ValueError, match="extra_forbidden"):
         InjectionSettings.model_validate({"enable": True})
 
 
 @pytest.mark.parametrize(
-    ("action", "ceiling", "left"),
+    ("action", "ceiling", "expected"),
     [("deny", "warn", "warn"), ("audit", "warn", "audit"), ("deny", "deny", "deny"), ("warn", "off", "off")],
 )
-def test_a_ceiling_weakens_only(action: str, ceiling: str, left: str) -> None:
-    assert Action(action).at_most(Action(ceiling)) == left
+def test_ceiling_only_weakens_an_action(action: str, ceiling: str, expected: str) -> None:
+    assert Action(action).at_most(Action(ceiling)) == expected
 
 
-def test_an_entry_with_a_problem_is_named() -> None:
+def test_invalid_entry_is_named() -> None:
     names = TypeAdapter(ObjectNames)
     assert names.validate_python(["a", "b.c"]) == ("a", "b.c")
-    with pytest.raises(ValidationError, match='Value error, "B" ') as refused:
+    with pytest.raises(ValidationError, match='Value error, "B" ') as caught:
         names.validate_python(["a", "B"])
-    assert [error["loc"] for error in refused.value.errors()] == [()]
+    assert [error["loc"] for error in caught.value.errors()] == [()]
 
 
-def test_a_mapping_is_looked_at_by_its_keys() -> None:
+def test_keys_of_a_mapping_are_checked() -> None:
     short = TypeAdapter(Annotated[dict[str, str], each(lambda key: "is too long" if len(key) > 1 else None)])
     assert short.validate_python({"a": "long"}) == {"a": "long"}
     with pytest.raises(ValidationError, match='Value error, "long" is too long'):
@@ -61,7 +61,7 @@ def test_a_mapping_is_looked_at_by_its_keys() -> None:
 
 
 @pytest.mark.parametrize(("name", "valid"), [("", True), ("team-a.b", True), ("Team", False), ("a" * 64, False)])
-def test_a_name_in_a_label_is_no_longer_than_a_label_can_hold(name: str, valid: bool) -> None:
+def test_name_in_a_label_must_be_a_valid_label(name: str, valid: bool) -> None:
     try:
         assert TypeAdapter(NameInLabel).validate_python(name) == name
     except ValidationError:
@@ -70,7 +70,7 @@ def test_a_name_in_a_label_is_no_longer_than_a_label_can_hold(name: str, valid: 
         assert valid
 
 
-def test_a_range_has_its_ends_in_order() -> None:
+def test_minimum_above_maximum_is_rejected() -> None:
     class Settings(RangeRuleSettings):
         min: int = 2
         max: int = 4

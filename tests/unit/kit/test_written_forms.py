@@ -1,6 +1,6 @@
-"""An update restores only values that an injection could have written: the forms match nothing else.
+"""An update restores only values that an injection could have written, so forms must not match other values.
 
-`tests.support.promises` checks the same in every test of an injection.
+`tests.support.promises` checks the same in the tests of each injection.
 """
 
 import pytest
@@ -112,6 +112,6 @@ def variable(name, value):
         ),
     ],
 )
-def test_the_nearest_value_that_is_not_written_holds_no_form(path, written, others):
+def test_form_accepts_injected_values_and_rejects_similar_ones(path, written, others):
     assert [value for value in written if not holds(path, value)] == []
     assert [value for value in others if holds(path, value)] == []

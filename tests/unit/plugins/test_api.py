@@ -1,4 +1,4 @@
-"""The stable names of plug-ins: removing one, or a parameter, requires a new major version."""
+"""The stable API for plug-ins. Removing a name or a parameter requires a new major version."""
 
 import ast
 import inspect
@@ -13,7 +13,7 @@ from webhook.plugins import api, testing
 TEMPLATE = ROOT / "examples" / "plugin"
 
 
-def test_the_names() -> None:
+def test_names() -> None:
     assert api.__all__ == [
         "ABSENT", "ITEM", "LAUNCHER", "NAMESPACES", "UNKNOWN", "WORKER", "Action", "Admitted", "Answer", "CauseReason",
         "Caution", "ComesBack", "Context", "Degree", "Form", "Importance", "InjectionSettings", "MPIJob", "Namespace",
@@ -45,8 +45,7 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize("name", PARAMETERS, ids=lambda each: each.__qualname__)
-def test_the_parameters(name: object) -> None:
-    """New ones may come after these."""
+def test_parameters_are_a_prefix_of_the_current_ones(name: object) -> None:
     expected = PARAMETERS[name]  # type: ignore[index]
     assert list(inspect.signature(name).parameters)[: len(expected)] == expected  # type: ignore[arg-type]
 
@@ -72,12 +71,12 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("name", FIELDS, ids=lambda each: each.__qualname__)
-def test_the_fields(name: type[msgspec.Struct]) -> None:
+def test_fields_exist(name: type[msgspec.Struct]) -> None:
     assert {field.name for field in msgspec.structs.fields(name)} >= FIELDS[name]
 
 
 @pytest.mark.parametrize("path", sorted(TEMPLATE.rglob("*.py")), ids=lambda path: path.name)
-def test_the_template_imports_nothing_else_of_this_service(path: Path) -> None:
+def test_template_imports_only_the_stable_modules(path: Path) -> None:
     imported = {
         node.module
         for node in ast.walk(ast.parse(path.read_text()))

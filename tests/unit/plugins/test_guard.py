@@ -1,4 +1,4 @@
-"""A plug-in that fails in a review is skipped, and nothing else is."""
+"""If a plug-in fails in a review, only its result is left out."""
 
 from datetime import date
 from pathlib import Path
@@ -36,7 +36,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize(("body", "reason"), FAILING.values(), ids=list(FAILING))
-def test_a_rule_that_fails_finds_nothing_and_the_others_all(tmp_path: Path, body: str, reason: str) -> None:
+def test_failing_rule_reports_nothing_and_other_rules_are_checked(tmp_path: Path, body: str, reason: str) -> None:
     install_rule(tmp_path, body)
     job = jobs.changed({"Worker.replicas": 1})
     with taken_in(tmp_path, "acme"):
@@ -52,7 +52,7 @@ def test_a_rule_that_fails_finds_nothing_and_the_others_all(tmp_path: Path, body
         assert loading.problems()["acme"].startswith(f"rule acme-no failed 2 times, last with {reason}")
 
 
-def test_one_that_finds_something_refuses_like_any_other(tmp_path: Path) -> None:
+def test_rule_of_a_plugin_rejects_like_a_built_in_rule(tmp_path: Path) -> None:
     install_rule(tmp_path)
     with taken_in(tmp_path, "acme"):
         assert "spec: I say no [acme-no]" in validate(GOOD, load_policy(None)).message
@@ -61,7 +61,7 @@ def test_one_that_finds_something_refuses_like_any_other(tmp_path: Path) -> None
         assert validate(GOOD, load_policy(HEADER + "rules: {acme-no: {action: 'off'}}")).allowed
 
 
-def test_an_update_counts_only_what_is_worse(tmp_path: Path) -> None:
+def test_update_without_a_new_violation_is_admitted(tmp_path: Path) -> None:
     install_rule(tmp_path)
     with taken_in(tmp_path, "acme"):
         assert validate(GOOD, load_policy(None), old=GOOD, operation="UPDATE").allowed
@@ -74,8 +74,7 @@ WRITES = """job.spec.slots_per_worker = 99
     return []"""
 
 
-def test_output_of_a_plug_in_is_hidden(tmp_path: Path) -> None:
-    """Later rules and reviews of jobs with the same template see the original job."""
+def test_job_that_a_plugin_changes_is_unchanged_for_later_rules_and_reviews(tmp_path: Path) -> None:
     install_rule(tmp_path, WRITES)
     changed = jobs.changed({"metadata.labels": {"a": "b"}})
     with taken_in(tmp_path, "acme"):
@@ -88,7 +87,7 @@ def test_output_of_a_plug_in_is_hidden(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("install_entry", "decide"), [(install_rule, validate), (install_injection, injecting.mutate)])
-def test_an_interrupt_of_the_process_is_no_failure_of_a_plug_in(
+def test_interrupt_of_the_process_is_not_a_failure_of_the_plugin(
     tmp_path: Path, install_entry: Any, decide: Any
 ) -> None:
     install_entry(tmp_path, "raise KeyboardInterrupt\n    yield")
@@ -107,7 +106,7 @@ def test_an_interrupt_of_the_process_is_no_failure_of_a_plug_in(
         'patch.add(("metadata", "labels", "a"), object())\n    yield "did it"',
     ],
 )
-def test_an_injection_that_fails_leaves_nothing_behind(tmp_path: Path, body: str) -> None:
+def test_failing_injection_leaves_the_job_unchanged(tmp_path: Path, body: str) -> None:
     install_injection(tmp_path, body)
     with taken_in(tmp_path, "acme"):
         decision = injecting.mutate(GOOD, load_policy(None))
@@ -119,7 +118,7 @@ def test_an_injection_that_fails_leaves_nothing_behind(tmp_path: Path, body: str
         assert "required-injection" not in [each.rule for each in validate(GOOD, required).denied]
 
 
-def test_an_injection_that_does_not_fit_the_job_is_no_failure_and_the_others_go_on(tmp_path: Path) -> None:
+def test_conflicting_injection_is_not_a_failure_and_others_are_applied(tmp_path: Path) -> None:
     install_injection(
         tmp_path, 'patch.add(("metadata", "labels", "a"), "b")\n    patch.add(("kind", "x"), 1)\n    yield'
     )
@@ -130,7 +129,7 @@ def test_an_injection_that_does_not_fit_the_job_is_no_failure_and_the_others_go_
         assert loading.FAILURES.counts == {("injection", "acme-more"): 0}
 
 
-def test_an_injection_keeps_the_promises_of_all(tmp_path: Path) -> None:
+def test_injection_of_a_plugin_passes_the_checks_for_all_injections(tmp_path: Path) -> None:
     install_injection(tmp_path, 'if patch.add(("metadata", "labels", "a"), "b"):\n        yield "set a to b"')
     with taken_in(tmp_path, "acme"):
         decision = injecting.hold(GOOD, load_policy(None))
@@ -143,26 +142,26 @@ FORM = '(Form(("metadata", "labels", ITEM), lambda key, value: {}),)'
 
 
 def updated(tmp_path: Path, holds: str) -> Decision:
-    """The update that drops the label `a` from a job, with a plug-in that has a form for it."""
+    """An update that drops the label `a` from a job; a plug-in has a form for the label."""
     install_injection(tmp_path, "yield from ()", forms=FORM.format(holds))
     stored = jobs.changed({"metadata.labels": {"a": "b"}})
     with taken_in(tmp_path, "acme"):
         return injecting.mutate(GOOD, load_policy(None), "UPDATE", stored=stored, manager="argocd-controller")
 
 
-def test_what_an_injection_can_write_comes_back(tmp_path: Path) -> None:
+def test_update_restores_a_value_of_a_plugin(tmp_path: Path) -> None:
     assert updated(tmp_path, 'key == "a" and value == "b"').patch == [
         {"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}
     ]
 
 
 @pytest.mark.parametrize("body", ["1 / 0", "exit()"])
-def test_a_form_that_fails_holds_nothing(tmp_path: Path, body: str) -> None:
+def test_failing_form_restores_nothing(tmp_path: Path, body: str) -> None:
     decision = updated(tmp_path, body)
     assert (decision.skipped, decision.patch) == ("", [])
 
 
-def test_settings_that_fail_are_a_fault_of_the_document(tmp_path: Path) -> None:
+def test_failing_settings_are_a_fault_of_the_document(tmp_path: Path) -> None:
     text = RULE.replace(
         'word: str = "no"', 'word: str = "no"\n    def model_post_init(self, _): self.word == "x" and 1 / 0'
     )

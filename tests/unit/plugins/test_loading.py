@@ -1,4 +1,4 @@
-"""Only named plug-ins are loaded. A broken plug-in is reported and harmless."""
+"""Only named plug-ins are loaded. A broken plug-in is reported, and other rules are unaffected."""
 
 from pathlib import Path
 
@@ -19,32 +19,32 @@ from webhook.policy.in_force import load_policy
 GOOD = RULE.format(id="acme-no", body=SAYS_NO)
 
 
-def test_nothing_is_imported_that_is_not_named(tmp_path: Path) -> None:
+def test_plugin_that_is_not_named_is_not_imported(tmp_path: Path) -> None:
     install(tmp_path, "acme", {"acme_no": "raise SystemExit('imported')"}, {"rules": {"acme-no": "acme_no:check"}})
-    with taken_in(tmp_path) as found:
-        assert found == ()
+    with taken_in(tmp_path) as plugins:
+        assert plugins == ()
         (plugin,) = (each for each in loading.installed() if each.name == "acme")
         assert (plugin.state, plugin.rules) == ("not named", ("acme-no",))
         assert "acme-no" not in rules.REGISTRY
 
 
 @pytest.mark.parametrize("name", ["acme", "Acme", "all"])
-def test_one_that_is_named_is_in_force(tmp_path: Path, name: str) -> None:
+def test_named_plugin_is_loaded(tmp_path: Path, name: str) -> None:
     install(
         tmp_path,
         "acme",
         {"acme_no": GOOD, "acme_more": INJECTION.format(id="acme-more", body="yield from ()", forms="()")},
         {"rules": {"acme-no": "acme_no:check"}, "injections": {"acme-more": "acme_more:inject"}},
     )
-    with taken_in(tmp_path, name) as found:
-        assert found == (loading.Plugin("acme", "1.0", "in force", ("acme-no",), ("acme-more",)),)
+    with taken_in(tmp_path, name) as plugins:
+        assert plugins == (loading.Plugin("acme", "1.0", "in force", ("acme-no",), ("acme-more",)),)
         assert rules.REGISTRY["acme-no"].plugin == injections.REGISTRY["acme-more"].plugin == "acme"
         assert list(rules.REGISTRY) == sorted(rules.REGISTRY)
         assert loading.problems() == {}
     assert "acme-no" not in rules.REGISTRY
 
 
-def test_its_settings_are_those_of_the_policy_and_of_the_reference(tmp_path: Path) -> None:
+def test_settings_of_a_plugin_are_in_policies_schema_and_reference(tmp_path: Path) -> None:
     install_rule(tmp_path)
     with taken_in(tmp_path, "acme"):
         policy = load_policy(HEADER + "rules: {acme-no: {action: warn, word: never}}")
@@ -65,14 +65,17 @@ WRONG = {
     "not decorated": ("def check(): pass", "acme_no:check is not a function below @rule"),
     "another id": (RULE.format(id="acme-yes", body=SAYS_NO), "acme_no:check is called acme-yes in @rule"),
     "no docstring": (GOOD.partition("\n")[2], "its module has no docstring"),
-    "no settings": (GOOD.replace("(RuleSettings)", "(InjectionSettings)"), "its settings are no RuleSettings"),
+    "no settings": (
+        GOOD.replace("(RuleSettings)", "(InjectionSettings)"),
+        "its settings are not derived from RuleSettings",
+    ),
     "no defaults": (GOOD.replace('word: str = "no"', "word: str"), "its settings have no valid defaults: word"),
     "action of its own": (
         GOOD.replace('word: str = "no"', 'word: str = "no"; action: int = 3'),
-        "its settings make something else of action, which all have",
+        "its settings change the type of action, but only the default may differ",
     ),
     "no JSON": (GOOD.replace('word: str = "no"', 'n: float = float("inf")'), "its settings cannot be used: ValueError"),
-    "admits": (GOOD.replace('since="1.0"', 'since="1.0", admits=lambda _: 3'), "`admits` gives no Admitted"),
+    "admits": (GOOD.replace('since="1.0"', 'since="1.0", admits=lambda _: 3'), "`admits` does not return Admitted"),
 }
 
 
@@ -103,7 +106,7 @@ def test_forms_must_be_a_tuple_of_forms(tmp_path: Path, forms: str) -> None:
 @pytest.mark.parametrize(
     "entry_id", ["gpus", "schema", "required-injection", "custom", "No", "a_b", "model-fields", "x" * 51]
 )
-def test_plugin_with_a_taken_or_invalid_id_is_broken(tmp_path: Path, entry_id: str) -> None:
+def test_plugin_with_a_used_reserved_or_invalid_id_is_broken(tmp_path: Path, entry_id: str) -> None:
     install(
         tmp_path, "acme", {"acme_no": RULE.format(id=entry_id, body=SAYS_NO)}, {"rules": {entry_id: "acme_no:check"}}
     )
@@ -118,16 +121,16 @@ def test_second_plugin_with_the_same_id_is_broken(tmp_path: Path) -> None:
     points = {"rules": {"acme-no": "acme_no:check"}}
     install(tmp_path, "acme", {"acme_no": GOOD}, points)
     install(tmp_path, "better", {"better_no": GOOD}, {"rules": {"acme-no": "better_no:check"}})
-    with taken_in(tmp_path, "better", "acme") as found:
-        assert [(each.name, each.state) for each in found] == [("better", "in force"), ("acme", "broken")]
-        assert found[1].faults == (
-            "rule acme-no: there is a rule of the plug-in better with this name, which stays in force",
+    with taken_in(tmp_path, "better", "acme") as plugins:
+        assert [(each.name, each.state) for each in plugins] == [("better", "in force"), ("acme", "broken")]
+        assert plugins[1].faults == (
+            "rule acme-no: the plug-in better already has a rule with this name, which remains active",
         )
         assert rules.REGISTRY["acme-no"].plugin == "better"
         assert rules.REGISTRY.unusable == set()
 
 
-def test_other_rules_of_a_broken_plugin_are_in_force(tmp_path: Path) -> None:
+def test_other_rules_of_a_broken_plugin_are_loaded(tmp_path: Path) -> None:
     modules = {"acme_no": GOOD, "acme_bad": "1/0"}
     install(tmp_path, "acme", modules, {"rules": {"acme-bad": "acme_bad:check", "acme-no": "acme_no:check"}})
     with taken_in(tmp_path, "acme") as (plugin,):
@@ -136,18 +139,18 @@ def test_other_rules_of_a_broken_plugin_are_in_force(tmp_path: Path) -> None:
 
 
 def test_plugin_that_is_not_installed_is_broken(tmp_path: Path) -> None:
-    with taken_in(tmp_path, "acme") as found:
+    with taken_in(tmp_path, "acme") as plugins:
         assert loading.problems() == {"acme": "it is not installed, or has no entry points of this service"}
-        assert found[0].version == ""
+        assert plugins[0].version == ""
 
 
 def test_package_with_unreadable_metadata_is_ignored(tmp_path: Path) -> None:
     install_rule(tmp_path)
     (tmp_path / "broken-1.0.dist-info").mkdir()
     (tmp_path / "broken-1.0.dist-info" / "entry_points.txt").write_text("[mpijob_webhook.rules]\n]x[\n=\n")
-    with taken_in(tmp_path, "all") as found:
-        assert [each.name for each in found] == ["acme"]
+    with taken_in(tmp_path, "all") as plugins:
+        assert [each.name for each in plugins] == ["acme"]
 
 
-def test_names_of_findings_that_are_of_no_rule_are_reserved() -> None:
+def test_ids_of_findings_without_a_rule_are_reserved() -> None:
     assert {messages.SCHEMA, required_injections.RULE, custom_rules.PREFIX} == loading.RESERVED

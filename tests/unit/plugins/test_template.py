@@ -1,4 +1,4 @@
-"""The template in examples/plugin: built, installed as by pip, and used by the commands."""
+"""The template in examples/plugin: built as a wheel, unpacked like pip does, and used by the commands."""
 
 import json
 import os
@@ -18,7 +18,7 @@ NAME = "example-mpijob-plugin"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the unpacked wheel."""
+    """The folder of the unpacked wheel."""
     built, folder = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built)]
     subprocess.run(build, cwd=TEMPLATE, check=True, capture_output=True)
@@ -44,8 +44,8 @@ def run(
     return done.stdout
 
 
-def test_it_is_listed_and_in_force(site: Path) -> None:
-    found = {
+def test_plugins_command_lists_the_template(site: Path) -> None:
+    plugin = {
         "name": NAME,
         "version": "0.1.0",
         "state": "in force",
@@ -53,12 +53,12 @@ def test_it_is_listed_and_in_force(site: Path) -> None:
         "injections": ["example-cost-centre-label"],
         "faults": [],
     }
-    assert json.loads(run(site, "plugins", "-o", "json")) == {"plugins": [found]}
-    assert json.loads(run(site, "plugins", "-o", "json", named="")) == {"plugins": [{**found, "state": "not named"}]}
+    assert json.loads(run(site, "plugins", "-o", "json")) == {"plugins": [plugin]}
+    assert json.loads(run(site, "plugins", "-o", "json", named="")) == {"plugins": [{**plugin, "state": "not named"}]}
     assert "(plug-in example-mpijob-plugin)" in run(site, "rules")
 
 
-def test_check_and_policies_know_it(site: Path, tmp_path: Path) -> None:
+def test_check_and_policies_use_the_template(site: Path, tmp_path: Path) -> None:
     job, policy = tmp_path / "job.json", tmp_path / "policy.yaml"
     job.write_text(json.dumps(GOOD))
     policy.write_text(
@@ -72,12 +72,12 @@ def test_check_and_policies_know_it(site: Path, tmp_path: Path) -> None:
     assert "example-cost-centre" in run(site, "policy", "validate", str(policy), status=1, named="")
 
 
-def test_the_reference_of_an_installation_has_it(site: Path, tmp_path: Path) -> None:
+def test_reference_includes_the_template(site: Path, tmp_path: Path) -> None:
     run(site, str(tmp_path), module="tools.reference")
     rules = (tmp_path / "reference" / "rules.md").read_text()
     assert "## example-cost-centre\n" in rules
     assert "Since 0.1 of the plug-in example-mpijob-plugin." in rules
 
 
-def test_its_own_tests_pass(site: Path) -> None:
+def test_tests_of_the_template_pass(site: Path) -> None:
     run(site, "-q", "-p", "no:cacheprovider", "-c", os.devnull, "tests", module="pytest", cwd=TEMPLATE)

@@ -1,4 +1,4 @@
-"""Limits of lists and mappings in a policy document: reviews iterate over them."""
+"""The maximum number of entries of a list or mapping in a policy document."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def mapped(count: int) -> str:
     return "{" + ", ".join(f"n{number}: a" for number in range(count)) + "}"
 
 
-# With this many entries, and the path of the list or mapping.
+# By path of the list or mapping: a document with this many entries.
 TEXTS = {
     "exemptions": exemptions,
     "exemptions[0].users": lambda count: f"exemptions: [{{rules: [gpus], users: {listed(count)}, reason: r}}]",
@@ -42,33 +42,33 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("field", TEXTS)
-def test_so_many_are_taken_and_not_one_more(field: str) -> None:
+def test_list_or_mapping_above_the_maximum_is_rejected(field: str) -> None:
     document.load(HEADER + TEXTS[field](MAX_ENTRIES), policy_model())
-    with pytest.raises(PolicyError, match=r"has 1,001 entries, at most 1,000 are taken") as caught:
+    with pytest.raises(PolicyError, match=r"has 1,001 entries, the maximum is 1,000") as caught:
         document.load(HEADER + TEXTS[field](MAX_ENTRIES + 1), policy_model())
     (fault,) = caught.value.faults
     assert fault.field == field
     assert fault.line is not None
 
 
-def test_a_stored_one_beyond_it_is_a_broken_one() -> None:
+def test_stored_document_above_the_maximum_is_broken() -> None:
     stored = PolicySource("base", "u", "2", HEADER + exemptions(1001))
     good = HEADER + exemptions(2)
     loaded = store.load([stored], {"base": good}, policy_model())
     assert loaded.states == {"base": "last-good"}
-    assert loaded.errors == {"base": "line 3: exemptions: has 1,001 entries, at most 1,000 are taken"}
+    assert loaded.errors == {"base": "line 3: exemptions: has 1,001 entries, the maximum is 1,000"}
     assert store.load([stored], {}, policy_model()).states == {"base": "unusable"}
 
 
-def test_editors_know_it() -> None:
+def test_json_schema_has_the_maximum() -> None:
     def missing(schema: Any, path: str = "") -> list[str]:
         if isinstance(schema, list):
-            return [found for each in schema for found in missing(each, path)]
+            return [unlimited for each in schema for unlimited in missing(each, path)]
         if not isinstance(schema, dict):
             return []
-        unbounded = schema.get("type") == "array" and schema.get("maxItems", 0) not in range(1, 1001)
+        is_unlimited = schema.get("type") == "array" and schema.get("maxItems", 0) not in range(1, 1001)
         inner = {key: value for key, value in schema.items() if key not in {"default", "examples", "enum"}}
-        return [path] * unbounded + [found for key, each in inner.items() for found in missing(each, f"{path}.{key}")]
+        return [path] * is_unlimited + [name for key, each in inner.items() for name in missing(each, f"{path}.{key}")]
 
     assert missing(json_schema()) == []
     assert json_schema()["properties"]["params"]["maxProperties"] == MAX_ENTRIES

@@ -1,4 +1,4 @@
-"""Custom rules in policy documents: syntax, merging, the trial, and their effects."""
+"""Custom rules in policy documents: syntax, merging, the trial, and their effect on jobs."""
 
 import re
 from datetime import date
@@ -26,91 +26,91 @@ from webhook.policy.store import read
 SLOTS = "object.spec.slotsPerWorker == 1"
 
 
-def decide(found: Any, job: Any = None, old: Any = None, **about: Any) -> Decision:
+def decide(active: Any, job: Any = None, old: Any = None, **about: Any) -> Decision:
     review = request(job or changed(), old=old, **about)
-    return pipelines.validate(review, policy=found, view=NothingKnown(), today=TODAY)
+    return pipelines.validate(review, policy=active, view=NothingKnown(), today=TODAY)
 
 
 TODAY = date(2026, 3, 2)
 
 
-def said(decision: Decision) -> list[str]:
+def denials(decision: Decision) -> list[str]:
     return [f"{each.violation.path}: {each.sentence}" for each in decision.denied]
 
 
-def test_a_job_of_which_it_is_not_true_is_refused_in_the_rules_words() -> None:
-    found = decide(
+def test_job_for_which_the_expression_is_false_is_rejected_with_message_and_fix() -> None:
+    decision = decide(
         policy(rule(SLOTS, message="One slot each.", fix="Set slotsPerWorker to 1.", field="spec.slotsPerWorker"))
     )
-    assert said(found) == ["spec.slotsPerWorker: One slot each. Set slotsPerWorker to 1. [custom/mine]"]
+    assert denials(decision) == ["spec.slotsPerWorker: One slot each. Set slotsPerWorker to 1. [custom/mine]"]
 
 
-def test_without_a_fix_the_expression_is_shown() -> None:
-    assert said(decide(policy(rule(SLOTS)))) == [f"spec: not like this. This has to hold: {SLOTS} [custom/mine]"]
+def test_rejection_shows_the_expression_if_the_rule_has_no_fix() -> None:
+    assert denials(decide(policy(rule(SLOTS)))) == [f"spec: not like this. This must be true: {SLOTS} [custom/mine]"]
 
 
 @pytest.mark.parametrize(("action", "where"), [("warn", "warned"), ("audit", "audited")])
-def test_the_action_is_that_of_any_rule(action: str, where: str) -> None:
-    found = decide(policy(rule(SLOTS, action=action)))
-    assert found.allowed
-    assert "custom/mine" in [each.rule for each in getattr(found, where)]
+def test_violation_has_the_action_of_the_rule(action: str, where: str) -> None:
+    decision = decide(policy(rule(SLOTS, action=action)))
+    assert decision.allowed
+    assert "custom/mine" in [each.rule for each in getattr(decision, where)]
     assert decide(policy(rule(SLOTS), mode="warn")).allowed
 
 
-def test_no_query_for_a_rule_that_is_off() -> None:
+def test_rule_that_is_off_is_not_evaluated() -> None:
     pipelines.validate(request(changed()), policy=policy(rule(SLOTS, action="off")), view=NothingKnown(), today=TODAY)
 
 
-def test_a_rule_without_a_value_rejects_no_job_and_is_reported() -> None:
-    found = decide(policy(rule("object.spec.nothing == 1")))
-    assert found.allowed
+def test_rule_without_a_value_admits_the_job_and_is_reported() -> None:
+    decision = decide(policy(rule("object.spec.nothing == 1")))
+    assert decision.allowed
     fault = {"custom/mine": 'Key not found in map : "nothing"'}
-    assert found.rule_faults == fault
-    assert found.response("1").audit_annotations["rule-faults"] == f"custom/mine: {fault['custom/mine']}"
+    assert decision.rule_faults == fault
+    assert decision.response("1").audit_annotations["rule-faults"] == f"custom/mine: {fault['custom/mine']}"
 
 
-def test_rule_without_a_value_rejects_with_on_error_deny() -> None:
-    found = decide(policy(rule("object.spec.nothing == 1", onError="deny")))
-    assert said(found) == [
+def test_rule_without_a_value_rejects_the_job_if_on_error_is_deny() -> None:
+    decision = decide(policy(rule("object.spec.nothing == 1", onError="deny")))
+    assert denials(decision) == [
         'spec: the rule could not be evaluated (Key not found in map : "nothing").'
         " Ask your administrator: the policy rejects such jobs. [custom/mine]"
     ]
 
 
 @pytest.mark.parametrize("on_error", ["skip", "deny"])
-def test_a_job_too_large_for_custom_rules_is_rejected_whatever_is_done_on_errors(on_error: str) -> None:
-    """Otherwise a user could switch the rule off by adding meaningless variables."""
+def test_job_too_large_for_custom_rules_is_rejected_regardless_of_on_error(on_error: str) -> None:
+    """Otherwise a user could avoid a rule by adding meaningless variables."""
     variables = [{"name": f"V{number}", "value": ""} for number in range(limits.MAX_JOB_VALUES // 3)]
     large = changed({"Worker.template.spec.containers.0.env": variables})
-    found = policy(rule("true", onError=on_error))
-    decision = decide(found, large)
+    strict = policy(rule("true", onError=on_error))
+    decision = decide(strict, large)
     (denied,) = [each for each in decision.denied if each.rule == "custom/mine"]
     assert re.sub(r"1,\d{3} values", "N values", denied.violation.message) == (
-        "too large for custom rules: N values, at most 1,000"
+        "too large for custom rules: N values, the maximum is 1,000"
     )
-    assert not decision.rule_faults, "it is no fault of the policy"
-    kept = decide(found, changed({"metadata.annotations": {"a": "b"}}, large), old=large)
-    assert "custom/mine" not in {each.rule for each in kept.denied}
+    assert not decision.rule_faults, "the rule is not at fault"
+    updated = decide(strict, changed({"metadata.annotations": {"a": "b"}}, large), old=large)
+    assert "custom/mine" not in {each.rule for each in updated.denied}
 
 
-def test_what_is_unknown_of_the_namespace_rejects_no_job() -> None:
-    found = decide(policy(rule("namespaceObject.metadata.labels.tier == 'x'", onError="deny")))
-    assert found.allowed
-    assert found.rule_faults == {}
+def test_rule_about_an_unknown_namespace_admits_the_job() -> None:
+    decision = decide(policy(rule("namespaceObject.metadata.labels.tier == 'x'", onError="deny")))
+    assert decision.allowed
+    assert decision.rule_faults == {}
 
 
-def test_rule_about_users_rejects_no_job_without_a_user() -> None:
-    found = policy(rule("request.userInfo.username == 'alice'", onError="deny"))
-    assert not decide(found, username="bob").allowed
-    unknown = decide(found, username="")
+def test_rule_about_an_unknown_user_admits_the_job() -> None:
+    only_alice = policy(rule("request.userInfo.username == 'alice'", onError="deny"))
+    assert not decide(only_alice, username="bob").allowed
+    unknown = decide(only_alice, username="")
     assert unknown.allowed
     assert not unknown.rule_faults
 
 
-def test_params_and_facts() -> None:
-    written = rule("job.totalGpus <= params.most && job.accelerator == 'nvidia.com/gpu'")
-    assert decide(policy(written, params={"most": 8})).allowed
-    assert not decide(policy(written, params={"most": 7})).allowed
+def test_expressions_read_params() -> None:
+    limited = rule("job.totalGpus <= params.most && job.accelerator == 'nvidia.com/gpu'")
+    assert decide(policy(limited, params={"most": 8})).allowed
+    assert not decide(policy(limited, params={"most": 7})).allowed
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_params_and_facts() -> None:
         "job.queue == 'large'",
     ],
 )
-def test_facts(fact: str) -> None:
+def test_expressions_read_facts_of_the_job(fact: str) -> None:
     job = changed(
         {
             "spec.slotsPerWorker": 2,
@@ -135,26 +135,26 @@ def test_facts(fact: str) -> None:
             "Worker.template.spec.containers.0.resources": {"limits": {"cpu": 1, "amd.com/gpu": 2}},
         }
     )
-    kept, broken = (decide(policy(rule(source)), job) for source in (fact, f"!({fact})"))
-    assert "custom/mine" not in {finding.rule for finding in kept.denied}
-    assert not kept.rule_faults
-    assert "custom/mine" in {finding.rule for finding in broken.denied}
+    met, violated = (decide(policy(rule(source)), job) for source in (fact, f"!({fact})"))
+    assert "custom/mine" not in {finding.rule for finding in met.denied}
+    assert not met.rule_faults
+    assert "custom/mine" in {finding.rule for finding in violated.denied}
 
 
-def test_an_update_is_refused_for_what_it_makes_worse() -> None:
-    found = policy(rule(SLOTS))
-    assert decide(found, changed({"metadata.labels": {"a": "b"}}), old=changed()).allowed
-    assert not decide(found, changed(), old=changed({"spec.slotsPerWorker": 1})).allowed
+def test_update_is_rejected_only_for_a_new_violation() -> None:
+    one_slot = policy(rule(SLOTS))
+    assert decide(one_slot, changed({"metadata.labels": {"a": "b"}}), old=changed()).allowed
+    assert not decide(one_slot, changed(), old=changed({"spec.slotsPerWorker": 1})).allowed
 
 
-def test_the_stored_job_is_judged_by_facts_of_its_own() -> None:
-    """Otherwise a job of 16 GPUs could be changed to one of 32."""
+def test_stored_job_is_evaluated_with_its_own_facts() -> None:
+    """With the new job's facts both jobs would violate the rule, so the update from 2 workers would be admitted."""
     few = policy(rule("job.workers <= 2"))
     assert not decide(few, changed({"Worker.replicas": 4}), old=changed({"Worker.replicas": 2})).allowed
     assert decide(few, changed({"Worker.replicas": 4}), old=changed({"Worker.replicas": 3})).allowed
 
 
-def test_a_rule_about_the_change_always_counts() -> None:
+def test_rule_about_a_change_is_evaluated_on_each_update() -> None:
     only_admins = policy(rule("request.operation == 'CREATE' || request.userInfo.username == 'admin'"))
     assert not decide(only_admins, changed({"spec.runPolicy.backoffLimit": 3}), old=changed()).allowed
     grows = policy(rule("oldObject == null || object.spec.slotsPerWorker >= oldObject.spec.slotsPerWorker"))
@@ -163,16 +163,16 @@ def test_a_rule_about_the_change_always_counts() -> None:
 
 
 @pytest.mark.parametrize("rules", [["custom/mine"], ["custom"], ["*"]])
-def test_exemptions_name_one_or_all(rules: list[str]) -> None:
+def test_exemption_names_one_rule_or_all_rules(rules: list[str]) -> None:
     exemption = {"rules": rules, "users": ["alice"], "reason": "agreed"}
-    found = policy(rule("false"), exemptions=[exemption])
+    exempting = policy(rule("false"), exemptions=[exemption])
     review = msgspec.structs.replace(request(changed()), user_info=UserInfo("alice"))
-    decision = pipelines.validate(review, policy=found, view=NothingKnown(), today=TODAY)
+    decision = pipelines.validate(review, policy=exempting, view=NothingKnown(), today=TODAY)
     assert decision.allowed
     assert "custom/mine" in [each.rule for each, _ in decision.exempted]
 
 
-def test_documents_add_up_and_the_higher_has_its_say() -> None:
+def test_documents_are_combined_and_the_higher_priority_wins() -> None:
     low = read(document(rule("true", id="a"), rule("true", id="b"), params={"x": 1, "y": 1}), policy_model())
     high = read(
         document(rule("false", id="b"), {"id": "c", "action": "off"}, params={"y": 2}, priority=5), policy_model()
@@ -189,23 +189,23 @@ def test_documents_add_up_and_the_higher_has_its_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "fault"),
+    ("entry", "fault"),
     [
-        ({"id": "a"}, "rules.custom[0]: has no expression: only one with action off needs none"),
-        ({"id": "a", "expression": "true"}, "rules.custom[0]: has no message: only one with action off needs none"),
+        ({"id": "a"}, "rules.custom[0]: has no expression: only a rule with action off needs none"),
+        ({"id": "a", "expression": "true"}, "rules.custom[0]: has no message: only a rule with action off needs none"),
         (rule("true", id="A"), 'rules.custom[0].id: contains "A"; allowed are lower case letters, digits and "-"'),
-        (rule("t" * 2001), "rules.custom[0].expression: has 2,001 characters, at most 2,000 are taken"),
+        (rule("t" * 2001), "rules.custom[0].expression: has 2,001 characters, the maximum is 2,000"),
         (rule(" "), "rules.custom[0].expression: must not be empty"),
         (rule("true", onError="warn"), "rules.custom[0].onError: must be skip or deny"),
     ],
 )
-def test_what_is_written_wrong_is_reported_with_its_field(written: dict[str, Any], fault: str) -> None:
+def test_invalid_rule_is_reported_with_its_field(entry: dict[str, Any], fault: str) -> None:
     with pytest.raises(PolicyError) as error:
-        load_policy(document(written))
+        load_policy(document(entry))
     assert fault in str(error.value)
 
 
-def test_two_of_one_name() -> None:
+def test_two_rules_with_the_same_name_are_rejected() -> None:
     with pytest.raises(PolicyError, match='two rules are called "mine"'):
         load_policy(document(rule("true"), rule("false")))
 
@@ -228,29 +228,28 @@ rules:
 """
 
 
-def test_a_policy_is_tried_before_it_is_in_force() -> None:
-    found = read(YAML, policy_model())
-    sources = custom_rules_check.sources(found)
-    checked = custom_rules_check.check(found, YAML, try_expressions(Trial(sources, found.params)))
+def test_trial_reports_faults_with_lines_and_rules_without_a_value() -> None:
+    tried = read(YAML, policy_model())
+    sources = custom_rules_check.sources(tried)
+    checked = custom_rules_check.check(tried, YAML, try_expressions(Trial(sources, tried.params)))
     assert [*map(str, checked.faults)] == [
         "line 9: rules.custom[1].match: is of the type string here",
         "line 10: rules.custom[1].expression: column 3: found no matching overload for '_+_' applied to"
         " '(int, string)'",
     ]
     assert checked.notes == (
-        "rules.custom[2].expression: a usual job gives it no value, such a job is admitted:"
-        ' Key not found in map : "team"',
+        'rules.custom[2].expression: no value for a usual job, such a job is admitted: Key not found in map : "team"',
     )
 
 
-def test_a_trial_that_was_ended_rejects_the_policy_for_that_expression() -> None:
+def test_expression_that_ended_the_trial_is_reported() -> None:
     outcomes = [Outcome(), Outcome(fault="takes too much", written_wrong=True)]
     checked = custom_rules_check.check(read(YAML, policy_model()), YAML, outcomes)
     assert [*map(str, checked.faults)] == ["line 9: rules.custom[1].match: takes too much"]
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "reads"),
     [
         ("request.operation == 'CREATE'", True),
         ("has(object.a) ?request.a : true", True),
@@ -262,15 +261,15 @@ def test_a_trial_that_was_ended_rejects_the_policy_for_that_expression() -> None
         ("requests == 1", False),
     ],
 )
-def test_which_variables_an_expression_reads(source: str, found: bool) -> None:
-    assert mentions(source, "request") is found
+def test_expression_reads_the_variable(source: str, reads: bool) -> None:
+    assert mentions(source, "request") is reads
 
 
-def test_so_many_of_one_document_and_any_number_of_all_together() -> None:
+def test_number_of_rules_is_limited_per_document_but_not_in_total() -> None:
     def numbered(first: int, count: int) -> list[dict[str, Any]]:
         return [rule("true", id=f"r{number}") for number in range(first, first + count)]
 
-    with pytest.raises(PolicyError, match=r"rules.custom: has 101 rules, at most 100 are taken"):
+    with pytest.raises(PolicyError, match=r"rules.custom: has 101 rules, the maximum is 100"):
         policy(*numbered(0, 101))
     both = PolicySet(
         [

@@ -9,32 +9,32 @@ from webhook.kit.settings import Action
 from webhook.policy.document import API_VERSION, KIND, PolicyError
 
 
-def test_the_defaults_hold_every_rule_and_injection() -> None:
+def test_defaults_have_every_enabled_rule_and_injection() -> None:
     policy = load_policy(None)
     assert {rule.id for rule, _, _ in policy.rules} == {
         name for name, rule in rules.REGISTRY.items() if rule.settings().action is not Action.OFF
     }
-    assert {found.id for found, _ in policy.injections} == {
-        name for name, found in injections.REGISTRY.items() if found.settings().enabled
+    assert {injection.id for injection, _ in policy.injections} == {
+        name for name, injection in injections.REGISTRY.items() if injection.settings().enabled
     }
 
 
-def test_an_empty_document_is_the_defaults() -> None:
+def test_empty_document_equals_the_defaults() -> None:
     assert load_policy(HEADER) == load_policy(None)
 
 
-def test_settings_reach_their_rule() -> None:
+def test_settings_apply_to_their_rule() -> None:
     policy = load_policy(HEADER + "rules: {worker-count: {min: 3, max: 8}, images: {action: 'off'}}")
     settings = {rule.id: settings.model_dump() for rule, settings, _ in policy.rules}
     assert settings["worker-count"] == {"action": "deny", "min": 3, "max": 8}
     assert "images" not in settings
 
 
-ON = {name for name, found in injections.REGISTRY.items() if found.settings().enabled}
+ON = {name for name, injection in injections.REGISTRY.items() if injection.settings().enabled}
 
 
 @pytest.mark.parametrize(
-    ("text", "at_work"),
+    ("text", "used"),
     [
         ("injectOnly: null", ON),
         ("injectOnly: []", set()),
@@ -42,15 +42,15 @@ ON = {name for name, found in injections.REGISTRY.items() if found.settings().en
         ("injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}", {"labels"}),
     ],
 )
-def test_a_ceiling_on_all_injections(text: str, at_work: set[str]) -> None:
-    assert {injection.id for injection, _ in load_policy(HEADER + text).injections} == at_work
+def test_inject_only_restricts_the_enabled_injections(text: str, used: set[str]) -> None:
+    assert {injection.id for injection, _ in load_policy(HEADER + text).injections} == used
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[]", "expected one mapping of kind MPIJobPolicy, found a list"),
-        ("a\n---\nb", "expected one mapping of kind MPIJobPolicy, found a mere value"),
+        ("a\n---\nb", "expected one mapping of kind MPIJobPolicy, found a plain value"),
         ("apiVersion: policy.training.openshift.io/v1", "kind: is missing, write kind: MPIJobPolicy"),
         (HEADER.replace("v1", "v2"), "apiVersion: must be policy.training.openshift.io/v1 (it is "),
         (HEADER + "rules: {worker-count: {min: 3}", "line 4, column 1"),
@@ -68,7 +68,7 @@ def test_a_ceiling_on_all_injections(text: str, at_work: set[str]) -> None:
         ),
     ],
 )
-def test_a_broken_document_is_refused_with_field_and_reason(text: str, message: str) -> None:
+def test_broken_document_is_rejected_with_field_and_reason(text: str, message: str) -> None:
     with pytest.raises(PolicyError) as caught:
         load_policy(text)
     assert message in str(caught.value)
@@ -86,7 +86,7 @@ def test_each_fault_has_its_line() -> None:
     assert str(caught.value).splitlines()[1].startswith("line 5: rules.worker-count.max: must be at least")
 
 
-def test_every_setting_is_described() -> None:
+def test_every_setting_has_a_description() -> None:
     model = policy_model()
     for section in (*model.model_fields.values(),):
         assert section.description
@@ -98,8 +98,8 @@ def test_every_setting_is_described() -> None:
         assert entry.since
 
 
-def test_the_defaults_are_valid() -> None:
-    """Defaults are used as written, without validation."""
+def test_defaults_are_valid() -> None:
+    """The service uses defaults without validation."""
     model = policy_model()
     assert model.model_validate({"apiVersion": API_VERSION, "kind": KIND}) == model.model_construct()
     for entry in (*rules.REGISTRY.values(), *injections.REGISTRY.values()):
@@ -158,7 +158,7 @@ INVALID = {
 @pytest.mark.parametrize(
     ("injection", "settings"), [(name, settings) for name, several in INVALID.items() for settings in several]
 )
-def test_an_invalid_setting_is_rejected(injection: str, settings: dict[str, object]) -> None:
+def test_invalid_setting_is_rejected(injection: str, settings: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         only(injection, **settings)
 
@@ -184,8 +184,6 @@ def test_an_invalid_setting_is_rejected(injection: str, settings: dict[str, obje
         ),
     ],
 )
-def test_an_invalid_setting_is_rejected_with_the_reason(
-    injection: str, settings: dict[str, object], message: str
-) -> None:
+def test_invalid_setting_is_rejected_with_a_reason(injection: str, settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         only(injection, **settings)

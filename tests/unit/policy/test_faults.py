@@ -1,4 +1,4 @@
-"""Every fault of a policy is described in YAML's terms, without the validator's vocabulary."""
+"""Messages for faults of a policy use YAML's terms, not the validator's vocabulary."""
 
 import json
 import re
@@ -29,7 +29,7 @@ WRONG: tuple[Any, ...] = (
 
 
 def settings(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The path of each setting, also of those in the entries of lists."""
+    """The path of each setting, including settings of list entries."""
     for name, field in _fields(model).items():
         yield (*path, name)
         if inner := _model_in(field.annotation):
@@ -40,7 +40,7 @@ SETTINGS = list(settings(policy_model()))
 
 
 def document_with(path: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """A document with `value` at the path. A path into a list means its first entry."""
+    """A document with `value` at the path; for a list on the path, in its first entry."""
     annotation: Any = policy_model()
     wraps: list[tuple[str, bool]] = []
     for name in path:
@@ -61,21 +61,21 @@ def faults_of(whole: Mapping[str, Any]) -> str:
 
 
 def ours(text: str) -> str:
-    """The text without the author's words: values, names in quotes and fields."""
+    """The text without words from the document: values, quoted names and fields."""
     text = re.sub(r"\(it is [^\n]*", "", text)
     text = re.sub(r'"[^"\n]*"', "", text)
     return "\n".join(line.split(": ", 2)[-1] for line in text.split("\n"))
 
 
 @pytest.mark.parametrize("path", SETTINGS, ids=".".join)
-def test_each_setting_with_whatever_is_wrong(path: tuple[str, ...]) -> None:
+def test_each_setting_with_a_wrong_value_is_described_in_yaml_terms(path: tuple[str, ...]) -> None:
     for value in WRONG:
-        said = faults_of(document_with(path, value))
-        assert not FOREIGN.search(ours(said)), (value, said)
+        message = faults_of(document_with(path, value))
+        assert not FOREIGN.search(ours(message)), (value, message)
 
 
-def test_settings_of_each_kind_are_refused() -> None:
-    """So the test above is meaningful."""
+def test_each_setting_is_rejected_for_some_wrong_value() -> None:
+    """Otherwise the test above would check nothing."""
     assert len(SETTINGS) > 200
     for path in SETTINGS:
         assert any(faults_of(document_with(path, value)) for value in WRONG), path
@@ -91,25 +91,25 @@ NAMES = st.sampled_from([path[-1] for path in SETTINGS]) | st.text(max_size=9)
 
 @examples(deadline=None)
 @given(st.dictionaries(NAMES, VALUES | st.dictionaries(NAMES, VALUES | st.dictionaries(NAMES, VALUES))))
-def test_documents_of_any_kind(whole: dict[str, Any]) -> None:
-    said = faults_of({**whole, "apiVersion": document.API_VERSION, "kind": document.KIND})
-    assert not FOREIGN.search(ours(said)), said
+def test_any_wrong_document_is_described_in_yaml_terms(whole: dict[str, Any]) -> None:
+    message = faults_of({**whole, "apiVersion": document.API_VERSION, "kind": document.KIND})
+    assert not FOREIGN.search(ours(message)), message
 
 
 @pytest.mark.parametrize("path", [path for path in SETTINGS if "rules" in path[:1] or len(path) == 1], ids=".".join)
-def test_the_list_that_is_proposed_is_taken(path: tuple[str, ...]) -> None:
-    """For a text in place of a list. Entries with stricter checks may need a different text."""
+def test_proposed_list_is_accepted(path: tuple[str, ...]) -> None:
+    """A text instead of a list: the message proposes a list. Some entries have further checks."""
     for value in ("a.example/b", "a", "nothing of the kind"):
-        said = faults_of(document_with(path, value))
-        if found := re.search(r": must be a list: (\[.*\])$", said):
-            again = faults_of(document_with(path, yaml.load_all(found[1])[0]))
+        message = faults_of(document_with(path, value))
+        if proposed := re.search(r": must be a list: (\[.*\])$", message):
+            again = faults_of(document_with(path, yaml.load_all(proposed[1])[0]))
             assert "must be a list" not in again
             if value == "a.example/b":
                 assert again == "" or "[0]: must be a mapping" in again, again
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("mode:", "mode: is empty: enforce, warn or audit, or remove it"),
         ("rules:", "rules: is empty; is the next line indented too little?"),
@@ -168,7 +168,7 @@ def test_the_list_that_is_proposed_is_taken(path: tuple[str, ...]) -> None:
         ("injections: {istio: {enabled: maybe}}", 'injections.istio.enabled: must be true or false (it is "maybe")'),
     ],
 )
-def test_words(text: str, said: str) -> None:
+def test_messages(text: str, message: str) -> None:
     with pytest.raises(PolicyError) as caught:
         document.load(HEADER + text, policy_model())
-    assert str(caught.value) == (said if said.startswith("line") else f"line 3: {said}")
+    assert str(caught.value) == (message if message.startswith("line") else f"line 3: {message}")

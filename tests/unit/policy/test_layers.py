@@ -24,7 +24,7 @@ PREMIUM = layer(
 
 
 @pytest.mark.parametrize("order", list(permutations([BASE, PREMIUM])))
-def test_the_higher_priority_wins_value_by_value(order: tuple[Layer, ...]) -> None:
+def test_value_of_the_highest_priority_is_used(order: tuple[Layer, ...]) -> None:
     policies = PolicySet(order)
     premium = policies.for_namespace(Namespace("ns", {"tier": "premium"}))
     count = premium.document.settings_of_rule("worker-count")
@@ -38,13 +38,13 @@ def test_the_higher_priority_wins_value_by_value(order: tuple[Layer, ...]) -> No
     assert setting(policies, "worker-count", "max") == 8
 
 
-def test_without_documents_the_defaults_hold() -> None:
+def test_policy_without_documents_has_the_defaults() -> None:
     policy = PolicySet().for_namespace(UNKNOWN)
     assert policy.document == policy_model()()
     assert policy.sources == {}
 
 
-def test_equal_priorities_go_by_name_and_are_reported() -> None:
+def test_equal_priorities_are_sorted_by_name_and_conflicts_are_reported() -> None:
     one, two = layer("a", "rules: {gpus: {max: 1}}"), layer("b", "mode: warn\nrules: {gpus: {max: 2, min: 1}}")
     assert setting(PolicySet([two, one]), "gpus", "max") == 2
     assert layers.ties([two, one]) == [("a", "b", "rules.gpus.max")]
@@ -52,7 +52,7 @@ def test_equal_priorities_go_by_name_and_are_reported() -> None:
     assert layers.ties([one, layer("d", "rules: {gpus: {max: 1}}")]) == []
 
 
-def test_a_list_is_one_value_and_exemptions_add_up() -> None:
+def test_lists_are_replaced_and_exemptions_are_combined() -> None:
     one = layer(
         "a", "rules: {images: {allowedRegistries: [a.io]}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]"
     )
@@ -64,17 +64,17 @@ def test_a_list_is_one_value_and_exemptions_add_up() -> None:
     assert [exemption.users for exemption in policy.document.exemptions] == [("u",), ("v",)]
 
 
-def test_the_ceiling_on_injections_is_one_value() -> None:
+def test_inject_only_of_the_highest_priority_is_used() -> None:
     one, two = layer("a", "injectOnly: [labels, istio]"), layer("b", "priority: 1\ninjectOnly: [labels]")
-    back = layer("c", "priority: 2\ninjectOnly: null")
-    found = PolicySet([one, two]).for_namespace(ABSENT)
-    assert [injection.id for injection, _ in found.injections] == ["labels"]
-    assert found.sources == {"injectOnly": "b"}
+    reset = layer("c", "priority: 2\ninjectOnly: null")
+    policy = PolicySet([one, two]).for_namespace(ABSENT)
+    assert [injection.id for injection, _ in policy.injections] == ["labels"]
+    assert policy.sources == {"injectOnly": "b"}
     assert layers.ties([layer("c", "injectOnly: []"), one]) == [("a", "c", "injectOnly")]
-    assert PolicySet([one, two, back]).for_namespace(ABSENT).injections == PolicySet().for_namespace(ABSENT).injections
+    assert PolicySet([one, two, reset]).for_namespace(ABSENT).injections == PolicySet().for_namespace(ABSENT).injections
 
 
-def test_documents_that_do_not_go_together() -> None:
+def test_later_document_that_contradicts_an_earlier_one_is_dropped() -> None:
     low, high = layer("low", "rules: {gpus: {max: 2}}"), layer("high", "priority: 1\nrules: {gpus: {min: 3}}")
     outcome = layers.merge([low, high], policy_model())
     assert outcome.dropped == (("high", "min (3) is above max (2)"),)
@@ -84,8 +84,7 @@ def test_documents_that_do_not_go_together() -> None:
 
 @pytest.mark.parametrize("answer", [ABSENT, UNKNOWN])
 @pytest.mark.parametrize("text", ["mode: audit", "rules: {worker-count: {max: 64, action: warn}}"])
-def test_without_labels_only_documents_without_a_selector_count(answer: Answer, text: str) -> None:
-    """A document for another namespace weakened all rules of this one."""
+def test_document_with_a_selector_is_ignored_if_labels_are_unknown(answer: Answer, text: str) -> None:
     selective = layer("some", f"priority: 10\nnamespaces: {{matchLabels: {{a: b}}}}\n{text}")
     policy = PolicySet([BASE, selective]).for_namespace(answer)
     assert policy.action("worker-count") is Action.DENY

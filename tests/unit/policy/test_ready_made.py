@@ -1,4 +1,4 @@
-"""The policies in manifests/policies: each can be loaded, all can be combined, and each has the described effect."""
+"""The policies in manifests/policies: each can be loaded, all can be combined, and each has the documented effect."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -37,7 +37,7 @@ def config_maps(path: Path) -> list[dict[str, Any]]:
 
 
 def loaded(*names: str) -> list[Layer]:
-    """The policy layers of these files, built from their ConfigMaps as the service does it."""
+    """The layers of these files, read from their ConfigMaps like in the service."""
     return [
         Layer(config_map["metadata"]["name"], document.load(config_map["data"][KEY], policy_model()))
         for name in names
@@ -66,29 +66,29 @@ def mutate(job: Any, policy: Policy) -> Decision:
 
 
 def denied(job: Any, policy: Policy, *claims: dict[str, Any]) -> list[str]:
-    """`rule: field` of each finding that denies the job."""
+    """`rule: field` for each violation that rejects the job."""
     return [f"{finding.rule}: {finding.violation.path}" for finding in validate(job, policy, *claims).denied]
 
 
-def test_every_file_is_there_and_offered() -> None:
+def test_every_file_is_in_the_kustomization() -> None:
     assert [path.stem for path in FILES] == NAMES
     kustomization = (FOLDER / "kustomization.yaml").read_text(encoding="utf-8")
-    offered = [line.rpartition("- ")[2] for line in kustomization.splitlines() if line.endswith(".yaml")]
-    assert sorted(offered) == [f"{name}.yaml" for name in NAMES]
+    listed = [line.rpartition("- ")[2] for line in kustomization.splitlines() if line.endswith(".yaml")]
+    assert sorted(listed) == [f"{name}.yaml" for name in NAMES]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_each_is_a_policy_config_map(path: Path) -> None:
+def test_file_has_policy_config_maps(path: Path) -> None:
     for config_map in config_maps(path):
         assert (config_map["apiVersion"], config_map["kind"]) == ("v1", "ConfigMap")
         assert config_map["metadata"]["name"].startswith(f"mpijob-policy-{path.stem}")
         assert config_map["metadata"]["labels"] == {LABEL: "true"}
         assert list(config_map["data"]) == [KEY]
-        assert "namespace" not in config_map["metadata"], "the kustomization says where"
-    assert path.read_text(encoding="utf-8").startswith("# "), "it says what it is for"
+        assert "namespace" not in config_map["metadata"], "the kustomization sets the namespace"
+    assert path.read_text(encoding="utf-8").startswith("# "), "a comment says what the policy is for"
 
 
-def test_all_of_them_go_together() -> None:
+def test_all_policies_can_be_combined() -> None:
     everything = loaded(*NAMES)
     assert len({layer.name for layer in everything}) == len(everything)
     assert layers.ties(everything) == []
@@ -97,10 +97,10 @@ def test_all_of_them_go_together() -> None:
 
 
 @pytest.mark.parametrize("namespace", [UNKNOWN, Namespace("team-a", {})])
-def test_the_platform_defaults_change_nothing(namespace: Namespace | Answer) -> None:
-    changed_nothing = PolicySet(loaded("platform-defaults")).for_namespace(namespace)
-    assert changed_nothing.document == policy_model()()
-    assert changed_nothing.rules == pipelines.load_policy(None).rules
+def test_platform_defaults_equal_the_built_in_defaults(namespace: Namespace | Answer) -> None:
+    defaults = PolicySet(loaded("platform-defaults")).for_namespace(namespace)
+    assert defaults.document == policy_model()()
+    assert defaults.rules == pipelines.load_policy(None).rules
 
 
 HIGH = {"Worker.template.spec.priorityClassName": "high"}
@@ -123,9 +123,9 @@ class TestTiers:
         assert denied(job, policy("tier-base", "tier-premium", labels=PREMIUM)) == premium
         assert denied(job, policy("tier-premium")) == []
 
-    def test_the_platform_still_holds_for_premium(self) -> None:
-        found = denied(changed({"Worker.replicas": 101}), policy("tier-base", "tier-premium", labels=PREMIUM))
-        assert found == ["worker-count: spec.mpiReplicaSpecs[Worker].replicas"]
+    def test_platform_limits_also_apply_to_premium(self) -> None:
+        rejected = denied(changed({"Worker.replicas": 101}), policy("tier-base", "tier-premium", labels=PREMIUM))
+        assert rejected == ["worker-count: spec.mpiReplicaSpecs[Worker].replicas"]
 
 
 IMAGE = "Worker.template.spec.containers.0.image"
@@ -142,7 +142,9 @@ OWN_IMAGES = {IMAGE: OURS, "Launcher.template.spec.containers.0.image": OURS}
         ({**OWN_IMAGES, IMAGE: "registry.redhat.io/rhoai/train:latest"}, ["image"]),
     ],
 )
-def test_restricted(changes: dict[str, Any], images: list[str]) -> None:
+def test_restricted_openshift_rejects_images_of_other_registries_and_latest(
+    changes: dict[str, Any], images: list[str]
+) -> None:
     job = changed(changes)
     expected = [f"images: spec.mpiReplicaSpecs[Worker].template.spec.containers[0].{name}" for name in images]
     assert denied(job, policy("restricted-openshift", labels=RESTRICTED)) == expected
@@ -167,7 +169,7 @@ WORKER = "spec.mpiReplicaSpecs[Worker].template.spec"
 
 
 def claim(storage_class: str) -> dict[str, Any]:
-    """A claim with the beta annotation that old manifests still use."""
+    """A claim with the beta annotation, which old manifests use."""
     annotations = {"volume.beta.kubernetes.io/storage-class": storage_class}
     metadata = {"name": "mri", "namespace": "team-a", "annotations": annotations}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
@@ -196,11 +198,11 @@ ON_THE_NODE = [{"name": "a", "hostPath": {"path": "/"}}, {"name": "b", "emptyDir
     ],
     ids=["good", "storage", "any node", "volumes on the node", "no audit", "of others"],
 )
-def test_what_hipaa_asks_of_a_job(changes: dict[str, Any], storage_class: str, places: list[str]) -> None:
+def test_hipaa_requirements(changes: dict[str, Any], storage_class: str, places: list[str]) -> None:
     assert denied(changed(changes), policy("hipaa"), claim(storage_class)) == [f"compliance: {each}" for each in places]
 
 
-def test_in_a_namespace_for_hipaa_every_job_is_judged_and_gets_its_nodes() -> None:
+def test_hipaa_namespace_requires_marks_on_every_job_and_injects_the_node_selector() -> None:
     in_hospital = policy("hipaa", labels=HOSPITAL)
     assert denied(changed({**MARKED, **NODES, **DATA}), in_hospital, claim("encrypted-cephfs")) == []
     assert f"compliance: {WORKER}.nodeSelector[compliance]" in denied(changed(), in_hospital)
@@ -238,7 +240,7 @@ class TestRdma:
             ("rdma-infiniband", {"rdma/rdma_shared_device_a": "1"}, ["NCCL_IB_HCA", "OMPI_MCA_pml"], None),
         ],
     )
-    def test_the_example_of_each(
+    def test_example_gets_devices_variables_and_networks(
         self, name: str, devices: dict[str, str], variables: list[str], networks: str | None
     ) -> None:
         (example,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8"))
@@ -248,15 +250,15 @@ class TestRdma:
         patched: Any = decision.document
         templates = {role: one["template"] for role, one in patched["spec"]["mpiReplicaSpecs"].items()}
         (worker,), (launcher,) = (templates[role]["spec"]["containers"] for role in ("Worker", "Launcher"))
-        asked = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": 8, **devices}
-        assert worker["resources"] == {"requests": asked, "limits": asked}
+        amounts = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": 8, **devices}
+        assert worker["resources"] == {"requests": amounts, "limits": amounts}
         assert set(variables) <= {variable["name"] for variable in launcher["env"]}
         assert templates["Worker"]["metadata"]["annotations"].get(NETWORKS) == networks
-        found = pipelines.validate(request(patched), policy=ready, view=FABRIC, today=date.min)
-        assert (found.denied, found.warned) == ([], [])
+        validated = pipelines.validate(request(patched), policy=ready, view=FABRIC, today=date.min)
+        assert (validated.denied, validated.warned) == ([], [])
 
     @pytest.mark.parametrize("name", ["rdma-sriov", "rdma-efa", "rdma-infiniband"])
-    def test_only_for_jobs_that_ask(self, name: str) -> None:
+    def test_job_without_the_annotation_gets_no_rdma(self, name: str) -> None:
         assert "rdma" not in pipelines.mutate(request(COMPLETE), policy=policy(name), view=FABRIC).authors
 
 
@@ -268,28 +270,28 @@ class TestAuditOnly:
         "job", [changed(BROKEN), COMPLETE, {"spec": 3}, {}], ids=["broken", "complete", "shape", "{}"]
     )
     @pytest.mark.parametrize("labels", [{}, {**PREMIUM, **RESTRICTED, **HOSPITAL}], ids=["plain", "selected"])
-    def test_everything_goes_through(self, job: Any, labels: dict[str, str]) -> None:
+    def test_every_job_is_admitted_and_audited(self, job: Any, labels: dict[str, str]) -> None:
         decision = validate(job, policy(*NAMES, labels=labels))
         assert decision.allowed
         assert decision.audited
         assert decision.warnings == []
 
-    def test_without_it_the_same_job_is_refused(self) -> None:
+    def test_same_job_is_rejected_without_audit_only(self) -> None:
         others = [name for name in NAMES if name != "audit-only"]
         broken = changed(BROKEN)
         labels = {**HOSPITAL, **RESTRICTED}
-        refused = {finding.rule for finding in validate(broken, policy(*others, labels=labels)).denied}
-        assert {"worker-count", "upstream-contract", "images", "tier", "compliance"} <= refused
+        rejecting = {finding.rule for finding in validate(broken, policy(*others, labels=labels)).denied}
+        assert {"worker-count", "upstream-contract", "images", "tier", "compliance"} <= rejecting
         audited = {finding.rule for finding in validate(broken, policy(*NAMES, labels=labels)).audited}
-        assert refused <= audited
+        assert rejecting <= audited
 
-    def test_nothing_is_changed(self) -> None:
+    def test_nothing_is_injected(self) -> None:
         selected = policy(*NAMES, labels=HOSPITAL)
         assert selected.injections == ()
         assert mutate(COMPLETE, selected).patch == []
 
 
-def test_a_rank_on_each_core_where_there_are_no_gpus() -> None:
+def test_hpc_cpu_admits_a_rank_per_core_for_jobs_without_gpus() -> None:
     path = "Worker.template.spec.containers.0.resources.limits"
     on_cores = {"spec.slotsPerWorker": 96, path: {"cpu": "96", "memory": "384Gi"}}
     with_gpus = {"spec.slotsPerWorker": 96, path: {"cpu": "96", "memory": "384Gi", "nvidia.com/gpu": 8}}
@@ -299,6 +301,6 @@ def test_a_rank_on_each_core_where_there_are_no_gpus() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_each_is_a_policy_file_as_it_is(path: Path) -> None:
+def test_file_is_also_a_policy_file(path: Path) -> None:
     together = layers.merge(layers.in_order(loaded(path.stem)), policy_model()).document
     assert pipelines.load_policy(path.read_bytes()).document == together

@@ -38,11 +38,11 @@ def most_gpus(loaded: Loaded) -> int:
         ({}, ""),
     ],
 )
-def test_a_document_under_another_key_is_found(data: dict[str, object], key: str) -> None:
+def test_misplaced_document_is_recognised(data: dict[str, object], key: str) -> None:
     assert store.misplaced(data) == key
 
 
-def test_good_documents_are_in_force_and_remembered() -> None:
+def test_good_documents_are_used_and_remembered() -> None:
     loaded = load({"b": HEADER, "a": GOOD})
     assert [layer.name for layer in loaded.layers] == ["a", "b"]
     assert loaded.states == {"a": "current", "b": "current"}
@@ -51,7 +51,7 @@ def test_good_documents_are_in_force_and_remembered() -> None:
     assert most_gpus(loaded) == 4
 
 
-def test_a_broken_one_leaves_its_last_good_one_in_force() -> None:
+def test_last_good_text_is_used_if_a_document_is_broken() -> None:
     first = load({"a": GOOD})
     second = load({"a": BROKEN}, dict(first.last_good))
     assert second.states == {"a": "last-good"}
@@ -61,7 +61,7 @@ def test_a_broken_one_leaves_its_last_good_one_in_force() -> None:
 
 
 @pytest.mark.parametrize("remembered", [{}, {"a": BROKEN}, {"other": GOOD}])
-def test_without_a_last_good_one_the_rest_holds(remembered: dict[str, str]) -> None:
+def test_broken_document_without_a_last_good_text_is_unusable(remembered: dict[str, str]) -> None:
     loaded = load({"a": BROKEN, "b": HEADER}, remembered)
     assert loaded.states == {"a": "unusable", "b": "current"}
     kept = {name: text for name, text in remembered.items() if name == "a"}  # another replica may read it
@@ -69,7 +69,7 @@ def test_without_a_last_good_one_the_rest_holds(remembered: dict[str, str]) -> N
     assert most_gpus(loaded) == 16
 
 
-def test_a_deleted_one_is_forgotten() -> None:
+def test_deleted_document_is_forgotten() -> None:
     assert load({}, {"a": GOOD}) == Loaded(last_good={})
 
 
@@ -91,13 +91,13 @@ def test_a_deleted_one_is_forgotten() -> None:
         ("\x00", "is not text"),
     ],
 )
-def test_hostile_texts(text: str | None, message: str) -> None:
+def test_hostile_text_is_rejected(text: str | None, message: str) -> None:
     loaded = load({"a": text}, {"a": GOOD})
     assert message in loaded.errors["a"]
     assert most_gpus(loaded) == 4
 
 
-def test_what_is_in_force_is_known_by_name_version_and_digest() -> None:
+def test_identity_has_name_version_and_digest() -> None:
     good = sha256(GOOD.encode()).hexdigest()
     loaded = load({"a": GOOD, "b": BROKEN}, {"b": GOOD})
     assert [(layer.version, layer.digest) for layer in loaded.layers] == [("1", good), ("", good)]
@@ -107,14 +107,14 @@ def test_what_is_in_force_is_known_by_name_version_and_digest() -> None:
     assert PolicySet().for_namespace(ABSENT).identity == ""
 
 
-def test_of_many_policies_the_first_are_named() -> None:
+def test_identity_of_many_documents_names_the_first() -> None:
     loaded = load({f"p{number}": GOOD for number in range(10)})
     identity = PolicySet(loaded.layers).for_namespace(ABSENT).identity
     assert identity.count("sha256:") == MAX_NAMED_DOCUMENTS
     assert identity.endswith(", and 2 more")
 
 
-def test_a_configmap_in_a_file_has_the_digest_of_its_policy() -> None:
+def test_config_map_in_a_file_has_the_digest_of_its_policy() -> None:
     text = f"kind: ConfigMap\nmetadata: {{name: a}}\ndata:\n  policy.yaml: |\n{indent(GOOD, '    ')}\n"
     (layer,) = store.load_file("f", text, policy_model())
     assert layer.digest == sha256(f"{GOOD}\n".encode()).hexdigest()
@@ -137,9 +137,9 @@ FOREIGN = {"a": "of a user", "_b": "of a user"}
         (FOREIGN | copies(**{"1.0": "old"}) | {"_2.0": "{}"}, {}),
         (copies(**{"1.0": "old"}) | {"_2.0": "no JSON"}, {"a": "old"}),
     ],
-    ids=["none", "of others", "own", "newest", "own is empty", "own is damaged"],
+    ids=["none", "of users", "own", "newest", "own is empty", "own is damaged"],
 )
-def test_a_version_starts_from_its_own_copy_or_the_newest(data: dict[str, str], expected: dict[str, str]) -> None:
+def test_version_starts_from_its_own_copy_or_the_newest(data: dict[str, str], expected: dict[str, str]) -> None:
     assert remembered_texts(data, "2.0") == expected
 
 
@@ -153,5 +153,5 @@ def test_a_version_starts_from_its_own_copy_or_the_newest(data: dict[str, str], 
         (copies(**{"1.0": "old", "10.0": "new", "9.0": "newer"}), copies(**{"10.0": "new"})),
     ],
 )
-def test_writing_keeps_the_newest_other_copy(data: dict[str, str], kept: dict[str, str]) -> None:
+def test_only_the_newest_copy_of_other_versions_is_kept(data: dict[str, str], kept: dict[str, str]) -> None:
     assert with_remembered(data, {"a": "own"}, "2.0") == kept | copies(**{"2.0": "own"})

@@ -1,4 +1,4 @@
-"""Whether a pod gets a token, as the API server decides it. In doubt it does."""
+"""Whether the API server gives a pod a token. If that is unknown, the pod is treated as having one."""
 
 import pytest
 
@@ -34,7 +34,7 @@ VIEW = Snapshot(
         (PodSpec(automount_service_account_token=False, service_account_name="talks"), "team-a", False),
     ],
 )
-def test_the_word_of_the_pod_comes_before_that_of_its_account(pod: PodSpec | None, namespace: str, gets: bool) -> None:
+def test_field_of_the_pod_overrides_its_account(pod: PodSpec | None, namespace: str, gets: bool) -> None:
     assert gets_token(pod, VIEW, namespace) is gets
     if pod is None or pod.automount_service_account_token is None:
         assert gets_token(pod, NothingKnown(), namespace)

@@ -1,4 +1,4 @@
-"""Accelerators by claims and by the extended resources of DeviceClasses."""
+"""Accelerators that pods request by claims, and by the extended resources of DeviceClasses."""
 
 from typing import Any
 
@@ -59,12 +59,12 @@ def by_claim(*requests: Json, classes: tuple[Json, ...] = (), **more: Any) -> De
         ([], 0, 0, 0),
     ],
 )  # fmt: skip
-def test_a_template(requests: list[Json], least: int, most: int | None, asked: int) -> None:
+def test_devices_of_a_claim_template(requests: list[Json], least: int, most: int | None, asked: int) -> None:
     classes = (device_class("rdma.example.com"), device_class("other"))
     assert by_claim(*requests, classes=classes) == Devices(least, most, asked, by_claim=(least, most) != (0, 0))
 
 
-def test_claims_count_next_to_extended_resources_and_by_how_often_they_are_named() -> None:
+def test_claims_are_added_to_extended_resources_and_counted_each_time_they_are_named() -> None:
     changes = claims("t", "t")
     changes["Worker.template.spec.containers.0.resources"] = {"limits": {"nvidia.com/gpu": 2}}
     assert devices(changes, claim_template("t", exactly(count=4))) == Devices(10, 10, 10, by_claim=True)
@@ -85,11 +85,11 @@ UNKNOWN_NUMBER = Devices(0, None, 0, by_claim=True)
         ({**claims(), "Worker.template.spec.resourceClaims": [{"name": "c"}]}, Snapshot([claim_template("t")])),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_or_is_shared_is_unknown(changes: Json, view: ClusterView) -> None:
+def test_number_is_unknown_for_unreadable_or_shared_claims(changes: Json, view: ClusterView) -> None:
     assert devices(changes, view=view) == UNKNOWN_NUMBER
 
 
-def test_a_class_is_an_accelerator_by_either_of_its_names() -> None:
+def test_class_matches_by_either_of_its_names() -> None:
     request = exactly("our-gpus", count=4)
     assert by_claim(request).least == 0
     assert by_claim(request, patterns=("deviceclass.resource.kubernetes.io/our-*",)).least == 4
@@ -97,11 +97,11 @@ def test_a_class_is_an_accelerator_by_either_of_its_names() -> None:
     assert by_claim(request, classes=(device_class("our-gpus", "example.com/nic"),), patterns=MINE).least == 0
 
 
-def test_an_extended_resource_is_one_by_the_class_behind_it() -> None:
-    asked = {"Worker.template.spec.containers.0.resources": {"limits": {"example.com/fast": 3}}}
-    assert devices(asked).least == 0
-    assert devices(asked, device_class("gpu.nvidia.com", "example.com/fast")).least == 3
-    assert devices(asked, device_class("nic.example.com", "example.com/fast")).least == 0
+def test_extended_resource_is_an_accelerator_if_its_class_is() -> None:
+    fast = {"Worker.template.spec.containers.0.resources": {"limits": {"example.com/fast": 3}}}
+    assert devices(fast).least == 0
+    assert devices(fast, device_class("gpu.nvidia.com", "example.com/fast")).least == 3
+    assert devices(fast, device_class("nic.example.com", "example.com/fast")).least == 0
     implicit = {
         "Worker.template.spec.containers.0.resources": {
             "limits": {"deviceclass.resource.kubernetes.io/gpu.nvidia.com": 5}
@@ -110,12 +110,12 @@ def test_an_extended_resource_is_one_by_the_class_behind_it() -> None:
     assert devices(implicit) == Devices(5, 5, 5)
 
 
-def test_a_name_with_stars_in_it_is_no_pattern() -> None:
+def test_asterisk_in_a_resource_name_is_escaped() -> None:
     ctx = Context(view=Snapshot([device_class("gpu.nvidia.com", "a.b/x*"), device_class("gpu.amd.com")]))
     assert names(("nvidia.com/gpu", "deviceclass.resource.kubernetes.io/gpu.*"), ctx)[2:] == ("a.b/x[*]",)
 
 
-def test_what_no_node_shows() -> None:
+def test_resource_is_backed_by_a_class() -> None:
     ctx = Context(view=Snapshot([device_class("gpu.nvidia.com", "example.com/gpu")]))
     assert backed("example.com/gpu", ctx)
     assert backed("deviceclass.resource.kubernetes.io/x", Context())
@@ -130,18 +130,18 @@ def test_what_no_node_shows() -> None:
         (RESOURCE_CLAIM_TEMPLATES, claim_template("t", exactly(count=2, adminAccess=False))),
     ],
 )
-def test_a_trimmed_object_says_as_much(resource: Resource[Any, Any], manifest: Json) -> None:
+def test_trimmed_object_gives_the_same_record(resource: Resource[Any, Any], manifest: Json) -> None:
     whole = Snapshot([manifest]).all(resource)
     assert isinstance(whole, dict)
     assert Snapshot([resource.trim(manifest)]).all(resource) == whole
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
-def test_every_version_is_read(version: str) -> None:
+def test_every_api_version_is_read(version: str) -> None:
     template = claim_template("t", exactly(count=4), version=f"resource.k8s.io/{version}")
     assert devices(claims("t"), template).least == 4
 
 
 @pytest.mark.parametrize("spec", [None, {}, {"spec": None}, {"spec": {"devices": {"requests": None}}}])
-def test_an_empty_template_has_nothing(spec: Any) -> None:
+def test_empty_claim_template_has_no_devices(spec: Any) -> None:
     assert devices(claims("t"), {**claim_template("t"), "spec": spec}) == Devices()

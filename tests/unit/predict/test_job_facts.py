@@ -1,4 +1,4 @@
-"""The facts of a job that custom rules read."""
+"""The facts of a job in the variable `job` of custom rules."""
 
 import json
 
@@ -27,11 +27,11 @@ def facts(changes: Json) -> JobFacts:
         ({f"{LAUNCHER}.containers.0.resources": {"limits": {"cpu": "4"}}, "spec.runLauncherAsWorker": True}, 8),
     ],
 )
-def test_gpus_of_the_launcher_count_in_the_total(changes: Json, total: int) -> None:
+def test_gpus_of_the_launcher_are_in_the_total(changes: Json, total: int) -> None:
     assert facts(changes).total_gpus == total
 
 
-def test_image_volumes_are_among_the_images() -> None:
-    named = facts({}).images
-    assert facts({"Worker.template.spec.volumes": VOLUMES}).images == (*named, "registry.example.com/ml/data:2")
-    assert facts({"Worker.template.spec.volumes": VOLUMES[1:]}).images == named
+def test_images_include_image_volumes() -> None:
+    images = facts({}).images
+    assert facts({"Worker.template.spec.volumes": VOLUMES}).images == (*images, "registry.example.com/ml/data:2")
+    assert facts({"Worker.template.spec.volumes": VOLUMES[1:]}).images == images

@@ -1,4 +1,4 @@
-"""The pods that the operator will make."""
+"""The pods that the operator will create for a job."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ KATA = {
     "metadata": {"name": "kata"},
     "overhead": {"podFixed": {"cpu": "250m"}},
 }
-FREE = limit_range("free")  # so that it is known to be the only one
+FREE = limit_range("free")  # a LimitRange without limits, so that LimitRanges are known
 LAUNCHER_CLASS = "Launcher.template.spec.runtimeClassName"
 
 
@@ -75,14 +75,14 @@ def test_overhead_of_the_runtime_class(name: str, requests: str, certain: bool) 
     assert shown(worker.requests)["cpu"] == "16"
 
 
-def test_uncertain_pods() -> None:
+def test_pods_are_uncertain_if_limit_ranges_or_the_runtime_class_are_unknown() -> None:
     assert [each.certain for each in pods(view=NothingKnown())] == [False, False]
     launcher, worker = pods({LAUNCHER_CLASS: "kata"}, view=Snapshot([FREE]))
     assert (launcher.certain, worker.certain) == (False, True)
 
 
 def test_disputed_defaults() -> None:
-    """The least of them counts, and only a container that gets one is uncertain."""
+    """The smallest default is used, and only a container that gets a default is uncertain."""
     disputed = [limit_range(name, {"type": "Container", "default": {"cpu": cpu}}) for name, cpu in (("a", 3), ("b", 2))]
     launcher, worker = pods({"Launcher.template.spec.containers.0.resources": REMOVE}, view=Snapshot(disputed))
     assert (launcher.certain, launcher.disputed, shown(launcher.requests)) == (False, {"cpu"}, {"cpu": "2"})

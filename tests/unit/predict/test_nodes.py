@@ -40,7 +40,7 @@ def test_all_nodes_together() -> None:
     )
 
 
-def test_no_version() -> None:
+def test_invalid_kubelet_version_is_ignored() -> None:
     for version in ("", "v1", "1.31.0", "v1.31", "fake", "v1.9999.1"):
         nodes = all_nodes(Snapshot([node("a", kubelet=version)]))
         assert nodes is not UNKNOWN
@@ -48,9 +48,9 @@ def test_no_version() -> None:
 
 
 class TestOfNames:
-    """Worked out again when a group comes or goes, and only then."""
+    """The result is cached until a group is added or removed."""
 
-    def test_kept_until_a_group_comes_or_goes(self) -> None:
+    def test_result_is_recomputed_when_a_group_is_added_or_removed(self) -> None:
         contents: Contents[str, str] = Contents(lambda record: record[0])
         made: list[list[object]] = []
 
@@ -58,7 +58,7 @@ class TestOfNames:
             made.append(sorted(names))
             return len(made)
 
-        seen = []
+        results = []
         for change in (
             lambda: contents.put("k1", "a1"),
             lambda: contents.put("k2", "a2"),
@@ -67,15 +67,15 @@ class TestOfNames:
             lambda: contents.remove("k1"),
         ):
             change()
-            seen.append(of_names(contents.groups, make))
-        assert seen == [1, 1, 2, 2, 3]
+            results.append(of_names(contents.groups, make))
+        assert results == [1, 1, 2, 2, 3]
         assert made == [["a"], ["a", "b"], ["b"]]
 
-    def test_any_mapping(self) -> None:
+    def test_mapping_without_a_cache(self) -> None:
         assert of_names({"a": {}, "b": {}}, sorted) == ["a", "b"]
 
-    def test_what_the_service_watches(self) -> None:
-        """Its store hands out the groups as they are, so nothing is worked out for each review."""
+    def test_result_for_a_store_is_computed_once(self) -> None:
+        """The store returns the same group objects for every review."""
         kind = Kind("nodes", "/api/v1/nodes", by_name, NODES.project, group=NODES.group)
         store = Store(kind, log=None)
         store.put(Metadata(name="a"), msgspec.Raw(msgspec.json.encode(node("a", labels={"zone": "x"}))))

@@ -1,4 +1,4 @@
-"""The size suggested for a job that does not fit is admitted by all rules of the policy."""
+"""The sizes that are suggested for a job that does not fit. All rules of the policy must admit them."""
 
 import re
 from datetime import date
@@ -35,7 +35,7 @@ def job(workers: int, gpus: int = 2, **more: Any) -> Json:
 
 
 def decide(changes: Json, rules: Json, *objects: Json) -> Decision:
-    """The verdict on a job in a namespace with these objects."""
+    """The decision on a job in a namespace with these objects."""
     text = yaml.dump({"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "rules": rules})
     document = changed({"metadata.namespace": "team", **changes})
     view = Snapshot(objects)
@@ -55,9 +55,9 @@ def suggested(decision: Decision) -> list[str]:
     ("changes", "rules", "hard", "first"),
     [
         (job(4), {}, 4, "Reduce worker count to 2 (4 GPUs total)"),
-        # one worker would fit, and worker-count wants two
+        # one worker would fit, but worker-count requires two
         (job(4), {}, 2, "Reduce worker count to 2, GPUs per worker to 1 and slotsPerWorker to 1 (2 GPUs total)"),
-        # more than any node has, and than a range can count
+        # more than any node has, and too large for a `range`
         (job(4, 10**19), {"gpus": {"action": "off"}}, 16, "Reduce GPUs per worker to 4 (16 GPUs total)"),
         (job(4), {"worker-count": {"min": 1}}, 2, "Reduce worker count to 1 (2 GPUs total)"),
         (job(4), {"worker-count": {"action": "warn"}}, 2, "Reduce worker count to 1 (2 GPUs total)"),
@@ -68,7 +68,7 @@ def suggested(decision: Decision) -> list[str]:
         (job(2, 8), {"gpus": {"min": 8}}, 8, f"{ASK}: 2 workers, the fewest allowed here, do not fit"),
         (job(2, 8), {"gpus": {"min": 8}, "worker-count": {"min": 1}}, 8, "Reduce worker count to 1 (8 GPUs total)"),
         (job(2, 8), {}, 1, f"{ASK}: 2 workers, the fewest allowed here, do not fit"),
-        # of the quota twenty would fit
+        # twenty workers would fit the quota
         (job(30), {"tier": {"maxWorkers": 8}}, 40, "Reduce worker count to 8 (16 GPUs total)"),
         (job(30), {"tier": {"maxGpus": 12}}, 40, "Reduce worker count to 6 (12 GPUs total)"),
         (
@@ -87,19 +87,19 @@ def suggested(decision: Decision) -> list[str]:
         ),
     ],
 )
-def test_what_a_quota_suggests(changes: Json, rules: Json, hard: int, first: str) -> None:
+def test_suggestion_for_a_quota(changes: Json, rules: Json, hard: int, first: str) -> None:
     assert suggested(decide(changes, rules, of_team({GPUS: hard})))[0] == first
 
 
-def test_what_fits_once_others_are_done() -> None:
-    found = suggested(decide(job(4, 8), {}, of_team({GPUS: 8}, {GPUS: 8})))
-    assert found == [
+def test_suggestion_to_wait_for_other_jobs() -> None:
+    suggestions = suggested(decide(job(4, 8), {}, of_team({GPUS: 8}, {GPUS: 8})))
+    assert suggestions == [
         "Reduce GPUs per worker to 2 and slotsPerWorker to 2 (8 GPUs total), and wait for existing jobs to complete",
         ASK,
     ]
 
 
-def test_only_what_a_smaller_job_takes_less_of_is_made_smaller() -> None:
+def test_no_smaller_size_is_suggested_if_it_does_not_reduce_the_shortage() -> None:
     assert suggested(decide(job(2, 8), {}, of_team({"requests.cpu": 20}))) == [
         f"{ASK}: 2 workers, the fewest allowed here, do not fit"
     ]
@@ -130,8 +130,8 @@ SET_TO = {
 }
 
 
-def test_fewer_slots_are_for_fewer_ranks() -> None:
-    """mpirun would refuse to start."""
+def test_number_of_ranks_is_reduced_with_the_slots() -> None:
+    """Otherwise mpirun would refuse to start."""
 
     def advice(ranks: int, *more: str) -> str:
         command = ["mpirun", "-np", str(ranks), "--hostfile", "/etc/mpi/hostfile", *more, "train"]
@@ -144,8 +144,8 @@ def test_fewer_slots_are_for_fewer_ranks() -> None:
 
 @PROPERTY
 @given(JOBS, SETTINGS, st.integers(0, 40), st.integers(0, 40))
-def test_what_is_suggested_is_refused_by_no_rule(changes: Json, rules: Json, hard: int, used: int) -> None:
-    """Except for faults of the job that are unrelated to its size."""
+def test_suggested_size_is_admitted_by_all_rules(changes: Json, rules: Json, hard: int, used: int) -> None:
+    """Violations that are unrelated to the size may remain."""
     view = of_team({GPUS: hard}, {GPUS: min(used, hard)})
     before = decide(changes, rules, view)
     if any(finding.rule == "resource-quota" for finding in before.denied):
@@ -153,9 +153,9 @@ def test_what_is_suggested_is_refused_by_no_rule(changes: Json, rules: Json, har
         steps = re.findall(r"(worker count|GPUs per worker|slotsPerWorker|minAvailable) to (\d+)", advice)
         if not steps:
             return
-        mended = changes | {SET_TO[what]: int(number) for what, number in steps}
+        resized = changes | {SET_TO[what]: int(number) for what, number in steps}
         waited = of_team({GPUS: hard}) if "wait for existing" in advice else view
-        after = {finding.rule for finding in decide(mended, rules, waited).denied}
+        after = {finding.rule for finding in decide(resized, rules, waited).denied}
         assert after <= {finding.rule for finding in before.denied} - {"resource-quota"}
 
 
@@ -170,7 +170,7 @@ def test_what_is_suggested_is_refused_by_no_rule(changes: Json, rules: Json, har
         (2, 8, {"gpus": {"min": 8}}, 7, ["Request less."]),
     ],
 )
-def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: int, fixes: list[str]) -> None:
+def test_suggestion_for_a_queue(workers: int, gpus: int, rules: Json, nominal: int, fixes: list[str]) -> None:
     quotas = {"cpu": 9999, "memory": "9Ti", "nvidia.com/gpu": nominal}
     objects = [
         config(),
@@ -179,8 +179,8 @@ def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: in
         cluster_queue("behind", {"plain": quotas}),
     ]
     changes = job(workers, gpus) | {"metadata.labels": {"kueue.x-k8s.io/queue-name": "q"}}
-    found = [each.violation.fix for each in decide(changes, rules, *objects).warned if each.rule == "ever-fits"]
-    assert found == fixes
+    suggestions = [each.violation.fix for each in decide(changes, rules, *objects).warned if each.rule == "ever-fits"]
+    assert suggestions == fixes
 
 
 @pytest.mark.parametrize(
@@ -221,12 +221,12 @@ def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: in
         ({SLOTS: -1}, {"slots": {"min": 0}}, ["Use 1 or more."]),
     ],
 )
-def test_what_other_rules_suggest(changes: Json, rules: Json, fixes: list[str]) -> None:
+def test_suggestions_of_other_rules(changes: Json, rules: Json, fixes: list[str]) -> None:
     decision = decide(changes, rules)
     assert [finding.violation.fix.partition(" your administrator for")[0] for finding in decision.denied] == fixes
 
 
-def test_slots_are_enough_for_the_ranks() -> None:
+def test_suggested_slots_are_enough_for_the_ranks() -> None:
     changes = job(4, 0, **{COMMAND: ["mpirun", "-np", "16", "--hostfile", "/etc/mpi/hostfile", "train"], SLOTS: 0})
     (finding,) = decide(changes, {}).denied
     assert finding.violation.fix == "Set slotsPerWorker to 4 or more."
@@ -243,6 +243,6 @@ def test_spans() -> None:
     assert 10**9 in Span(2)
 
 
-def test_admitted_by_both() -> None:
+def test_intersection_of_admitted_values() -> None:
     ours, theirs = Admitted(workers=Span(2, 9)), Admitted(workers=Span(0, 5), accelerators=("amd.com/gpu",))
     assert (ours & theirs) == (theirs & ours) == Admitted(workers=Span(2, 5), accelerators=("amd.com/gpu",))

@@ -410,7 +410,7 @@ class TestClaims:
 
     UNKNOWN = 'the GPUs of claim "c0" are not counted: '
     NIC = claim_template("t", exactly("nic"))
-    ABSENT = "Check its name, or have it created: the pods wait for it."
+    ABSENT = "Check the name: the pods wait until it exists."
 
     @pytest.mark.parametrize("settings", [{"min": 16}, {"max": 0}])
     @pytest.mark.parametrize(
@@ -434,7 +434,7 @@ class TestClaims:
     ) -> None:
         assert violations("gpus", claims("t"), view=Snapshot(objects)) == []
         (warning,) = violations("gpus", claims("t"), settings={"refuseUncountedClaims": True}, view=Snapshot(objects))
-        assert (warning.advisory, warning.fix) == (True, "Keep within the bounds: they are not counted here.")
+        assert (warning.advisory, warning.fix) == (True, "Keep within the limits: its devices are not counted here.")
 
     OTHER = claim_template("other", exactly("other.example.com"))
     CLASSES = (device_class("other.example.com"), device_class("nic"))
@@ -473,7 +473,7 @@ class TestClaims:
     def test_claim_of_all_devices_of_a_node_is_a_warning(self) -> None:
         (violation,) = self.check(exactly(allocationMode="All"))
         assert (violation.message, violation.advisory) == (
-            self.UNKNOWN + 'its template ("t") takes all of a node',
+            self.UNKNOWN + 'its template ("t") requests all devices of a node',
             True,
         )
         assert violation.fix == "Use one with allocationMode: ExactCount and a count."

@@ -141,7 +141,7 @@ def test_annotation_required_scc_selects_one_scc() -> None:
     assert check(required, view({"default": ["nonroot-v2"]})) == []
     (violation,) = violations("scc", required, view=view())
     assert violation.path == f"{WORKER}.metadata.annotations[openshift.io/required-scc]"
-    assert violation.message == 'OpenShift rejects "nonroot-v2": no such SCC that the pods may get'
+    assert violation.message == 'OpenShift rejects "nonroot-v2": the pods may not use this SCC, or it does not exist'
 
 
 def test_unknown_required_scc_causes_no_other_findings() -> None:

@@ -97,6 +97,6 @@ def test_policy_with_an_invalid_custom_rule_is_rejected_when_applied() -> None:
         answer = service.post("/validate-policy", policy_review(document(rule("object.spec.nothing")))).answer
         assert answer["allowed"]
         assert answer["warnings"] == [
-            "rules.custom[0].expression: a usual job gives it no value, such a job is admitted:"
+            "rules.custom[0].expression: no value for a usual job, such a job is admitted:"
             ' Key not found in map : "nothing"'
         ]

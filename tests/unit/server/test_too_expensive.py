@@ -143,7 +143,7 @@ def test_policy_document_is_rejected(server: Server) -> None:
         "data": {"policy.yaml": "slow"},
     }
     answer = server.post("/validate-policy", body(document))
-    assert "is too expensive to read" in answer["status"]["message"]
+    assert "takes too much processor time to read" in answer["status"]["message"]
 
 
 def test_server_is_unchanged_after_many_expensive_reviews(server: Server) -> None:

@@ -1,5 +1,5 @@
-"""Kubernetes' extensions of CEL as Python functions: a file for each library.
+"""Kubernetes' extensions of CEL as Python functions, a module per library.
 
-Messages about unreadable values begin like those of the API server. The missing parts are rejected by name when a
-policy is applied: `format`, two-variable macros, `authorizer`.
+Messages about invalid values begin like the API server's. `format`, two-variable macros and `authorizer` are missing;
+a policy that uses them is rejected.
 """

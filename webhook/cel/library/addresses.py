@@ -14,34 +14,32 @@ Parsed = IPv4Address | IPv6Address
 
 
 class Address(Text):
-    """An address, in its canonical form."""
+    """An IP address in canonical form."""
 
     type = "kubernetes.IP"
 
     @property
     def parsed(self) -> Parsed:
-        """The address."""
         return ipaddress.ip_address(self.text)
 
 
 class Network(Text):
-    """An address in its canonical form, and a prefix length as written."""
+    """An IP address in canonical form, with a prefix length."""
 
     type = "kubernetes.CIDR"
 
     @property
     def address(self) -> Parsed:
-        """The address, with the host bits."""
+        """The address, including the host bits."""
         return ipaddress.ip_address(self.text.partition("/")[0])
 
     @property
     def length(self) -> int:
-        """The prefix length."""
         return int(self.text.partition("/")[2])
 
     @property
     def parsed(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-        """The network, without the host bits."""
+        """The network, without host bits."""
         return ipaddress.ip_network(self.text, strict=False)
 
 

@@ -1,11 +1,11 @@
-"""Declaration of a function: name, parameter types, result type, and the Python function."""
+"""Declares CEL functions: name, parameter types, result type, and the Python function."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 
 class Text:
-    """A value of a custom type, represented by one text: values are equal if their texts are."""
+    """A value of a custom CEL type. Values are equal if their texts are equal."""
 
     type: ClassVar[str]
 
@@ -14,7 +14,7 @@ class Text:
 
 
 def same(one: object, other: object) -> bool:
-    """CEL's ==: numbers are equal whatever their types, but true is not equal to 1."""
+    """CEL's ==. Numbers of different types may be equal, but true is not equal to 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list):
@@ -30,17 +30,17 @@ DOUBLE: Final = "double"
 STRING: Final = "string"
 DYN: Final = "dyn"
 LIST: Final = "list"
-"""A list of any type: the engine never matches a parameter of type `dyn` to a value."""
+"""A list of any type. The engine matches no value to a parameter of type `dyn`."""
 LIST_OF_STRINGS: Final = "list<string>"
 LISTS_BY_KEY: Final = "map<string, list<string>>"
 
 
 Type = str | type[Text]
-"""A type of CEL by its name, or a subclass of `Text`."""
+"""The name of a CEL type, or a subclass of `Text`."""
 
 
 class Declared(NamedTuple):
-    """A function, or one of several overloads."""
+    """A function, or an overload of a function."""
 
     name: str
     parameters: Sequence[Type]
@@ -50,10 +50,10 @@ class Declared(NamedTuple):
 
 
 def Function(name: str, parameters: Sequence[Type], result: Type, work: Callable[..., Any]) -> Declared:  # noqa: N802
-    """Called as name(a, b)."""
+    """A function that is called as name(a, b)."""
     return Declared(name, parameters, result, work)
 
 
 def Method(name: str, parameters: Sequence[Type], result: Type, work: Callable[..., Any]) -> Declared:  # noqa: N802
-    """Called as a.name(b)."""
+    """A function that is called as a.name(b)."""
     return Declared(name, parameters, result, work, method=True)

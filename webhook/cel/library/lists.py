@@ -1,4 +1,4 @@
-"""Functions of lists, and of lists as sets.
+"""Functions for lists, and for lists as sets.
 
 https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/lists.go; cel-go `ext/lists.go`, `ext/sets.go`
 """
@@ -14,10 +14,10 @@ _KINDS: Final = (bool, (int, float), str, bytes, bytearray, datetime, timedelta)
 
 
 def _comparable(items: list[Any]) -> list[Any]:
-    """The items, if all are of one ordered kind."""
+    """The items; ValueError unless all have types that can be compared with each other."""
     kinds = {next((kind for kind in _KINDS if isinstance(item, kind)), None) for item in items}
     if len(kinds) > 1 or None in kinds:
-        raise ValueError("no such overload: the items of the list have no order among them")
+        raise ValueError("no such overload: the items of the list cannot be compared")
     return items
 
 
@@ -29,9 +29,9 @@ def _sum(items: list[Any]) -> Any:
     if not items:
         return 0
     if any(isinstance(item, bool) or not isinstance(item, (int, float, timedelta)) for item in items):
-        raise ValueError("no such overload: only numbers and durations have a sum")
+        raise ValueError("no such overload: only numbers and durations can be added")
     if len({type(item) for item in items}) > 1:
-        raise ValueError("no such overload: numbers of several types have no sum")
+        raise ValueError("no such overload: numbers of different types cannot be added")
     total = items[0]
     for item in items[1:]:
         total += item
@@ -95,7 +95,7 @@ def _contains_all(items: list[Any], others: list[Any]) -> bool:
 
 def _range(count: int) -> list[int]:
     if count > _MOST:
-        raise ValueError(f"a list of {count} is too long, at most {_MOST} are made")
+        raise ValueError(f"a list of {count} numbers is too long, the maximum is {_MOST}")
     return [*range(count)]
 
 

@@ -13,18 +13,16 @@ _LARGEST: Final = 2**63
 
 
 class Amount(Text):
-    """A quantity, by its billionths."""
+    """A quantity, stored as a number of billionths."""
 
     type = "kubernetes.Quantity"
 
     @property
     def nano(self) -> int:
-        """The amount."""
         return int(self.text)
 
     @classmethod
     def of(cls, nano: int) -> "Amount":
-        """The quantity of `nano` billionths."""
         return cls(str(nano))
 
 

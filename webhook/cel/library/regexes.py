@@ -1,4 +1,4 @@
-"""`find` and `findAll` on texts. The expressions are those of RE2 that have the same meaning in Python.
+"""`find` and `findAll`. They accept the RE2 expressions that have the same meaning in Python.
 
 https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/regex.go
 """
@@ -9,13 +9,13 @@ from typing import Final
 
 from webhook.cel.library.declared import INT, LIST_OF_STRINGS, STRING, Declared, Method
 
-# RE2 has no lookarounds, back references, atomic groups, possessive quantifiers or other flags.
+# Lookarounds, back references, atomic groups, possessive quantifiers and flags that RE2 does not have.
 _NOT_OF_RE2: Final = re.compile(r"\(\?(?:[=!>#(]|<[=!]|P=|[ims-]*[aLux])|(?<!\\)(?:\\\\)*\\[1-9ZNuU]|[*+?}]\+")
-# These have another meaning in Python.
+# Expressions that have a different meaning in Python.
 _NOT_AS_IN_RE2: Final = re.compile(r"\[:\^?[a-z]+:\]|(?<!\\)\{,[0-9]*\}")
 _MANY_LINES: Final = re.compile(r"\(\?[is]*m")
 _ANY_CASE: Final = re.compile(r"\(\?[ms]*i")
-# An unclosed class breaks the whole expression, so it may match here too.
+# The end of a class is optional: an unclosed class is an error anyway.
 _ESCAPE_OR_CLASS_OR_END: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]?|\$", re.DOTALL)
 
 
@@ -23,13 +23,13 @@ _ESCAPE_OR_CLASS_OR_END: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]?|\
 def _compiled(expression: str) -> re.Pattern[str]:
     if _NOT_OF_RE2.search(expression):
         raise ValueError(
-            f"{expression!r} has what RE2 does not: looks around, references back, possessive quantifiers,"
-            " or flags and escapes of its own"
+            f"{expression!r} uses what RE2 does not have: lookarounds, back references, possessive quantifiers,"
+            " or other flags and escapes"
         )
     if _NOT_AS_IN_RE2.search(expression) or (_ANY_CASE.search(expression) and not expression.isascii()):
         raise ValueError(
-            f"{expression!r} is not taken here: write ranges for [:classes:], {{0,n}} for {{,n}}, and letters beyond"
-            " ASCII without (?i)"
+            f"{expression!r} is not supported here: write ranges for [:classes:] and {{0,n}} for {{,n}}, and do not use"
+            " (?i) with letters beyond ASCII"
         )
     try:
         return re.compile(_with_end(expression), re.ASCII)
@@ -38,10 +38,10 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 
 def _with_end(expression: str) -> str:
-    """In RE2 `$` does not match before a final line feed."""
+    """Replaces `$` by an anchor that does not match before a final line feed, as in RE2."""
     if _MANY_LINES.search(expression):
         return expression
-    return _ESCAPE_OR_CLASS_OR_END.sub(lambda found: r"\Z" if found[0] == "$" else found[0], expression)
+    return _ESCAPE_OR_CLASS_OR_END.sub(lambda match: r"\Z" if match[0] == "$" else match[0], expression)
 
 
 def _find(text: str, expression: str) -> str:

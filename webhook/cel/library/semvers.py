@@ -17,7 +17,7 @@ _LARGEST: Final = 2**64
 
 
 class Version(Text):
-    """A version, without build metadata, which comparisons ignore."""
+    """A semantic version without build metadata; comparisons ignore build metadata."""
 
     type = "kubernetes.Semver"
 
@@ -28,7 +28,7 @@ class Version(Text):
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """The sort key: a version without a pre-release comes after those with one."""
+        """The sort key. A version without a pre-release is higher than its pre-releases."""
         _, dash, pre = self.text.partition("-")
         parts = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in pre.split(".")] if dash else []
         return *self.numbers, not dash, parts

@@ -1,4 +1,4 @@
-"""`url('https://host:80/path?a=b')` and its parts, as Go's `url.ParseRequestURI` reads it.
+"""`url('https://host:80/path?a=b')` and its functions, like Go's `url.ParseRequestURI`.
 
 https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/urls.go
 """
@@ -19,7 +19,7 @@ _VALID_PATH: Final = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@\[\]/]|%[0-9a-f
 
 
 class Url(Text):
-    """A URL, as it was written."""
+    """A URL, unchanged."""
 
     type = "kubernetes.URL"
 
@@ -32,13 +32,13 @@ class _Parts(NamedTuple):
 
     @property
     def port(self) -> str:
-        """Without the colon; empty for none."""
+        """The port without the colon; empty if there is none."""
         _, colon, port = self.host.rpartition(":")
         return port if colon and port.isdecimal() else ""
 
     @property
     def hostname(self) -> str:
-        """Without port and brackets."""
+        """The host without port and brackets."""
         name = self.host.removesuffix(f":{self.port}") if self.port else self.host.removesuffix(":")
         return name[1:-1] if name.startswith("[") and name.endswith("]") else name
 

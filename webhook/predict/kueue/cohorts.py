@@ -1,7 +1,8 @@
-"""The maximum that a ClusterQueue could ever get of a flavor: its own quota and what its cohort may lend it.
+"""The maximum of a flavor that a ClusterQueue could ever get: its quota and the quota it can borrow from its cohort.
 
-As kueue `pkg/cache/scheduler/resource_node.go`: each node of the tree (a ClusterQueue or a Cohort) keeps what exceeds
-its lending limit to itself and gives the rest up to its parent; it gets at most its own and its borrowing limit.
+As in kueue `pkg/cache/scheduler/resource_node.go`: each node of the tree (a ClusterQueue or a Cohort) keeps the part of
+its quota above its lending limit and gives the rest to its parent. A node gets at most its quota plus its borrowing
+limit.
 """
 
 from collections import Counter
@@ -11,15 +12,15 @@ from webhook.api.kueue import UNLIMITED, FlavorResource, Quota, minus, plus
 from webhook.cluster.contents import Group
 from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES, ClusterQueue
 from webhook.cluster.resources.cohorts import COHORTS, Cohort
-from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown
+from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 
 _NOTHING = Quota()
 
 
 def within_reach(view: ClusterView, queue: ClusterQueue, pair: FlavorResource) -> int:
-    """The maximum that the ClusterQueue can get when nothing is in use; unlimited if that is unknown.
+    """The maximum that the ClusterQueue can get when nothing is in use; UNLIMITED if that is unknown.
 
-    It walks through all cohorts of the tree: call it only for more than the ClusterQueue's own quota.
+    This walks through all cohorts of the tree, so call it only for more than the nominal quota of the ClusterQueue.
     """
     own = queue.quotas.get(pair, _NOTHING)
     if not queue.cohort:
@@ -27,12 +28,12 @@ def within_reach(view: ClusterView, queue: ClusterQueue, pair: FlavorResource) -
     path = _ancestors(view, queue.cohort)
     if path is UNKNOWN:
         return UNLIMITED
-    given = _subtrees(view, path[-1], pair)
-    if given is UNKNOWN:
+    quota_of_cohorts = _subtrees(view, path[-1], pair)
+    if quota_of_cohorts is UNKNOWN:
         return UNLIMITED
-    reach = given[path[-1]]
+    reach = quota_of_cohorts[path[-1]]
     for name in reversed(path[:-1]):
-        reach = _reach(_quota(view, name, pair), given[name], reach)
+        reach = _reach(_quota(view, name, pair), quota_of_cohorts[name], reach)
     return _reach(own, own.nominal, reach)
 
 
@@ -42,39 +43,39 @@ def _reach(quota: Quota, subtree: int, of_parent: int) -> int:
 
 
 def _kept(quota: Quota, subtree: int) -> int:
-    """The amount that is not lent to others."""
+    """The amount that the node does not lend."""
     return 0 if quota.lending_limit is None else max(0, minus(subtree, quota.lending_limit))
 
 
 def _ancestors(view: ClusterView, cohort: str) -> list[str] | Unknown:
-    """The names from this cohort up to the top; UNKNOWN also for a cycle, which stops the queues in it."""
+    """The names from this cohort up to the root; UNKNOWN also for a cycle, in which Kueue stops all queues."""
     path: list[str] = []
     while cohort:
         if cohort in path:
             return UNKNOWN
         path.append(cohort)
-        found = view.get(COHORTS, cohort)
-        if found is UNKNOWN:
+        parent = view.get(COHORTS, cohort)
+        if parent is UNKNOWN:
             return UNKNOWN
-        cohort = found.parent if isinstance(found, Cohort) else ""
+        cohort = parent.parent if isinstance(parent, Cohort) else ""
     return path
 
 
 def _subtrees(view: ClusterView, root: str, pair: FlavorResource) -> Mapping[str, int] | Unknown:
-    """The quota of each cohort in the tree: its own, and the quota that its members lend."""
+    """The quota of each cohort in the tree, including the quota that its members lend."""
     children, members = view.groups(COHORTS), view.groups(CLUSTER_QUEUES)
     if children is UNKNOWN or members is UNKNOWN:
         return UNKNOWN
     order = [root]
-    for name in order:  # grows; a tree, since each has one parent and the root has none
+    for name in order:  # the list grows; it ends, since each cohort has one parent and the root has none
         order += children.get(name, {})
     total: dict[str, int] = {}
     for name in reversed(order):
-        here = plus(_quota(view, name, pair).nominal, _lent(members.get(name, {}))[pair])
+        quota_here = plus(_quota(view, name, pair).nominal, _lent(members.get(name, {}))[pair])
         for child, cohort in children.get(name, {}).items():
             quota = cohort.quotas.get(pair, _NOTHING)
-            here = plus(here, minus(total[child], _kept(quota, total[child])))
-        total[name] = here
+            quota_here = plus(quota_here, minus(total[child], _kept(quota, total[child])))
+        total[name] = quota_here
     return total
 
 
@@ -94,7 +95,6 @@ class _Lent:
                 self._total[pair] += step * minus(quota.nominal, _kept(quota, quota.nominal))
 
     def copy(self) -> "_Lent":
-        """A copy for the current ClusterQueues."""
         return _Lent(self._total.copy())
 
 
@@ -106,12 +106,10 @@ def _counted(queues: Mapping[str, ClusterQueue]) -> _Lent:
 
 
 def _lent(queues: Mapping[str, ClusterQueue]) -> _Lent:
-    """Computed once for a cohort, and kept up to date: it may have thousands of ClusterQueues."""
+    """Computed once per cohort and then updated, because a cohort may have thousands of ClusterQueues."""
     return queues.derived(_counted) if isinstance(queues, Group) else _counted(queues)
 
 
 def _quota(view: ClusterView, cohort: str, pair: FlavorResource) -> Quota:
-    found = view.get(COHORTS, cohort)
-    if found is ABSENT or found is UNKNOWN:
-        return _NOTHING
-    return found.quotas.get(pair, _NOTHING)
+    known = view.get(COHORTS, cohort)
+    return known.quotas.get(pair, _NOTHING) if isinstance(known, Cohort) else _NOTHING

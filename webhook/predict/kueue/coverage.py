@@ -1,6 +1,6 @@
-"""Whether a ClusterQueue has quota for a resource at all: Kueue never admits a job that requests an uncovered one.
+"""Whether a ClusterQueue has quota for a resource. Kueue never admits a job that requests a resource without quota.
 
-As kueue `pkg/scheduler/flavorassigner/flavorassigner.go` (`resource X unavailable in ClusterQueue`).
+As in kueue `pkg/scheduler/flavorassigner/flavorassigner.go` (`resource X unavailable in ClusterQueue`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,11 +12,11 @@ from webhook.predict.kueue.managed import configuration, manages
 
 
 def not_covered(view: ClusterView, namespace: str, label: object, resources: Iterable[str]) -> str:
-    """Why a job with this queue label may not request these resources; empty if it certainly may."""
+    """Why a job with this queue label cannot request these resources; empty if it certainly can."""
     resources = sorted(resources)
     queue = queues.of_job(view, namespace, label) if resources else ""
     if queue is UNKNOWN:
-        return "which queue of Kueue's the job will be in is not known"
+        return "the job's Kueue queue is unknown"
     return _lacking(view, namespace, queue, resources) if queue else ""
 
 
@@ -25,7 +25,7 @@ def _lacking(view: ClusterView, namespace: str, queue: str, resources: Sequence[
         return ""
     behind = queues.cluster_queue(view, namespace, queue)
     if behind is None:
-        return f"what the ClusterQueue of {annotations.quoted(queue)} covers is not known"
+        return f"the resources of the ClusterQueue of {annotations.quoted(queue)} are unknown"
     covered = {name for group in behind.groups for name in group.covered}
     lacking = [name for name in resources if name not in covered]
     config = configuration(view)

@@ -1,9 +1,9 @@
-"""Whether a ClusterQueue could ever admit a job's pod sets, with nothing else in it.
+"""Whether a ClusterQueue could admit a job's pod sets if it were empty.
 
-Kueue gives each pod set one flavor for all resources of a resource group, the first that fits, and never revises a
-choice (kueue `pkg/scheduler/flavorassigner/flavorassigner.go`, `assignFlavors`). So if no choice of flavors at all has
-the quota, Kueue never finds one. The reverse is not true: it may take a flavor for the launcher that the workers would
-have needed.
+Kueue gives each pod set one flavor for all resources of a resource group: the first flavor that fits. It never revises
+a choice (kueue `pkg/scheduler/flavorassigner/flavorassigner.go`, `assignFlavors`). So if no combination of flavors has
+enough quota, Kueue never admits the job. If a combination fits, Kueue may still not find it, for example because the
+launcher got the flavor that the workers need.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,14 +29,14 @@ _NOTHING: Final = Quota()
 
 
 class Token(StrEnum):
-    """Kueue's reasons (kueue `apis/kueue/v1beta2/workload_types.go`)."""
+    """The reasons in Kueue's status (kueue `apis/kueue/v1beta2/workload_types.go`)."""
 
     NO_MATCHING_FLAVOR = "NoMatchingFlavor"
     EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
 
 
 class FlavorShortage(msgspec.Struct, frozen=True):
-    """The request exceeds what a flavor could ever have; `before` is the part of earlier pod sets."""
+    """The request exceeds the most that a flavor can have; `before` is the amount that earlier pod sets use."""
 
     pair: FlavorResource
     before: int
@@ -45,7 +45,7 @@ class FlavorShortage(msgspec.Struct, frozen=True):
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """Why a pod set can never be admitted: no quota for `unavailable`, or the fault of each flavor."""
+    """Why a pod set can never be admitted: no quota for the resource `unavailable`, or the fault of each flavor."""
 
     pod_set: PodSet
     unavailable: str | None = None
@@ -53,11 +53,10 @@ class Obstacle(msgspec.Struct, frozen=True):
     shortages: tuple[FlavorShortage, ...] = ()
     several_topologies: tuple[str, ...] = ()
     of_topologies: tuple[str, ...] = ()
-    """The resources of topology-aware flavors, if the pods request none of any flavor."""
+    """The resources of topology-aware flavors, if the pods request none of them."""
 
     @property
     def token(self) -> Token:
-        """The reason that Kueue gives."""
         return Token.EXCEEDS_MAX_QUOTA if self.shortages else Token.NO_MATCHING_FLAVOR
 
 
@@ -84,28 +83,28 @@ class _Unit(msgspec.Struct, frozen=True):
 def obstacles(
     view: ClusterView, queue: ClusterQueue, pod_sets: Sequence[PodSet], config: KueueConfig
 ) -> Iterator[Obstacle]:
-    """Why the ClusterQueue can never admit the pod sets; empty if they may fit, or it is unknown."""
+    """Why the ClusterQueue can never admit the pod sets; empty if they may fit, or if that is unknown."""
     covered = {name: group for group in queue.groups for name in group.covered}
     units = [_Unit.of(each, count_pods=_PODS in covered) for each in _units(pod_sets)]
     flavors: dict[str, ResourceFlavor | Answer] = {}
     for name in (name for group in queue.groups for name in group.flavors):
         flavor = view.get(RESOURCE_FLAVORS, name)
         flavors[name] = flavor
-    # If a flavor is unknown or missing, it is unknown whether all have a topology.
+    # A flavor that is unknown or missing may have a topology.
     only_topologies = all(not isinstance(each, ResourceFlavor) or each.topology for each in flavors.values())
     search = _Search(view, queue, config, flavors, only_topologies)
     for unit in units:
         for name, value in unit.total.items():
             if value and name not in covered and not config.ignores_undeclared:
-                asking = next(each for each in unit.pod_sets if each.each.get(name))
-                yield Obstacle(asking, unavailable=name)
+                pod_set = next(each for each in unit.pod_sets if each.each.get(name))
+                yield Obstacle(pod_set, unavailable=name)
         yield from search.topologies(unit)
     for group in queue.groups:
         yield from search.group(group, [unit for unit in units if unit.total.keys() & group.covered])
 
 
 def _units(pod_sets: Sequence[PodSet]) -> Iterable[Sequence[PodSet]]:
-    """The pod sets, those with one group name together."""
+    """The pod sets, grouped by the name of their pod set group."""
     together: dict[str, list[PodSet]] = {}
     for index, each in enumerate(pod_sets):
         together.setdefault(each.topology.group or str(index), []).append(each)
@@ -122,17 +121,17 @@ class _Search:
     reach: dict[FlavorResource, int] = field(default_factory=dict)
 
     def group(self, group: Group, units: Sequence[_Unit]) -> Iterator[Obstacle]:
-        """Why every choice of flavors of the group fails for the units."""
+        """Why every combination of the group's flavors fails for the units."""
         if not group.flavors:
-            return  # Kueue's schema has at least one; a file may hold anything
+            return  # Kueue's schema requires a flavor, but a policy file may have none
         choices: list[list[str]] = []
         for unit in units:
-            asked = {name: value for name, value in unit.total.items() if name in group.covered}
+            requests = {name: value for name, value in unit.total.items() if name in group.covered}
             mismatches: list[Mismatch] = []
             shortages: list[FlavorShortage] = []
             fitting = []
             for flavor in group.flavors:
-                shortage = self._shortage(flavor, asked, {})
+                shortage = self._shortage(flavor, requests, {})
                 if wrong := self._mismatch(unit, flavor, group):
                     mismatches.append(wrong._replace(fix="") if shortage else wrong)
                 elif shortage:
@@ -154,7 +153,7 @@ class _Search:
             yield preferred
 
     def topologies(self, unit: _Unit) -> Iterator[Obstacle]:
-        """A pod set gets exactly one flavor with a topology: it must request a resource, and not of two such groups.
+        """A pod set gets exactly one flavor with a topology, so it must request resources of exactly one such group.
 
         kueue `pkg/scheduler/flavorassigner/tas_flavorassigner.go` (`onlyTASFlavor`).
         """
@@ -173,30 +172,30 @@ class _Search:
                 yield Obstacle(pod_set, of_topologies=tuple(covered))
 
     def _has_topology(self, group: Group) -> bool:
-        """Whether each of its flavors certainly has one."""
+        """Whether each flavor of the group certainly has a topology."""
         usable = [self.flavors[name] for name in group.flavors]
         return bool(usable) and all(isinstance(each, ResourceFlavor) and each.topology for each in usable)
 
     def _together(self, group: Group, units: Sequence[_Unit], choice: Sequence[str]) -> Obstacle | None:
-        """The first unit for which its flavor has too little left after the units before it."""
+        """The first unit whose flavor has too little quota left after the earlier units."""
         used: dict[FlavorResource, int] = {}
         for unit, flavor in zip(units, choice, strict=True):
-            asked = {name: value for name, value in unit.total.items() if name in group.covered}
-            if short := self._shortage(flavor, asked, used):
+            requests = {name: value for name, value in unit.total.items() if name in group.covered}
+            if short := self._shortage(flavor, requests, used):
                 return Obstacle(unit.last, shortages=(short,))
-            for name, value in asked.items():
+            for name, value in requests.items():
                 pair = FlavorResource(flavor, name)
                 used[pair] = plus(used.get(pair, 0), value)
         return None
 
     def _shortage(
-        self, flavor: str, asked: Mapping[str, int], used: Mapping[FlavorResource, int]
+        self, flavor: str, requests: Mapping[str, int], used: Mapping[FlavorResource, int]
     ) -> FlavorShortage | None:
-        for name, value in asked.items():
+        for name, value in requests.items():
             pair = FlavorResource(flavor, name)
             before = used.get(pair, 0)
             total = plus(before, value)
-            # Its own quota is always within reach; the cohort matters only beyond that.
+            # The nominal quota of the queue is always available; the cohort matters only above it.
             if total > self.queue.quotas.get(pair, _NOTHING).nominal:
                 if pair not in self.reach:
                     self.reach[pair] = within_reach(self.view, self.queue, pair)

@@ -14,7 +14,7 @@ from webhook.predict.scheduler import satisfies
 
 
 class TemplatePart(Enum):
-    """The part of a pod template that keeps it from a flavor."""
+    """The part of a pod template that does not fit a flavor."""
 
     TOPOLOGY = "topology"
     TOLERATIONS = "tolerations"
@@ -23,9 +23,7 @@ class TemplatePart(Enum):
 
 
 class Mismatch(NamedTuple):
-    """Why pods do not fit a flavor, in Kueue's words; `fix` is the single change that would fix it, if there is
-    one.
-    """
+    """Why pods do not fit a flavor, in Kueue's words; `fix` is empty unless a single change makes them fit."""
 
     flavor: str
     part: TemplatePart
@@ -34,7 +32,7 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
-    """Taints, then labels. Only label keys that the flavor has are compared."""
+    """Taints are checked before labels. Only label keys that the flavor has are compared."""
     tolerations = (*((template.spec and template.spec.tolerations) or ()), *flavor.tolerations)
     labels = _label_mismatch(template, flavor)
     if repelling := taints.untolerated(flavor.taints, tolerations):
@@ -58,19 +56,19 @@ def _label_mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch |
 
 
 def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
-    """Whether a required term matches. A term about none of these keys matches anything."""
+    """Whether a required term matches. A term without any of the flavor's label keys always matches."""
     terms = template.node_terms
-    asked = [[one for one in term.match_expressions or () if one.key in labels] for term in terms]
-    return not all(asked) or not terms or any(all(satisfies(labels, one) for one in term) for term in asked)
+    relevant = [[one for one in term.match_expressions or () if one.key in labels] for term in terms]
+    return not all(relevant) or not terms or any(all(satisfies(labels, one) for one in term) for term in relevant)
 
 
 def topology_mismatch(
     view: ClusterView, request: TopologyRequest, flavor: ResourceFlavor, *, only_topologies: bool, overlaps: bool
 ) -> Mismatch | None:
-    """Whether the flavor's kind of scheduling differs from the pod set's.
+    """A flavor with a topology takes only pod sets that request a topology, a flavor without one only other pod sets.
 
-    `only_topologies`: every flavor of the ClusterQueue has a topology, so the pod set need not request one. `overlaps`:
-    the pods themselves request a resource of the flavor's group.
+    `only_topologies`: every flavor of the ClusterQueue has a topology, so the pod set need not request one.
+    `overlaps`: the pod set itself requests a resource of the flavor's group.
     """
     if not request.explicit:
         if flavor.topology and not only_topologies:

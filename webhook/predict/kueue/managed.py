@@ -11,32 +11,32 @@ from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 from webhook.predict import other_jobs
 
-# The label that every namespace has; a file may leave it out.
+# Every namespace has this label, but a file may leave it out.
 _NAME: Final = "kubernetes.io/metadata.name"
 
 
 class Unmanaged(Enum):
-    """Why Kueue does not manage a namespace's jobs of a kind."""
+    """Why Kueue does not manage jobs of a kind in a namespace."""
 
-    FRAMEWORK = "framework"  # no job of the kind anywhere: a queue label has no effect
-    NAMESPACE = "namespace"  # this namespace: Kueue's webhook suspends a job with a queue label, nothing resumes it
+    FRAMEWORK = "framework"  # Kueue manages no job of this kind, so a queue label has no effect
+    NAMESPACE = "namespace"  # Kueue's webhook suspends a job with a queue label, and nothing resumes it
 
 
 def is_there(view: ClusterView) -> bool:
-    """Whether the cluster is known to have a Kueue: its API, or its configuration."""
+    """Whether Kueue is certainly installed: its API or its configuration is visible."""
     return view.all(LOCAL_QUEUES) is not UNKNOWN or configuration(view) is not UNKNOWN
 
 
 def configuration(view: ClusterView) -> KueueConfig | Unknown:
-    """Kueue's configuration; UNKNOWN if there is none, or more than one."""
-    found = view.all(KUEUE_CONFIG)
-    if found is UNKNOWN or len(found) != 1:
+    """Kueue's configuration; UNKNOWN if the number of configurations is not 1."""
+    configurations = view.all(KUEUE_CONFIG)
+    if configurations is UNKNOWN or len(configurations) != 1:
         return UNKNOWN
-    return next(iter(found.values()))
+    return next(iter(configurations.values()))
 
 
 def unmanaged(view: ClusterView, namespace: str, framework: str = FRAMEWORK) -> Unmanaged | Unknown | None:
-    """Why Kueue would not manage a job with a queue there; None if it does."""
+    """Why Kueue would not manage a job with a queue in this namespace; None if it would."""
     config = configuration(view)
     if config is UNKNOWN:
         return UNKNOWN
@@ -51,7 +51,7 @@ def unmanaged(view: ClusterView, namespace: str, framework: str = FRAMEWORK) -> 
 
 
 def manages(view: ClusterView, namespace: str, framework: str = FRAMEWORK) -> bool | Unknown:
-    """Whether Kueue manages jobs with a queue there."""
+    """Whether Kueue manages jobs with a queue in this namespace."""
     reason = unmanaged(view, namespace, framework)
     return UNKNOWN if reason is UNKNOWN else reason is None
 
@@ -63,7 +63,7 @@ def framework(job: MPIJob) -> str:
 
 
 def suspends_all(view: ClusterView, namespace: str) -> bool:
-    """Whether Kueue certainly suspends every job there, including jobs without a queue."""
+    """Whether Kueue certainly suspends every job in this namespace, including jobs without a queue."""
     config, labels = configuration(view), namespace_labels(view, namespace)
     if config is UNKNOWN or labels is UNKNOWN:
         return False
@@ -73,8 +73,8 @@ def suspends_all(view: ClusterView, namespace: str) -> bool:
 def suspends(view: ClusterView, namespace: str, job: MPIJob, *, queued: bool) -> bool:
     """Whether Kueue's webhook suspends a new job (kueue `jobframework/utils.go`, `WorkloadShouldBeSuspended`).
 
-    `queued`: the job names a queue, or Kueue gives it one. An unknown Kueue is assumed to manage MPIJobs. It may start
-    a job with an owner at once.
+    `queued`: the job names a queue, or Kueue gives it one. If Kueue's configuration is unknown, Kueue is assumed to
+    manage MPIJobs. Kueue may start a job with an owner at once.
     """
     if job.owned:
         return False
@@ -84,6 +84,6 @@ def suspends(view: ClusterView, namespace: str, job: MPIJob, *, queued: bool) ->
 
 
 def namespace_labels(view: ClusterView, namespace: str) -> dict[str, str] | Unknown:
-    """The namespace's labels, with its name among them."""
-    found = view.get(NAMESPACES, namespace)
-    return {_NAME: namespace, **found.labels} if isinstance(found, Namespace) else UNKNOWN
+    """The namespace's labels, including the label with its name."""
+    known = view.get(NAMESPACES, namespace)
+    return {_NAME: namespace, **known.labels} if isinstance(known, Namespace) else UNKNOWN

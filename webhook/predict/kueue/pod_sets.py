@@ -1,6 +1,6 @@
-"""A job's pod sets as Kueue counts them (kueue `pkg/controller/jobs/mpijob`, `pkg/workload`).
+"""A job's pod sets as Kueue computes them (kueue `pkg/controller/jobs/mpijob`, `pkg/workload`).
 
-For a Worker without `replicas` Kueue counts one pod, while the operator creates none.
+For a Worker without `replicas` Kueue assumes one pod, but the operator creates no pod.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _ALLOWED_FLAVORS: Final = PREFIX + "workload-allowed-resource-flavors"
 
 
 class PodSet(msgspec.Struct, frozen=True):
-    """Pods of one role. `each` is the request of one pod by resource, in Kueue's units, as far as it is certain."""
+    """Pods of one role. `each` has the certain requests of one pod by resource, in Kueue's units."""
 
     role: str
     path: str
@@ -31,7 +31,7 @@ class PodSet(msgspec.Struct, frozen=True):
     template: PodTemplate
     topology: TopologyRequest
     certain: bool = True
-    """False if Kueue may count more resources than those of `each`."""
+    """False if Kueue may add resources that are not in `each`."""
 
     @property
     def total(self) -> dict[str, int]:
@@ -41,12 +41,12 @@ class PodSet(msgspec.Struct, frozen=True):
         return replace(self, count=count)
 
     def with_each(self, resource: str, value: int) -> "PodSet":
-        """The same pods with this amount of a resource in each."""
+        """The same pods, with `value` as each pod's request for `resource`."""
         return replace(self, each={**self.each, resource: value}) if resource in self.each else self
 
 
 def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ...] | None:
-    """Launcher, then Worker; None for a job that Kueue does not count in this way."""
+    """Launcher, then Worker; None if Kueue computes the job's pod sets differently."""
     if job.run_policy.managed_by == MULTIKUEUE or _ALLOWED_FLAVORS in job.annotations:
         return None
     if any(key in job.labels or key in job.annotations for key in FOREIGN):

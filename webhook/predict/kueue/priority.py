@@ -1,6 +1,7 @@
-"""The class of a job's priority in Kueue: if it is missing, Kueue creates no Workload and the job waits.
+"""The class that sets a job's priority in Kueue. If it is missing, Kueue creates no Workload and the job waits.
 
-As kueue `pkg/controller/jobs/mpijob/mpijob_controller.go` (`PriorityClass`) and `jobframework` (`ExtractPriority`).
+As in kueue `pkg/controller/jobs/mpijob/mpijob_controller.go` (`PriorityClass`) and `jobframework`
+(`ExtractPriority`).
 """
 
 from collections.abc import Iterator
@@ -28,15 +29,13 @@ def priority_classes(job: MPIJob) -> Iterator[tuple[str, str]]:
 
 
 def has_class(view: ClusterView, name: str) -> bool | Unknown:
-    """Whether there is a PriorityClass of that name."""
-    return name in BUILT_IN or _is_there(view, PRIORITY_CLASSES, name)
+    return name in BUILT_IN or _exists(view, PRIORITY_CLASSES, name)
 
 
 def has_workload_class(view: ClusterView, name: str) -> bool | Unknown:
-    """Whether there is a WorkloadPriorityClass of that name."""
-    return _is_there(view, WORKLOAD_PRIORITY_CLASSES, name)
+    return _exists(view, WORKLOAD_PRIORITY_CLASSES, name)
 
 
-def _is_there(view: ClusterView, classes: Resource[str, T], name: str) -> bool | Unknown:
-    found = view.get(classes, name)
-    return UNKNOWN if found is UNKNOWN else found is not ABSENT
+def _exists(view: ClusterView, classes: Resource[str, T], name: str) -> bool | Unknown:
+    known = view.get(classes, name)
+    return UNKNOWN if known is UNKNOWN else known is not ABSENT

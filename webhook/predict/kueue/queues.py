@@ -1,6 +1,6 @@
-"""The queues of a namespace, and why a LocalQueue takes no jobs.
+"""The queues of a namespace, and the reasons why a LocalQueue takes no jobs.
 
-As kueue `pkg/scheduler/scheduler.go` (`nominate`) and `pkg/controller/core/localqueue_controller.go`.
+As in kueue `pkg/scheduler/scheduler.go` (`nominate`) and `pkg/controller/core/localqueue_controller.go`.
 """
 
 from collections.abc import Iterator
@@ -18,22 +18,22 @@ from webhook.predict.kueue.managed import configuration, namespace_labels
 from webhook.predict.limits import MAX_SHOWN_LOCAL_QUEUES
 
 DEFAULT: Final = "default"
-"""The LocalQueue that Kueue itself gives to jobs that name none (kueue `jobframework/defaults.go`)."""
+"""The LocalQueue that Kueue gives to a job without a queue (kueue `jobframework/defaults.go`)."""
 
 
 class State(Enum):
-    """Why a queue takes no job, in Kueue's words if it has any."""
+    """Why a queue takes no job, in Kueue's words where Kueue reports the reason."""
 
     ABSENT = "LocalQueue {name} doesn't exist"
-    STOPPED = "LocalQueue {name} is stopped ({detail})"  # by its administrator, who may resume it
+    STOPPED = "LocalQueue {name} is stopped ({detail})"  # by an administrator, who may resume it
     NO_CLUSTER_QUEUE = "ClusterQueue {cluster_queue} doesn't exist"
     CLUSTER_QUEUE_STOPPED = "ClusterQueue {cluster_queue} is stopped ({detail})"
-    INACTIVE = "ClusterQueue {cluster_queue} is inactive ({detail})"  # for the reason that Kueue gives
+    INACTIVE = "ClusterQueue {cluster_queue} is inactive ({detail})"  # detail: Kueue's reason
     NAMESPACE = "namespace doesn't match its selector (ClusterQueue {cluster_queue})"
 
 
 class QueueFault(msgspec.Struct, frozen=True):
-    """Why a queue takes no job; `detail` is the policy that stopped it, or Kueue's reason."""
+    """Why a queue takes no job; `detail` is the queue's stop policy, or Kueue's reason."""
 
     state: State
     cluster_queue: str = ""
@@ -45,7 +45,7 @@ class QueueFault(msgspec.Struct, frozen=True):
 
 
 def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
-    """Why the LocalQueue takes no jobs; None if it does, or it is unknown."""
+    """Why the LocalQueue takes no jobs; None if it takes jobs, or if that is unknown."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if queue is ABSENT:
         return QueueFault(State.ABSENT)
@@ -61,21 +61,21 @@ def takes_jobs(view: ClusterView, namespace: str, name: str) -> bool:
 
 
 def of_namespace(view: ClusterView, namespace: str) -> str:
-    """The LocalQueue of jobs that name none: `default`, else the only one; empty if it is not certain."""
-    found = view.within(LOCAL_QUEUES, namespace)
-    if found is UNKNOWN:
+    """The LocalQueue for jobs without a queue: `default`, else the only one; empty if it is uncertain."""
+    local_queues = view.within(LOCAL_QUEUES, namespace)
+    if local_queues is UNKNOWN:
         return ""
-    if (namespace, DEFAULT) in found:
+    if (namespace, DEFAULT) in local_queues:
         return DEFAULT
-    return next(iter(found.values())).name if len(found) == 1 else ""
+    return next(iter(local_queues.values())).name if len(local_queues) == 1 else ""
 
 
 def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
-    """The LocalQueue of a job with this label after Kueue's webhook, empty for none.
+    """The LocalQueue of a job with this label after Kueue's webhook has run; empty if the job has no queue.
 
-    Kueue puts a job without a queue into `default` if that exists (`jobframework/defaults.go`); if the namespace is
-    unknown, it may. UNKNOWN if the queues are, or if Kueue suspends every job until a user names a queue. A cluster
-    without visible queues and without Kueue's configuration has no Kueue.
+    Kueue puts a job without a queue into `default` if that queue exists (`jobframework/defaults.go`); for an unknown
+    namespace this is assumed. UNKNOWN if the queues are unknown, or if Kueue suspends every job until a user names a
+    queue. If neither queues nor Kueue's configuration are visible, the cluster has no Kueue.
     """
     if isinstance(label, str) and label:
         return label
@@ -93,30 +93,30 @@ def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
 
 
 def advice(view: ClusterView, namespace: str, name: str) -> str:
-    """The fix if the LocalQueue `name` takes no jobs: other queues without a known fault, the first few by name."""
-    found = view.within(LOCAL_QUEUES, namespace)
-    there = () if found is UNKNOWN else (queue for _, queue in sorted(found.items()) if queue.name != name)
+    """The fix if the LocalQueue `name` takes no jobs: the first few other queues without a known fault."""
+    known = view.within(LOCAL_QUEUES, namespace)
+    candidates = () if known is UNKNOWN else (queue for _, queue in sorted(known.items()) if queue.name != name)
     others = [
-        queue.name for queue in islice((each for each in there if not _fault(view, each)), MAX_SHOWN_LOCAL_QUEUES)
+        queue.name for queue in islice((each for each in candidates if not _fault(view, each)), MAX_SHOWN_LOCAL_QUEUES)
     ]
     return f"Use {' or '.join(others)}." if others else "Ask for a queue."
 
 
 def cluster_queue(view: ClusterView, namespace: str, name: str) -> ClusterQueue | None:
-    """The ClusterQueue behind the LocalQueue, as far as both are known."""
+    """The ClusterQueue behind the LocalQueue; None unless both are known."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if not isinstance(queue, LocalQueue):
         return None
-    found = view.get(CLUSTER_QUEUES, queue.cluster_queue)
-    return found if isinstance(found, ClusterQueue) else None
+    behind = view.get(CLUSTER_QUEUES, queue.cluster_queue)
+    return behind if isinstance(behind, ClusterQueue) else None
 
 
 def usable(view: ClusterView, namespace: str) -> Iterator[tuple[str, ClusterQueue]]:
-    """Each LocalQueue of the namespace that takes jobs, with its ClusterQueue, by name."""
-    found = view.within(LOCAL_QUEUES, namespace)
-    if found is UNKNOWN:
+    """(name, ClusterQueue) of each LocalQueue in the namespace that takes jobs, sorted by name."""
+    local_queues = view.within(LOCAL_QUEUES, namespace)
+    if local_queues is UNKNOWN:
         return
-    for _, queue in sorted(found.items()):
+    for _, queue in sorted(local_queues.items()):
         behind = view.get(CLUSTER_QUEUES, queue.cluster_queue)
         if isinstance(behind, ClusterQueue) and _fault(view, queue) is None:
             yield queue.name, behind
@@ -129,7 +129,7 @@ def _fault(view: ClusterView, queue: LocalQueue) -> QueueFault | None:
     if behind is ABSENT:
         return QueueFault(State.NO_CLUSTER_QUEUE, queue.cluster_queue)
     if behind is UNKNOWN:
-        # The service may not read it, but Kueue's status has its fault.
+        # The webhook may not read the ClusterQueue, but the status of the LocalQueue has Kueue's reason.
         return QueueFault(State.INACTIVE, queue.cluster_queue, queue.inactive) if queue.inactive else None
     return _fault_behind(view, queue.namespace, behind)
 

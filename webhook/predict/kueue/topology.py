@@ -1,7 +1,7 @@
-"""Topology-aware scheduling: what the annotations of a pod set request, and which flavors can provide it.
+"""Topology-aware scheduling: the topology that a pod set's annotations request, and the flavors that provide it.
 
-As kueue `pkg/controller/jobframework/tas.go` and `pkg/scheduler/flavorassigner/tas_flavorassigner.go`. Whether the
-nodes have room is not checked: that changes from hour to hour.
+As in kueue `pkg/controller/jobframework/tas.go` and `pkg/scheduler/flavorassigner/tas_flavorassigner.go`. The free
+capacity of nodes is not checked, because it changes all the time.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,7 +22,10 @@ POD_SET_GROUP: Final = PREFIX + "podset-group-name"
 
 
 def request_for(covered: Collection[str]) -> str:
-    """The resource by which pods that need none get a topology-aware flavor: CPU, memory, else zero of a device."""
+    """The resource to add to pods without requests so that they get a topology-aware flavor.
+
+    CPU or memory if covered, else a device (with amount 0).
+    """
     of_devices = {name for name in covered if not is_accelerator(name, DEFAULT_ACCELERATORS)}
     return min(covered, key=lambda name: (name != "cpu", name != "memory", name in of_devices, name))
 
@@ -34,17 +37,17 @@ class TopologyRequest(msgspec.Struct, frozen=True):
     """The request for a topology in the annotations of a pod set."""
 
     explicit: bool = False
-    """Whether there are such annotations."""
+    """Whether the pod set has topology annotations."""
     levels: tuple[str, ...] = ()
-    """The levels that a topology must have for them."""
+    """The levels that a topology must have to meet the request."""
     possible: bool = True
     """Whether a topology can meet the request."""
     group: str = ""
-    """Joins pod sets that share their flavors."""
+    """The name of the pod set group; pod sets of a group share their flavors."""
 
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> Self | None:
-        """None for the annotations whose meaning depends on Kueue's version."""
+        """None if the meaning of the annotations depends on Kueue's version."""
         if LAYERS in annotations:
             return None
         main = annotations.get(REQUIRED, annotations.get(PREFERRED))

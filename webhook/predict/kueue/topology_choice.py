@@ -1,8 +1,9 @@
 """The topology annotations that keep the workers of a job together in a ClusterQueue.
 
-A flavor with a topology takes only pod sets that request one, a flavor without one only those that do not. If every
-flavor has one, pod sets need not request it (kueue `pkg/scheduler/flavorassigner/tas_flavorassigner.go`). So in a queue
-with both kinds an annotation decides which flavors the pods can get at all, and it is chosen only if necessary.
+A flavor with a topology takes only pod sets that request a topology; a flavor without one takes only the others. If
+every flavor of a queue has a topology, pod sets need not request one (kueue
+`pkg/scheduler/flavorassigner/tas_flavorassigner.go`). So in a queue with both kinds of flavors, an annotation decides
+which flavors the pods can get, and it is added only if the job does not fit without it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,22 +29,22 @@ Choice = Mapping[str, Mapping[str, str]]
 """Annotations by role."""
 
 GROUP: Final = "workers"
-"""The pod set group of a launcher that is a worker too, and the workers. A name; Kueue rejects numbers."""
+"""The pod set group that a launcher with `runLauncherAsWorker` shares with the workers. Kueue rejects a number."""
 
 
 def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
-    """The annotations; None if none are needed, or it is unknown."""
+    """The annotations; None if none are needed, or if that is unknown."""
     config = configuration(ctx.view)
     if config is UNKNOWN or config.topology_aware is not True or manages(ctx.view, ctx.namespace) is not True:
         return None
-    known = _flavors(ctx.view, queue)
-    if known is None:
+    flavors = _flavors(ctx.view, queue)
+    if flavors is None:
         return None
-    mixed = not all(flavor.topology for flavor in known)
-    tried = list(islice(_choices(job, _levels(ctx.view, known), mixed=mixed), MAX_TOPOLOGIES_TRIED))
+    mixed = not all(flavor.topology for flavor in flavors)
+    tried = list(islice(_choices(job, _levels(ctx.view, flavors), mixed=mixed), MAX_TOPOLOGIES_TRIED))
     sets = pod_sets(job, ctx, config) if tried else None
     if sets is None:
-        # Kueue computes this job's use differently. Without a topology it fits no queue with only topology flavors.
+        # Kueue computes this job's use differently. Without annotations it fits no queue whose flavors all have one.
         return tried[0] if tried and not mixed else None
     if mixed and not any(obstacles(ctx.view, queue, sets, config)):
         return None
@@ -55,14 +56,14 @@ def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
 
 
 def _flavors(view: ClusterView, queue: ClusterQueue) -> list[ResourceFlavor] | None:
-    """The queue's flavors in its order; None if one is unknown."""
-    found = []
+    """The queue's flavors in order; None if a flavor is unknown."""
+    flavors = []
     for name in (name for group in queue.groups for name in group.flavors):
         flavor = view.get(RESOURCE_FLAVORS, name)
         if not isinstance(flavor, ResourceFlavor):
             return None
-        found.append(flavor)
-    return found
+        flavors.append(flavor)
+    return flavors
 
 
 def _choices(job: MPIJob, levels: list[str], *, mixed: bool) -> Iterator[Choice]:
@@ -78,12 +79,12 @@ def _choices(job: MPIJob, levels: list[str], *, mixed: bool) -> Iterator[Choice]
 
 
 def _levels(view: ClusterView, flavors: list[ResourceFlavor]) -> list[str]:
-    """The narrowest level above the node of each flavor's topology, starting with those that all topologies have."""
+    """The narrowest level above the node in each flavor's topology, levels that all topologies share first."""
     levels_of_flavors: list[tuple[str, ...]] = []
     for name in dict.fromkeys(flavor.topology for flavor in flavors if flavor.topology):
-        found = view.get(TOPOLOGIES, name)
-        if isinstance(found, Topology) and found.levels:
-            levels_of_flavors.append(found.levels)
+        topology = view.get(TOPOLOGIES, name)
+        if isinstance(topology, Topology) and topology.levels:
+            levels_of_flavors.append(topology.levels)
     narrowest: list[str] = []
     common = set.intersection(*map(set, levels_of_flavors)) if levels_of_flavors else set()
     for levels in levels_of_flavors:

@@ -1,7 +1,7 @@
 """The Pod Security Standards as a library: `evaluate(level, version, template)`.
 
-Pod Security admission judges only pods, so the violation of a workload with pod templates shows when its pods are
-rejected. This judges the template as admission will judge the pod, with the same texts.
+Pod Security admission checks pods, so a workload with a violation is noticed only when its pods are rejected. This
+package checks the template in the same way and with the same messages.
 https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/pod-security-admission
 """
 

@@ -1,4 +1,4 @@
-"""The fix for a result: for the author of the template the field, for the administrator the level."""
+"""The fix for a violation: a change of the template for its author, or a level for the administrator."""
 
 from collections.abc import Collection, Iterator
 from typing import Final
@@ -30,7 +30,7 @@ _ADVICE: Final = {
     "sysctls": "Remove the sysctl; set it on the nodes if they need it.",
     "windowsHostProcess": "Remove hostProcess.",
 }
-# How container runtimes allow memory locking without the capability, and why the capability alone may have no effect:
+# How container runtimes allow memory locking without the capability, and why the capability often has no effect:
 # https://github.com/NVIDIA/nvidia-container-toolkit/issues/2037
 _IPC_LOCK: Final = (
     "IPC_LOCK is in effect for root only: for RDMA to pin memory, administrators raise the limit on the nodes instead "
@@ -44,10 +44,10 @@ _HOST: Final = {
     "host_ipc": "Remove hostIPC: for shared memory mount an emptyDir with medium: Memory at /dev/shm.",
     "host_pid": "Remove hostPID.",
 }
-# By the start of the host's path, with a slash at its end.
+# The keys are prefixes of the host's path followed by a slash.
 _INSTEAD_OF: Final = {
     "/dev/infiniband/": "RDMA needs no hostPath: a device resource such as rdma/hca in limits brings the devices",
-    "/dev/shm/": "use an emptyDir with medium: Memory",  # noqa: S108 - what users write
+    "/dev/shm/": "use an emptyDir with medium: Memory",  # noqa: S108 - a path in users' templates
     "/dev/hugepages/": "use an emptyDir with medium: HugePages",
     "/dev/nvidia": "GPUs need no hostPath: nvidia.com/gpu in limits brings the devices",
     "/dev/kfd/": "GPUs need no hostPath: amd.com/gpu in limits brings the devices",
@@ -58,7 +58,7 @@ _STORAGE: Final = "use a PersistentVolumeClaim, or an emptyDir for scratch space
 
 
 def advice(result: Result, template: PodTemplate) -> str:
-    """The fix, in sentences."""
+    """The fix, as sentences."""
     spec = template.spec or PodSpec()
     match result.check:
         case "hostNamespaces":
@@ -75,11 +75,11 @@ def advice(result: Result, template: PodTemplate) -> str:
 
 
 def permitting(result: Result, version: Version, template: PodTemplate) -> Level:
-    """The strictest level that allows the pod of `result`, a result at `version`."""
+    """The strictest level that allows the pod with this result; the result is from a check at `version`."""
     check = REGISTRY[result.check]
     if check.level is Level.BASELINE or check.revision(version) is None:
         return Level.PRIVILEGED
-    of_baseline = {found.check for found in evaluate(Level.BASELINE, version, template)}
+    of_baseline = {each.check for each in evaluate(Level.BASELINE, version, template)}
     return Level.PRIVILEGED if of_baseline.intersection(check.overrides) else Level.BASELINE
 
 

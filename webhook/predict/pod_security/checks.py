@@ -1,7 +1,7 @@
-"""The checks, in the order of their ids, which is that of upstream's results.
+"""The checks, sorted by id like the results of Pod Security admission.
 
-The docstring of a check is its documentation: summary, restricted fields and allowed values. There, `containers[*]`
-stands for containers, init containers and ephemeral containers alike.
+The docstring of a check is published: summary, restricted fields and allowed values. In it `containers[*]` means
+containers, init containers and ephemeral containers.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,20 +27,20 @@ from webhook.predict.pod_security.subject import Place, Subject, containers, fie
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A pod is not allowed; `reason` and `detail` are the texts of Kubernetes."""
+    """The violation of a check; `reason` and `detail` are Kubernetes' texts."""
 
     check: str
     reason: str
     detail: str
     paths: tuple[str, ...]
-    """The fields that break the check or that it misses, below the pod template.
+    """The fields that break the check or are missing, relative to the pod template.
 
-    Such as `spec.containers[0].securityContext.privileged`.
+    Example: `spec.containers[0].securityContext.privileged`.
     """
 
 
 class Fault(NamedTuple):
-    """The result of a check: the fields of a `Result` without the check."""
+    """The result of a check before the id of the check is added."""
 
     reason: str
     detail: str
@@ -51,28 +51,28 @@ Run = Callable[[Subject], Fault | None]
 
 
 class Check(msgspec.Struct, frozen=True):
-    """A check of `level`."""
+    """A check that belongs to `level`."""
 
     id: str
     level: Level
     since: tuple[int, ...]
-    """The minor version that introduced it, then those that changed it."""
+    """The minor version that introduced the check, then the versions that changed it."""
     run: Run
     overrides: tuple[str, ...] = ()
-    """Baseline checks that restricted leaves out because this one is stricter."""
+    """The baseline checks that this stricter check replaces at the level restricted."""
     spares: Callable[[Subject], bool] | None = None
-    """Pods that always pass; None for no pod."""
+    """Returns True for pods that always pass; None if there are none."""
 
     def revision(self, version: Version) -> int | None:
-        """The minor version whose form of the check applies at `version`; None before there was one."""
+        """The minor version that last changed the check up to `version`; None if the check did not exist yet."""
         return max((minor for minor in self.since if minor <= version.minor), default=None)
 
     def evaluate(self, pod: Subject) -> Result | None:
-        """Why `pod` is not allowed; None if it is."""
+        """The violation by `pod`; None if it passes."""
         if self.spares is not None and self.spares(pod):
             return None
-        found = self.run(pod)
-        return None if found is None else Result(self.id, *found)
+        fault = self.run(pod)
+        return None if fault is None else Result(self.id, *fault)
 
 
 REGISTRY: Final[dict[str, Check]] = {}
@@ -85,7 +85,7 @@ def _check(
     overrides: tuple[str, ...] = (),
     spares: Callable[[Subject], bool] | None = None,
 ) -> Callable[[Run], Run]:
-    """Add the decorated function to the standard as the check with this id."""
+    """Registers the decorated function as the check with this id."""
 
     def register(run: Run) -> Run:
         REGISTRY[check] = Check(check, level, since, run, overrides, spares)
@@ -95,30 +95,28 @@ def _check(
 
 
 def _windows(pod: Subject) -> bool:
-    """Pods for Windows, which restricted spares from v1.25 on."""
+    """Whether restricted exempts the pod because it is for Windows; since v1.25."""
     return pod.version.minor >= 25 and pod.for_windows
 
 
 def _user_namespace(pod: Subject) -> bool:
-    """Pods with a user namespace of their own, from v1.35 on."""
+    """Whether the pod is exempt because it has a user namespace; since v1.35."""
     return pod.version.minor >= 35 and pod.in_user_namespace
 
 
 def refusal(reason: str, bad: list[Place], fault: str, field: str, *, pod: bool = False) -> Fault | None:
-    """None if neither `pod` nor a container is `bad`; else the `fault` with its subject, and `field` of each of
-    them.
-    """
+    """The fault with its subjects, and the path of `field` in each; None if neither `pod` nor a container is `bad`."""
     if not (bad or pod):
         return None
     return Fault(reason, f"{setters(pod, bad)} {fault}", fields(field, bad, pod=pod))
 
 
 def evaluate(level: Level, version: Version, template: PodTemplate, *, newest: Version = NEWEST) -> list[Result]:
-    """Why a pod of `template` is not allowed at `level`, in upstream's order; empty if it is.
+    """Why a pod of `template` is not allowed at `level`, in Kubernetes' order; empty if it is allowed.
 
-    `newest` is the version of the cluster: an API server has no checks of later versions, so `latest` and anything
-    above mean its own. The API server's defaults count as set: `emptyDir` for a volume without source, host ports with
-    `hostNetwork`, AppArmor fields from annotations.
+    `newest` is the cluster's version. An API server has no checks of later versions, so it treats `latest` and later
+    versions as its own. The API server's defaults are included: `emptyDir` for a volume without a source, host ports
+    with `hostNetwork`, AppArmor fields from annotations.
     """
     if level is Level.PRIVILEGED:
         return []
@@ -130,19 +128,19 @@ def evaluate(level: Level, version: Version, template: PodTemplate, *, newest: V
 
 @cache
 def checks(level: Level, version: Version) -> dict[str, Check]:
-    """The checks of `level` at `version` (up to NEWEST) by id: those of baseline, then those that restricted adds."""
+    """The checks of `level` at `version` (up to NEWEST) by id: baseline's checks, then those that restricted adds."""
     if level is Level.PRIVILEGED:
         return {}
-    there = [check for check in REGISTRY.values() if check.revision(version) is not None]
-    added = {check.id: check for check in there if check.level is level and level is not Level.BASELINE}
+    existing = [check for check in REGISTRY.values() if check.revision(version) is not None]
+    added = {check.id: check for check in existing if check.level is level and level is not Level.BASELINE}
     overridden = {key for check in added.values() for key in check.overrides}
-    baseline = {check.id: check for check in there if check.level is Level.BASELINE and check.id not in overridden}
+    baseline = {check.id: check for check in existing if check.level is Level.BASELINE and check.id not in overridden}
     return baseline | added
 
 
 @_check("allowPrivilegeEscalation", Level.RESTRICTED, 8, 25, spares=_windows)
 def _allow_privilege_escalation(pod: Subject) -> Fault | None:
-    """No process gains more privileges than its parent, as by set-user-ID files.
+    """No process gains more privileges than its parent, for example by a set-user-ID file.
 
     **Restricted fields:**
     - `spec.containers[*].securityContext.allowPrivilegeEscalation`
@@ -160,7 +158,7 @@ _UNCONFINED: Final = "Unconfined"
 
 @_check("appArmorProfile", Level.BASELINE, 0)
 def _app_armor_profile(pod: Subject) -> Fault | None:
-    """The container runtime's AppArmor profile stays on.
+    """The container runtime's AppArmor profile stays enabled.
 
     **Restricted fields:**
     - `spec.securityContext.appArmorProfile.type`
@@ -194,10 +192,10 @@ def _app_armor_profile(pod: Subject) -> Fault | None:
 
 
 def _app_armor(pod: Subject, place: Place) -> str | None:
-    """The profile of a container, None if it has none of its own.
+    """The container's AppArmor profile; None if it sets none.
 
-    Before a pod is judged, the API server copies an annotation to the field if that is unset and the pod's own profile
-    is another one (`applyAppArmorVersionSkew` in k8s.io/kubernetes `pkg/registry/core/pod/strategy.go`).
+    Before a pod is checked, the API server copies an annotation to the field if the field is unset and the pod's
+    profile differs (`applyAppArmorVersionSkew` in k8s.io/kubernetes `pkg/registry/core/pod/strategy.go`).
     """
     own = _own_app_armor(place.security)
     if own is not None or not pod.annotations or pod.for_windows:
@@ -229,7 +227,7 @@ RESTRICTED_CAPABILITIES: Final = frozenset({"NET_BIND_SERVICE"})
 
 @_check("capabilities_baseline", Level.BASELINE, 0)
 def _capabilities_baseline(pod: Subject) -> Fault | None:
-    """No capabilities beyond those that container runtimes give by default, less NET_RAW.
+    """No capabilities except the container runtimes' defaults without NET_RAW.
 
     **Restricted fields:**
     - `spec.containers[*].securityContext.capabilities.add`
@@ -237,7 +235,7 @@ def _capabilities_baseline(pod: Subject) -> Fault | None:
     **Allowed values:** unset, `AUDIT_WRITE`, `CHOWN`, `DAC_OVERRIDE`, `FOWNER`, `FSETID`, `KILL`, `MKNOD`,
     `NET_BIND_SERVICE`, `SETFCAP`, `SETGID`, `SETPCAP`, `SETUID`, `SYS_CHROOT`
     """
-    # Names are compared as they are written: `sys_admin` or `CAP_KILL` is not a default.
+    # The spelling matters: neither `sys_admin` nor `CAP_KILL` is a default.
     bad, added = _adding(pod, DEFAULT_CAPABILITIES)
     field = "securityContext.capabilities.add"
     return refusal("non-default capabilities", bad, f"must not include {added} in {field}", field)
@@ -275,14 +273,14 @@ def _capabilities(place: Place) -> Capabilities:
 
 
 def _adding(pod: Subject, allowed: frozenset[str]) -> tuple[list[Place], str]:
-    """The containers that add other capabilities, and their names in quotes."""
+    """The containers that add capabilities outside `allowed`, and the names of these capabilities in quotes."""
     added = [(place, {*(_capabilities(place).add or ())} - allowed) for place in pod.containers]
     return [place for place, others in added if others], quoted(sorted(set().union(*(others for _, others in added))))
 
 
 @_check("hostNamespaces", Level.BASELINE, 0)
 def _host_namespaces(pod: Subject) -> Fault | None:
-    """The host's network, processes and inter-process communication stay out of sight.
+    """The pod does not share the host's network, processes or inter-process communication.
 
     **Restricted fields:**
     - `spec.hostNetwork`
@@ -302,7 +300,7 @@ def _host_namespaces(pod: Subject) -> Fault | None:
 
 @_check("hostPathVolumes", Level.BASELINE, 0)
 def _host_path_volumes(pod: Subject) -> Fault | None:
-    """No volume shows a directory of the host.
+    """No volume mounts a directory of the host.
 
     **Restricted fields:**
     - `spec.volumes[*].hostPath`
@@ -321,8 +319,8 @@ def _host_path_volumes(pod: Subject) -> Fault | None:
 def _host_ports(pod: Subject) -> Fault | None:
     """No container takes a port of the host.
 
-    With `hostNetwork: true` every port is one: there the API server sets `hostPort` to `containerPort` before the pod
-    is judged (`SetDefaults_Pod` in k8s.io/kubernetes `pkg/apis/core/v1/defaults.go`).
+    With `hostNetwork: true` every port is a host port: before the pod is checked, the API server sets `hostPort` to
+    `containerPort` (`SetDefaults_Pod` in k8s.io/kubernetes `pkg/apis/core/v1/defaults.go`).
 
     **Restricted fields:**
     - `spec.containers[*].ports[*].hostPort`
@@ -349,7 +347,7 @@ def _host_port(port: Port, *, on_host: bool) -> int | None:
 
 
 def only_by_host_network(result: Result, template: PodTemplate) -> bool:
-    """Whether the template names no port of the host, and has some only by `hostNetwork: true`."""
+    """Whether all host ports of the template result from `hostNetwork: true`."""
     if result.check != "hostPorts":
         return False
     return not any(port.host_port for place in Subject(template).containers for port in place.container.ports or ())
@@ -357,7 +355,7 @@ def only_by_host_network(result: Result, template: PodTemplate) -> bool:
 
 @_check("hostProbesAndHostLifecycle", Level.BASELINE, 34)
 def _host_probes_and_host_lifecycle(pod: Subject) -> Fault | None:
-    """Probes and lifecycle handlers connect to the pod and nowhere else: the kubelet must not be sent elsewhere.
+    """Probes and lifecycle handlers connect only to the pod: the kubelet must not send requests to other hosts.
 
     **Restricted fields:**
     - `spec.containers[*].livenessProbe.httpGet.host`, and the same with `readinessProbe` and `startupProbe`
@@ -396,7 +394,7 @@ def _handlers(container: Container) -> Iterator[tuple[str, Handler]]:
 
 @_check("privileged", Level.BASELINE, 0)
 def _privileged(pod: Subject) -> Fault | None:
-    """No container is privileged: that disables most of its isolation from the host.
+    """No container is privileged, because that disables most of its isolation from the host.
 
     **Restricted fields:**
     - `spec.containers[*].securityContext.privileged`
@@ -440,7 +438,7 @@ _ALLOWED_VOLUMES: Final = (
     "secret",
 )  # fmt: skip
 _allowed_sources = attrgetter(*_ALLOWED_VOLUMES)
-# The order of the fields: if a volume has several sources (which the API server rejects), upstream names the first.
+# In the order of the fields: of several sources, which only an unvalidated volume has, Kubernetes names the first.
 _FORBIDDEN_VOLUMES: Final = tuple(
     (field.name, field.encode_name)
     for field in msgspec.structs.fields(Volume)
@@ -450,12 +448,12 @@ _FORBIDDEN_VOLUMES: Final = tuple(
 
 @_check("restrictedVolumes", Level.RESTRICTED, 0, overrides=("hostPathVolumes",))
 def _restricted_volumes(pod: Subject) -> Fault | None:
-    """Volumes come from the cluster's storage, configuration or the pod itself, not from a driver of old.
+    """Volumes come from the cluster's storage, its configuration or the pod itself, not from an in-tree driver.
 
-    A volume without any source is an `emptyDir`, as the API server completes it.
+    A volume without a source is an `emptyDir`: the API server fills that in.
 
     **Restricted fields:**
-    - every source of `spec.volumes[*]` but the following
+    - every source of `spec.volumes[*]` except the following
 
     **Allowed values:** `configMap`, `csi`, `downwardAPI`, `emptyDir`, `ephemeral`, `image`, `persistentVolumeClaim`,
     `projected`, `secret`
@@ -479,13 +477,13 @@ def _forbidden_source(volume: Volume) -> str | None:
 
 @_check("runAsNonRoot", Level.RESTRICTED, 0, 35, spares=_user_namespace)
 def _run_as_non_root(pod: Subject) -> Fault | None:
-    """Containers are made to run as another user than root, unless the pod has a user namespace of its own.
+    """Containers must run as a user other than root, unless the pod has a user namespace.
 
     **Restricted fields:**
     - `spec.securityContext.runAsNonRoot`
     - `spec.containers[*].securityContext.runAsNonRoot`
 
-    **Allowed values:** `true`; unset in a container if the pod says `true`; from v1.35 anything with `hostUsers: false`
+    **Allowed values:** `true`; unset in a container if the pod sets `true`; from v1.35 anything with `hostUsers: false`
     """
     field, of_pod = "securityContext.runAsNonRoot", pod.security.run_as_non_root
     bad = [place for place in pod.containers if place.security.run_as_non_root is False]
@@ -499,7 +497,7 @@ def _run_as_non_root(pod: Subject) -> Fault | None:
 
 @_check("runAsUser", Level.RESTRICTED, 23, 35, spares=_user_namespace)
 def _run_as_user(pod: Subject) -> Fault | None:
-    """The user is not 0, unless the pod has a user namespace of its own.
+    """The user is not 0, unless the pod has a user namespace.
 
     **Restricted fields:**
     - `spec.securityContext.runAsUser`
@@ -507,7 +505,7 @@ def _run_as_user(pod: Subject) -> Fault | None:
 
     **Allowed values:** unset, any but `0`; from v1.35 anything with `hostUsers: false`
     """
-    # A 0 of the pod is a violation even if every container overrides it.
+    # A 0 in the pod is a violation even if every container overrides it.
     of_pod = pod.security.run_as_user == 0
     bad = [place for place in pod.containers if place.security.run_as_user == 0]
     return refusal("runAsUser=0", bad, "must not set runAsUser=0", "securityContext.runAsUser", pod=of_pod)
@@ -515,7 +513,7 @@ def _run_as_user(pod: Subject) -> Fault | None:
 
 @_check("seLinuxOptions", Level.BASELINE, 0, 31)
 def _se_linux_options(pod: Subject) -> Fault | None:
-    """The SELinux type is one of those for containers, without a user or role of its own.
+    """The SELinux type is a container type; the user and role are unset.
 
     **Restricted fields:**
     - `spec.securityContext.seLinuxOptions.type`
@@ -536,12 +534,12 @@ def _se_linux_options(pod: Subject) -> Fault | None:
     if pod.version.minor >= 31:
         allowed.add("container_engine_t")
     field = "securityContext.seLinuxOptions"
-    given: list[tuple[Place | None, str, SELinuxOptions | None]]
-    given = [(None, f"spec.{field}", pod.security.se_linux_options)]
-    given += [(place, f"{place.path}.{field}", place.security.se_linux_options) for place in pod.containers]
+    contexts: list[tuple[Place | None, str, SELinuxOptions | None]]
+    contexts = [(None, f"spec.{field}", pod.security.se_linux_options)]
+    contexts += [(place, f"{place.path}.{field}", place.security.se_linux_options) for place in pod.containers]
     wrong = [
         (place, path, options, names)
-        for place, path, options in given
+        for place, path, options in contexts
         if options is not None and (names := _wrong_options(options, allowed))
     ]
     if not wrong:
@@ -569,7 +567,7 @@ _SECCOMP_OF_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
 
 @_check("seccompProfile_baseline", Level.BASELINE, 0, 19)
 def _seccomp_profile_baseline(pod: Subject) -> Fault | None:
-    """The container runtime's seccomp profile, or one installed on the node, is not switched off.
+    """The seccomp profile is not disabled: it is the container runtime's, or one installed on the node.
 
     **Restricted fields (from v1.19):**
     - `spec.securityContext.seccompProfile.type`
@@ -659,12 +657,12 @@ SAFE_SYSCTLS: Final = {
     32: ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"),
     37: ("net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"),
 }
-"""By the first minor version that has them."""
+"""By the first minor version in which they are safe."""
 
 
 @_check("sysctls", Level.BASELINE, *SAFE_SYSCTLS)
 def _sysctls(pod: Subject) -> Fault | None:
-    """Only kernel parameters that concern the pod alone are set.
+    """Only kernel parameters that affect no other pod are set.
 
     **Restricted fields:**
     - `spec.securityContext.sysctls[*].name`
@@ -686,7 +684,7 @@ def _sysctls(pod: Subject) -> Fault | None:
 
 @_check("windowsHostProcess", Level.BASELINE, 0)
 def _windows_host_process(pod: Subject) -> Fault | None:
-    """No pod for Windows runs as a process of the host.
+    """No pod for Windows runs as a host process.
 
     **Restricted fields:**
     - `spec.securityContext.windowsOptions.hostProcess`

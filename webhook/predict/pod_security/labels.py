@@ -1,8 +1,8 @@
 """A namespace's Pod Security labels: the levels and versions that it enforces, audits and warns about.
 
-`pod-security.kubernetes.io/{enforce,audit,warn}` and the same with `-version`. Invalid values count as follows
-(`PolicyToEvaluate` in k8s.io/pod-security-admission `api/helpers.go`): enforce level as restricted, audit and warn
-level as privileged, any version as latest. The API server rejects such values when a namespace is created, but older
+The labels are `pod-security.kubernetes.io/{enforce,audit,warn}` and the same with `-version`. Kubernetes replaces
+invalid values (`PolicyToEvaluate` in k8s.io/pod-security-admission `api/helpers.go`): the enforce level by restricted,
+the audit and warn levels by privileged, a version by latest. The API server now rejects invalid values, but older
 namespaces may have them.
 """
 
@@ -16,7 +16,7 @@ _LEVELS = frozenset(Level)
 
 
 class NamespaceLevels(NamedTuple):
-    """The levels that a namespace enforces, audits and warns about; by default none."""
+    """The levels that a namespace enforces, audits and warns about; the default is privileged."""
 
     enforce: LevelVersion = LevelVersion()
     audit: LevelVersion = LevelVersion()
@@ -38,9 +38,9 @@ class LabelError(NamedTuple):
 
 
 def read(labels: Mapping[str, str], defaults: NamespaceLevels = PRIVILEGED) -> tuple[NamespaceLevels, list[LabelError]]:
-    """The levels of a namespace with these `labels`, always usable, and the labels that are wrong.
+    """The levels of a namespace with these `labels`, and the invalid labels. The levels are always usable.
 
-    Missing labels have the `defaults`: those of the cluster's admission configuration.
+    `defaults` are the cluster's admission configuration; they apply where a label is missing.
     """
     if PREFIX not in " ".join(labels):
         return defaults, []
@@ -49,7 +49,7 @@ def read(labels: Mapping[str, str], defaults: NamespaceLevels = PRIVILEGED) -> t
     enforced = labels.get(PREFIX + "enforce") in _LEVELS
     audit = _mode("audit", labels, defaults.audit, errors, unreadable=Level.PRIVILEGED)
     warn = _mode("warn", labels, defaults.warn, errors, unreadable=Level.PRIVILEGED)
-    # Without a label for warnings, enforced levels are also warned about, on Deployments and Jobs too.
+    # If the enforced level is stricter, warnings use it too unless the namespace has a label for them.
     if enforced and PREFIX + "warn" not in labels and enforce.level.strictness > warn.level.strictness:
         warn = LevelVersion(enforce.level, warn.version if PREFIX + "warn-version" in labels else enforce.version)
     return NamespaceLevels(enforce, audit, warn), errors

@@ -1,6 +1,6 @@
 """Levels and versions of the Pod Security Standards.
 
-A version is that of Kubernetes whose checks apply: `v1.0` and up, or `latest`.
+The version is a Kubernetes version, whose checks then apply: `v1.0` and later, or `latest`.
 https://kubernetes.io/docs/concepts/security/pod-security-standards/
 """
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Level(StrEnum):
-    """Levels of permissions: privileged allows everything, baseline the usual ones, restricted the fewest."""
+    """Privileged allows everything, baseline the usual permissions, restricted the fewest."""
 
     PRIVILEGED = "privileged"
     BASELINE = "baseline"
@@ -17,7 +17,7 @@ class Level(StrEnum):
 
     @property
     def strictness(self) -> int:
-        """0 for privileged, 2 for restricted: compare levels by this, because their texts are not ordered."""
+        """0 for privileged to 2 for restricted. Compare levels by this value, because their names are not ordered."""
         return _STRICTNESS[self]
 
 
@@ -25,7 +25,7 @@ _STRICTNESS = {level: strictness for strictness, level in enumerate(Level)}
 
 
 class Version(NamedTuple):
-    """`v1.<minor>`; ordered, with LATEST above all."""
+    """`v1.<minor>`; LATEST sorts last."""
 
     minor: int
 
@@ -33,8 +33,8 @@ class Version(NamedTuple):
         return "latest" if self == LATEST else f"v1.{self.minor}"
 
 
-LATEST = Version(2**63)  # one more than a label can say
-NEWEST = Version(37)  # the last version with checks here
+LATEST = Version(2**63)  # above every version that a label can have
+NEWEST = Version(37)  # the last version whose checks are implemented
 
 
 class LevelVersion(NamedTuple):
@@ -48,7 +48,7 @@ class LevelVersion(NamedTuple):
 
 
 def parse_level(text: str) -> Level:
-    """The level called `text`; ValueError otherwise."""
+    """The level with the name `text`; ValueError if there is none."""
     try:
         return Level(text)
     except ValueError:
@@ -61,7 +61,7 @@ def parse_version(text: str) -> Version:
         return LATEST
     minor = text.removeprefix("v1.")
     number = minor.isascii() and minor.isdigit() and (minor == "0" or minor[0] != "0")
-    # Upstream reads the number into 64 bits.
+    # Kubernetes parses the number as a 64-bit integer.
     if minor == text or not number or len(minor) > 19 or int(minor) >= 2**63:
         raise ValueError('must be "latest" or "v1.x"')
     return Version(int(minor))

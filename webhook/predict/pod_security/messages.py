@@ -1,4 +1,4 @@
-"""The messages of Pod Security admission about a pod, from the results of its checks."""
+"""The messages of Pod Security admission, built from the results of the checks."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ def details(results: Sequence[Result]) -> str:
 
 
 def denial(policy: LevelVersion, results: Sequence[Result]) -> str:
-    """Why the pod is forbidden; admission puts `pods "name" is forbidden: ` before it."""
+    """Why the pod is forbidden, without the prefix `pods "name" is forbidden: ` that admission adds."""
     return f'violates PodSecurity "{policy}": {details(results)}'
 
 
 def warning(policy: LevelVersion, results: Sequence[Result]) -> str:
-    """The warning, and the audit annotation `audit-violations`."""
+    """The text of the warning and of the audit annotation `audit-violations`."""
     return f"would {denial(policy, results).replace('violates', 'violate', 1)}"

@@ -1,6 +1,6 @@
-"""Containers that explicitly run as root, which the level restricted never starts.
+"""Containers that explicitly run as root, which the level restricted rejects.
 
-Other unset fields of such a container are not reported: they are filled in, or reported, once it runs as another user.
+Other unset fields of such a container are not reported at once: they are filled in or reported when the user is fixed.
 """
 
 from webhook.predict.pod_security.checks import Result
@@ -8,18 +8,18 @@ from webhook.predict.pod_security.pod import PodTemplate
 from webhook.predict.pod_security.subject import Place, Subject
 
 CHECK = "runAsUser"
-"""The id of the check that rejects them."""
+"""The id of the check that rejects containers of root."""
 
 
 def places(subject: Subject) -> list[Place]:
-    """The containers whose user is 0, by their own field or the pod's."""
+    """The containers whose user is 0, set by the container or else by the pod."""
     of_pod = subject.security.run_as_user
-    found = ((place, place.security.run_as_user) for place in subject.containers)
-    return [place for place, own in found if (of_pod if own is None else own) == 0]
+    users = ((place, place.security.run_as_user) for place in subject.containers)
+    return [place for place, own in users if (of_pod if own is None else own) == 0]
 
 
 def without_consequences(results: list[Result], template: PodTemplate) -> list[Result]:
-    """`results` without fields that only containers of root leave unset, if those are rejected for that."""
+    """`results` without fields that only containers of root leave unset, if these containers are rejected as root."""
     if not any(result.check == CHECK for result in results):
         return results
     left_open = {path for place in places(Subject(template)) for path in _left_open(place)}

@@ -1,7 +1,7 @@
-"""Each place where a template breaks a check, so that two templates can be compared.
+"""Every field where a template breaks a check, so that two templates can be compared.
 
-Messages do not suffice: a check names the containers with a wrong value, and those without a value only without the
-former. So containers are also judged one by one.
+The results of the whole template are not enough. If some containers have a wrong value, a check does not report the
+containers without a value. So containers are also checked one by one.
 """
 
 import re
@@ -16,22 +16,22 @@ from webhook.predict.pod_security.pod import PodTemplate
 
 _STEP: Final = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 _KINDS: Final = ("initContainers", "containers", "ephemeralContainers")
-# A list with a missing item: its other items do not make it worse.
+# A list with a missing item. The other items of the list are not violations.
 _LACKS: Final = ("capabilities_restricted", "drop")
 
 
-def places(asked: LevelVersion, template: PodTemplate, *, newest: Version) -> dict[str, frozenset[str]]:
-    """By check, the fields that break it and their values, each item of a list on its own."""
+def places(levels: LevelVersion, template: PodTemplate, *, newest: Version) -> dict[str, frozenset[str]]:
+    """By check, the fields that break it with their values; items of a list are separate."""
     whole = msgspec.to_builtins(template)
-    found: dict[str, set[str]] = {}
-    for result, path in _broken(asked, template, newest):
-        found.setdefault(result.check, set()).update(_said(result.check, path, whole))
-    return {check: frozenset(each) for check, each in found.items()}
+    by_check: dict[str, set[str]] = {}
+    for result, path in _broken(levels, template, newest):
+        by_check.setdefault(result.check, set()).update(_with_values(result.check, path, whole))
+    return {check: frozenset(fields) for check, fields in by_check.items()}
 
 
-def _broken(asked: LevelVersion, template: PodTemplate, newest: Version) -> Iterator[tuple[Result, str]]:
-    """(result, path of a field) for the template as a whole, then for each of its containers alone."""
-    for result in evaluate(*asked, template, newest=newest):
+def _broken(levels: LevelVersion, template: PodTemplate, newest: Version) -> Iterator[tuple[Result, str]]:
+    """(result, path of a field) for the whole template, then for each container alone."""
+    for result in evaluate(*levels, template, newest=newest):
         yield from ((result, path) for path in result.paths)
     spec = template.spec
     if spec is None:
@@ -41,7 +41,7 @@ def _broken(asked: LevelVersion, template: PodTemplate, newest: Version) -> Iter
         field = _FIELDS[kind]
         for index, container in enumerate(getattr(spec, field) or ()):
             alone = PodTemplate(spec=msgspec.structs.replace(spec, **{**none, field: [container]}))
-            for result in evaluate(*asked, alone, newest=newest):
+            for result in evaluate(*levels, alone, newest=newest):
                 for path in result.paths:
                     yield result, path.replace(f"spec.{kind}[0]", f"spec.{kind}[{index}]")
 
@@ -49,7 +49,7 @@ def _broken(asked: LevelVersion, template: PodTemplate, newest: Version) -> Iter
 _FIELDS: Final = dict(zip(_KINDS, ("init_containers", "containers", "ephemeral_containers"), strict=True))
 
 
-def _said(check: str, path: str, whole: Any) -> Iterator[str]:
+def _with_values(check: str, path: str, whole: Any) -> Iterator[str]:
     if (check, path.rpartition(".")[2]) == _LACKS:
         yield path
         return

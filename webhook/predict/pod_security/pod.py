@@ -1,7 +1,8 @@
 """The fields of a pod template that Pod Security and OpenShift's SCCs read.
 
-The types are separate from `webhook.api.pod`, which every request decodes. A template is decoded into these only if a
-namespace enforces a level, or OpenShift has prepared it. Every field may be absent, and all except names null.
+The types are separate from `webhook.api.pod`, which every request decodes. A template is decoded into these types only
+if the namespace enforces a level or has OpenShift's annotations. Any field may be absent, and any except names may be
+null.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,7 +55,7 @@ class Sysctl(msgspec.Struct, gc=False):
 
 
 class PodSecurityContext(SecurityContext, rename="camel", gc=False):
-    """The pod's own."""
+    """A pod's security context."""
 
     fs_group: int | None = None
     supplemental_groups: list[int] | None = None
@@ -69,7 +70,7 @@ class Capabilities(msgspec.Struct, gc=False):
 
 
 class ContainerSecurityContext(SecurityContext, rename="camel", gc=False):
-    """A container's own, which wins over the pod's."""
+    """A container's security context, which overrides the pod's."""
 
     allow_privilege_escalation: bool | None = None
     capabilities: Capabilities | None = None
@@ -118,13 +119,13 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
 
 class HostPath(msgspec.Struct, gc=False):
-    """A file or folder of the host; checks ignore the path, advice does not."""
+    """A file or folder of the host. Checks ignore the path, but the advice uses it."""
 
     path: str | None = None
 
 
 class Volume(msgspec.Struct, rename="camel", gc=False):
-    """A volume with every source that Kubernetes has or had."""
+    """A volume with every source of current and former Kubernetes versions."""
 
     name: str = ""
     config_map: Presence | None = None
@@ -179,7 +180,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
 
 
 class Metadata(msgspec.Struct, gc=False):
-    """The metadata that is read."""
+    """The metadata that the checks read."""
 
     annotations: dict[str, str] | None = None
 
@@ -199,7 +200,7 @@ _decoder = msgspec.json.Decoder(PodTemplate)
 
 
 def decode(data: bytes | msgspec.Raw) -> PodTemplate:
-    """The template (or pod) in JSON `data`; ShapeError with the path of the first field of a wrong type."""
+    """The template (or pod) in JSON `data`; ShapeError with the path of the first field with a wrong type."""
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -207,7 +208,7 @@ def decode(data: bytes | msgspec.Raw) -> PodTemplate:
 
 
 def convert(value: object) -> PodTemplate:
-    """The template (or pod) in a JSON value; ShapeError as `decode`."""
+    """The template (or pod) in a JSON value; ShapeError like `decode`."""
     try:
         return msgspec.convert(value, PodTemplate)
     except (msgspec.ValidationError, RecursionError) as error:
@@ -215,12 +216,12 @@ def convert(value: object) -> PodTemplate:
 
 
 def templates(document: bytes | msgspec.Raw) -> Iterator[tuple[str, str, PodTemplate]]:
-    """(role, path, template) of the Launcher, then the Worker, of the job in JSON `document`, which has been decoded.
+    """(role, path, template) of the Launcher, then the Worker; `document` is JSON that decodes as a job.
 
-    A template stands for the pods that the operator makes of it: it adds a Secret and a ConfigMap as volumes, mounts,
+    The template can be checked instead of the pods. The operator adds a Secret and a ConfigMap as volumes, mounts,
     environment, labels, a host name and sshd as the command (mpi-operator `newWorker` and `newLauncherPodTemplate` in
-    `pkg/controller/mpi_job_controller.go`). None of these changes the result of a check at any level. ShapeError with
-    the path in the job for the first field of a wrong type.
+    `pkg/controller/mpi_job_controller.go`), and none of these changes the result of a check. Raises ShapeError with the
+    path in the job of the first field with a wrong type.
     """
     texts = written.templates(document)
     for role in (LAUNCHER, WORKER):

@@ -1,4 +1,4 @@
-"""A pod template prepared for the checks: all containers in one list, no field missing."""
+"""A pod template prepared for the checks: all containers in one list, missing fields filled in."""
 
 from collections.abc import Iterable, Iterator, Sized
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _CONTAINER_DEFAULT = ContainerSecurityContext()
 
 
 class Place(NamedTuple):
-    """A container, its path in the template, and its security context (an empty one if it has none)."""
+    """A container, its path in the template, and its security context (empty if it has none)."""
 
     path: str
     container: Container
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 class Subject:
-    """The subject of the checks. `containers`: init containers, then containers, then ephemeral ones, as upstream."""
+    """The template to check. Its `containers` include init and ephemeral containers, in Kubernetes' order."""
 
     __slots__ = ("annotations", "containers", "security", "spec", "version")
 
@@ -47,12 +47,12 @@ class Subject:
 
     @property
     def for_windows(self) -> bool:
-        """Whether the pod is for Windows; there the API server rejects most fields for Linux."""
+        """Whether the pod is for Windows; the API server rejects most Linux fields in such pods."""
         return self.spec.os is not None and self.spec.os.name == "windows"
 
     @property
     def in_user_namespace(self) -> bool:
-        """Whether root in the pod is an unprivileged user on the host: `hostUsers: false`."""
+        """Whether `hostUsers` is false: root in the pod is then an unprivileged user on the host."""
         return self.spec.host_users is False
 
 
@@ -66,12 +66,12 @@ _ESCAPES |= {'"': '\\"', "\\": "\\\\"}
 
 
 def plural(one: str, many: str, items: Sized) -> str:
-    """`one` or `many`, as fits the number of items."""
+    """`one` if there is one item, else `many`."""
     return one if len(items) == 1 else many
 
 
 def quoted(items: Iterable[str]) -> str:
-    """Items between quotes, as they are: `"a", "b"`."""
+    """The items in quotes, without escaping: `"a", "b"`."""
     return ", ".join(f'"{item}"' for item in items)
 
 
@@ -81,12 +81,12 @@ def containers(places: list[Place]) -> str:
 
 
 def setters(pod: bool, places: list[Place]) -> str:
-    """The subject of a fault: the pod, containers, or `pod and container "a"`."""
+    """The subject of a fault: `pod`, `container "a"`, or `pod and container "a"`."""
     return " and ".join(["pod"] * pod + [containers(places)] * bool(places))
 
 
 def fields(field: str, places: list[Place], *, pod: bool = False) -> tuple[str, ...]:
-    """The paths of `field` in the containers at `places`, after that in the pod's spec if `pod` sets it."""
+    """The paths of `field`: in the pod's spec if `pod`, then in the containers at `places`."""
     return (f"spec.{field}",) * pod + tuple(f"{place.path}.{field}" for place in places)
 
 

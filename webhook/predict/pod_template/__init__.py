@@ -1,10 +1,10 @@
 """The API server's validation of pods as a library: `faults(document, roles)`.
 
-The API server stores a job with almost any pod template, and validates only the pods that the operator creates later:
-these are rejected again and again, and the job's status stays empty. This validates the templates as the API server
-will validate the pods, after its own defaults. `model` has the types, which restrict single values; `reading` decodes
-by them, and reports the faults if that fails; the modules that start with `check` compare fields. What a feature gate
-of the API server decides is not checked.
+The API server stores a job with almost any pod template. It validates only the pods that the operator creates later,
+rejects them again and again, and the job's status stays empty. This package validates templates as the API server
+validates pods, after its defaults. The types in `model` restrict single values; `reading` decodes templates by these
+types, and reports the faults if that fails; the modules `check_*` compare fields. Checks that depend on a feature gate
+of the API server are left out.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 """
 
@@ -21,35 +21,35 @@ from webhook.predict.pod_template.reading import decode, decode_job
 
 
 class Role(msgspec.Struct, frozen=True, gc=False):
-    """A replica spec, and the operator's additions to its template."""
+    """A replica spec, and what the operator adds to its template."""
 
     name: str
     path: str
-    """The path of its template."""
+    """The path of the template."""
     template: PodTemplate
     volumes: tuple[str, ...]
-    """The volumes that the operator adds."""
+    """The names of the volumes that the operator adds."""
     never_restarts: bool
 
 
 def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_ranges: bool | None = None) -> list[Fault]:
-    """Why the API server will reject the pods of the job in JSON `document`, which has been decoded before.
+    """Why the API server will reject the job's pods; `document` is JSON that decodes as a job.
 
-    `without_ranges` says whether the namespace has no LimitRange that fills in resources; None if that is unknown.
+    `without_ranges`: no LimitRange in the namespace fills in resources; None if that is unknown.
     """
-    found = Faults()
-    like = model.Template()
+    result = Faults()
+    valid = model.Template()
     for role in roles:
         template = role.template
         if not isinstance(template, model.Template):
             text = written.templates(document).get(role.name)
             if text is None:
                 continue
-            template = decode(text, role.path, found)
-        around = Surroundings(role.volumes, role.never_restarts, without_ranges, like)
-        check_template(template, role.path, found, around)
-        like = model.Template() if found else template
-    return found
+            template = decode(text, role.path, result)
+        around = Surroundings(role.volumes, role.never_restarts, without_ranges, valid)
+        check_template(template, role.path, result, around)
+        valid = model.Template() if result else template
+    return result
 
 
 __all__ = ["Fault", "Kind", "Role", "decode_job", "faults"]

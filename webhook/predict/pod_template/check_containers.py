@@ -1,4 +1,4 @@
-"""The API server's checks of each container of a pod: with its probes, handlers and security context."""
+"""The API server's checks of a pod's containers, including probes, handlers and security contexts."""
 
 from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
@@ -27,305 +27,307 @@ class Pod(NamedTuple):
     """The pod around a container."""
 
     volumes: Mapping[str, model.Volume]
-    """Its volumes by name."""
+    """The pod's volumes by name."""
     operators: tuple[str, ...]
-    """Names of the operator's volumes."""
+    """The names of volumes that the operator adds."""
     claimed: list[str]
-    """Names of the volumes that are claims: only those can be devices."""
+    """The names of volumes that are claims; only these can be block devices."""
     claims: Set[str]
-    """Names of its resource claims."""
+    """The names of the pod's resource claims."""
     host_users: bool
     never_restarts: bool
     without_ranges: bool | None
-    """No LimitRange fills in resources; None if unknown."""
+    """Whether no LimitRange fills in resources; None if that is unknown."""
 
 
 def check_container(
-    container: model.Container, path: str, pod: Pod, found: Faults, like: model.Container | None = None
+    container: model.Container, path: str, pod: Pod, faults: Faults, valid: model.Container | None = None
 ) -> None:
-    """Checks that apply to init containers too. Parts shared with a container without a fault are skipped."""
+    """Checks for containers and init containers. Parts equal to those of the container `valid` are skipped."""
     if problem := texts.label(container.name):
-        texts.note(found, f"{path}.name", container.name, problem, texts.SPELLING)
+        texts.note(faults, f"{path}.name", container.name, problem, texts.SPELLING)
     if container.ports:
-        _ports(container.ports, f"{path}.ports", found)
+        _ports(container.ports, f"{path}.ports", faults)
     if container.env:
-        _env(container.env, path, pod, found, (like and like.env) or ())
+        _env(container.env, path, pod, faults, (valid and valid.env) or ())
     if container.env_from:
-        _env_from(container.env_from, path, found)
+        _env_from(container.env_from, path, faults)
     if container.volume_mounts:
-        _mounts(container, path, pod, found)
+        _mounts(container, path, pod, faults)
     if container.volume_devices:
-        _devices(container.volume_devices, path, pod, found)
+        _devices(container.volume_devices, path, pod, faults)
     if container.resources is not None:
-        if not (like and container.resources == like.resources):
-            check_resources(container.resources, f"{path}.resources", found, without_ranges=pod.without_ranges)
+        if not (valid and container.resources == valid.resources):
+            check_resources(container.resources, f"{path}.resources", faults, without_ranges=pod.without_ranges)
         if container.resources.claims:
-            _claims(container, path, pod, found)
+            _claims(container, path, pod, faults)
     if container.resize_policy:
-        _resize(container, path, pod, found)
+        _resize(container, path, pod, faults)
     if container.security_context is not None:
-        check_security(container.security_context, f"{path}.securityContext", found, host_users=pod.host_users)
+        check_security(container.security_context, f"{path}.securityContext", faults, host_users=pod.host_users)
 
 
-def _ports(ports: list[model.Port], path: str, found: Faults) -> None:
+def _ports(ports: list[model.Port], path: str, faults: Faults) -> None:
     used: set[str] = set()
     for index, port in enumerate(ports):
         if port.name:
             if problem := texts.port_name(port.name):
-                texts.note(found, f"{path}[{index}].name", port.name, problem)
+                texts.note(faults, f"{path}[{index}].name", port.name, problem)
             elif port.name in used:
-                found.add(f"{path}[{index}].name", f'there is another port "{port.name}"', f"Write {port.name[:13]}-2.")
+                faults.add(
+                    f"{path}[{index}].name", f'there is another port "{port.name}"', f"Write {port.name[:13]}-2."
+                )
             used.add(port.name)
 
 
-def _env(env: list[model.EnvVar], path: str, pod: Pod, found: Faults, like: Sequence[model.EnvVar]) -> None:
+def _env(env: list[model.EnvVar], path: str, pod: Pod, faults: Faults, valid: Sequence[model.EnvVar]) -> None:
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
-            texts.check(found, f"{path}.env[{index}].name", variable.name, texts.variable, texts.LETTERS)
+            texts.check(faults, f"{path}.env[{index}].name", variable.name, texts.variable, texts.LETTERS)
     for index, variable in enumerate(env):
         if variable.value_from is None:
             continue
-        if variable not in like:
-            _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", found)
+        if variable not in valid:
+            _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", faults)
         if variable.value_from.file_key_ref is not None:
-            _file(variable.value_from, f"{path}.env[{index}].valueFrom.fileKeyRef", pod, found)
+            _file(variable.value_from, f"{path}.env[{index}].valueFrom.fileKeyRef", pod, faults)
 
 
-def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, found: Faults) -> None:
+def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, faults: Faults) -> None:
     number = len(source.__struct_fields__) - astuple(source).count(None)
     if not number:
-        found.add(where, "names no source", f"Set one of {_SOURCES}, or value instead of it.", Kind.REQUIRED)
+        faults.add(where, "names no source", f"Set one of {_SOURCES}, or value instead of it.", Kind.REQUIRED)
     elif variable.value:
-        found.add(where, "does not go with value", "Remove one of the two.", Kind.FORBIDDEN)
+        faults.add(where, "does not go with value", "Remove one of the two.", Kind.FORBIDDEN)
     elif number > 1:
-        found.add(where, f"names {number} sources, and there can be only one", "Keep one of them.", Kind.FORBIDDEN)
+        faults.add(where, f"names {number} sources, but only one is allowed", "Keep one of them.", Kind.FORBIDDEN)
     if source.field_ref is not None:
-        check_field(source.field_ref, f"{where}.fieldRef", _FIELDS, found)
+        check_field(source.field_ref, f"{where}.fieldRef", _FIELDS, faults)
     if source.resource_field_ref is not None:
-        check_resource_field(source.resource_field_ref, f"{where}.resourceFieldRef", found)
+        check_resource_field(source.resource_field_ref, f"{where}.resourceFieldRef", faults)
     if source.config_map_key_ref is not None:
-        _key(source.config_map_key_ref, f"{where}.configMapKeyRef", found)
+        _key(source.config_map_key_ref, f"{where}.configMapKeyRef", faults)
     if source.secret_key_ref is not None:
-        _key(source.secret_key_ref, f"{where}.secretKeyRef", found)
+        _key(source.secret_key_ref, f"{where}.secretKeyRef", faults)
 
 
-def _file(source: model.ValueFrom, path: str, pod: Pod, found: Faults) -> None:
+def _file(source: model.ValueFrom, path: str, pod: Pod, faults: Faults) -> None:
     if source.file_key_ref is None or not (name := source.file_key_ref.volume_name):
         return
     volume = pod.volumes.get(name)
     if volume is None:
         fix = "Add an emptyDir under volumes, or correct the name."
-        found.add(f"{path}.volumeName", f'there is no volume "{shown(name)}"', fix)
+        faults.add(f"{path}.volumeName", f'there is no volume "{shown(name)}"', fix)
     elif volume.empty_dir is None and any(getattr(volume, field) is not None for field, _ in model.SOURCES):
-        found.add(f"{path}.volumeName", f'volume "{shown(name)}" is not an emptyDir', "Name an emptyDir.")
+        faults.add(f"{path}.volumeName", f'volume "{shown(name)}" is not an emptyDir', "Name an emptyDir.")
 
 
-def _key(reference: model.KeyRef, path: str, found: Faults) -> None:
+def _key(reference: model.KeyRef, path: str, faults: Faults) -> None:
     if problem := texts.subdomain(reference.name):
-        texts.note(found, f"{path}.name", reference.name, problem)
+        texts.note(faults, f"{path}.name", reference.name, problem)
     if problem := texts.config_key(reference.key):
-        texts.note(found, f"{path}.key", reference.key, problem, texts.LETTERS)
+        texts.note(faults, f"{path}.key", reference.key, problem, texts.LETTERS)
 
 
-def _env_from(sources: list[model.EnvFrom], path: str, found: Faults) -> None:
+def _env_from(sources: list[model.EnvFrom], path: str, faults: Faults) -> None:
     for index, source in enumerate(sources):
         where = f"{path}.envFrom[{index}]"
-        texts.check(found, f"{where}.prefix", source.prefix, texts.variable, texts.LETTERS)
+        texts.check(faults, f"{where}.prefix", source.prefix, texts.variable, texts.LETTERS)
         references = {"configMapRef": source.config_map_ref, "secretRef": source.secret_ref}
         given = {field: reference for field, reference in references.items() if reference is not None}
         if not given:
-            found.add(where, "names no source", "Set configMapRef or secretRef.", Kind.REQUIRED)
+            faults.add(where, "names no source", "Set configMapRef or secretRef.", Kind.REQUIRED)
         elif len(given) > 1:
-            found.add(where, "names two sources, and there can be only one", "Make two items of it.", Kind.FORBIDDEN)
+            faults.add(where, "names two sources, but only one is allowed", "Make two items of it.", Kind.FORBIDDEN)
         for field, reference in given.items():
-            _source(reference, f"{where}.{field}", found)
+            _source(reference, f"{where}.{field}", faults)
 
 
-def _source(reference: model.SourceRef, path: str, found: Faults) -> None:
-    # A "-" at the end is accepted, as the start of a generated name.
+def _source(reference: model.SourceRef, path: str, faults: Faults) -> None:
+    # A name that ends with "-" is accepted, because it may be the prefix of a generated name.
     name = reference.name.removesuffix("-") if len(reference.name) > 1 else reference.name
     if problem := texts.subdomain(name):
-        texts.note(found, f"{path}.name", reference.name, problem)
+        texts.note(faults, f"{path}.name", reference.name, problem)
 
 
-def _mounts(container: model.Container, path: str, pod: Pod, found: Faults) -> None:
+def _mounts(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
     places: set[str] = set()
     for index, mount in enumerate(container.volume_mounts or ()):
         if mount.name not in pod.volumes and mount.name not in pod.operators and mount.name:
-            _no_volume(mount.name, f"{path}.volumeMounts[{index}].name", pod, found)
+            _no_volume(mount.name, f"{path}.volumeMounts[{index}].name", pod, faults)
         if mount.mount_path in places and mount.mount_path:
             fault = f'there is another mount at "{shown(mount.mount_path)}"'
-            found.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or remove it.")
+            faults.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or remove it.")
         places.add(mount.mount_path)
         if mount.sub_path or mount.sub_path_expr or mount.mount_propagation or mount.recursive_read_only:
-            _mount(mount, container, f"{path}.volumeMounts[{index}]", found)
+            _mount(mount, container, f"{path}.volumeMounts[{index}]", faults)
 
 
-def _no_volume(name: str, path: str, pod: Pod, found: Faults) -> None:
+def _no_volume(name: str, path: str, pod: Pod, faults: Faults) -> None:
     written = pod.volumes.keys() - {SHARED_MEMORY}
-    meant = names.closest_name(name, written) if len(found) < MAX_MOUNT_SUGGESTIONS else None
-    fix = f'Write "{meant}", or add the volume.' if meant else "Add the volume under volumes, or correct the name."
-    found.add(path, f'there is no volume "{shown(name)}"', fix)
+    closest = names.closest_name(name, written) if len(faults) < MAX_MOUNT_SUGGESTIONS else None
+    fix = f'Write "{closest}", or add the volume.' if closest else "Add the volume under volumes, or correct the name."
+    faults.add(path, f'there is no volume "{shown(name)}"', fix)
 
 
-def _mount(mount: model.VolumeMount, container: model.Container, path: str, found: Faults) -> None:
+def _mount(mount: model.VolumeMount, container: model.Container, path: str, faults: Faults) -> None:
     for field, text in (("subPath", mount.sub_path), ("subPathExpr", mount.sub_path_expr)):
-        texts.check(found, f"{path}.{field}", text, texts.inside, "Name a path inside the volume.")
+        texts.check(faults, f"{path}.{field}", text, texts.inside, "Name a path inside the volume.")
     if mount.sub_path and mount.sub_path_expr:
-        found.add(f"{path}.subPathExpr", "does not go with subPath", "Remove one of the two.", Kind.FORBIDDEN)
+        faults.add(f"{path}.subPathExpr", "does not go with subPath", "Remove one of the two.", Kind.FORBIDDEN)
     privileged = container.security_context is not None and container.security_context.privileged
     if mount.mount_propagation == "Bidirectional" and not privileged:
         fault = "Bidirectional is for privileged containers only"
-        found.add(f"{path}.mountPropagation", fault, "Remove it.", Kind.FORBIDDEN)
+        faults.add(f"{path}.mountPropagation", fault, "Remove it.", Kind.FORBIDDEN)
     if mount.recursive_read_only in {"IfPossible", "Enabled"}:
         if not mount.read_only:
             fault, fix = "needs readOnly: true", "Also set readOnly: true."
-            found.add(f"{path}.recursiveReadOnly", fault, fix, Kind.FORBIDDEN)
+            faults.add(f"{path}.recursiveReadOnly", fault, fix, Kind.FORBIDDEN)
         elif mount.mount_propagation not in {None, "None"}:
             fault, fix = "does not go with mountPropagation", "Remove one of the two."
-            found.add(f"{path}.recursiveReadOnly", fault, fix, Kind.FORBIDDEN)
+            faults.add(f"{path}.recursiveReadOnly", fault, fix, Kind.FORBIDDEN)
 
 
-def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, found: Faults) -> None:
+def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, faults: Faults) -> None:
     seen: set[str] = set()
     for index, device in enumerate(devices):
         where = f"{path}.volumeDevices[{index}]"
         if device.name and device.name not in pod.volumes and device.name not in pod.operators:
-            _no_volume(device.name, f"{where}.name", pod, found)
+            _no_volume(device.name, f"{where}.name", pod, faults)
         elif device.name and device.name not in pod.claimed:
             fault = f'"{shown(device.name)}" is not a claim, and only claims can be devices'
-            found.add(f"{where}.name", fault, "Use a persistentVolumeClaim, or volumeMounts.")
+            faults.add(f"{where}.name", fault, "Use a persistentVolumeClaim, or volumeMounts.")
         if device.name in seen or device.device_path in seen:
-            found.add(where, "is there twice", "Remove one of the two.")
+            faults.add(where, "is listed twice", "Remove one of the two.")
         seen |= {device.name, device.device_path}
-        texts.check(found, f"{where}.devicePath", device.device_path, texts.without_steps_back, "Leave out ..")
+        texts.check(faults, f"{where}.devicePath", device.device_path, texts.without_steps_back, "Leave out ..")
 
 
-def _claims(container: model.Container, path: str, pod: Pod, found: Faults) -> None:
+def _claims(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
     seen: set[tuple[str, str | None]] = set()
     for index, use in enumerate((container.resources and container.resources.claims) or ()):
         where = f"{path}.resources.claims[{index}]"
         if use.name and use.name not in pod.claims:
             fix = "Add it to resourceClaims of the pod, or correct the name."
-            found.add(f"{where}.name", f'there is no resource claim "{shown(use.name)}"', fix)
-        texts.check(found, f"{where}.request", use.request, texts.label)
+            faults.add(f"{where}.name", f'there is no resource claim "{shown(use.name)}"', fix)
+        texts.check(faults, f"{where}.request", use.request, texts.label)
         if (use.name, use.request or None) in seen and use.name:
-            found.add(f"{where}.name", f'"{shown(use.name)}" is there twice', "Remove one of the two.")
+            faults.add(f"{where}.name", f'"{shown(use.name)}" is listed twice', "Remove one of the two.")
         seen.add((use.name, use.request or None))
 
 
-def _resize(container: model.Container, path: str, pod: Pod, found: Faults) -> None:
+def _resize(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
     seen: set[str] = set()
     for index, policy in enumerate(container.resize_policy or ()):
         if policy.resource_name in seen:
-            found.add(f"{path}.resizePolicy[{index}].resourceName", "is there twice", "Remove one of the two.")
+            faults.add(f"{path}.resizePolicy[{index}].resourceName", "is listed twice", "Remove one of the two.")
         seen.add(policy.resource_name)
         if pod.never_restarts and policy.restart_policy == "RestartContainer":
             fault = "RestartContainer does not go with a pod whose restartPolicy is Never"
-            found.add(f"{path}.resizePolicy[{index}].restartPolicy", fault, "Write NotRequired.")
+            faults.add(f"{path}.resizePolicy[{index}].restartPolicy", fault, "Write NotRequired.")
 
 
 _PERIOD: Final = 30  # the API server's default for terminationGracePeriodSeconds
 
 
-def check_handlers(container: model.Container, path: str, found: Faults, *, grace_period: int | None) -> None:
-    """Handlers of a container that runs as long as the pod does."""
+def check_handlers(container: model.Container, path: str, faults: Faults, *, grace_period: int | None) -> None:
+    """Checks the probes and handlers of a container that runs as long as the pod."""
     for field, probe in container.probes:
         if probe is not None:
-            _probe(probe, f"{path}.{field}", container, found)
+            _probe(probe, f"{path}.{field}", container, faults)
     if container.lifecycle is not None:
         for field, handler in (
             ("postStart", container.lifecycle.post_start),
             ("preStop", container.lifecycle.pre_stop),
         ):
             if handler is not None:
-                _lifecycle(handler, f"{path}.lifecycle.{field}", container, found, grace_period)
+                _lifecycle(handler, f"{path}.lifecycle.{field}", container, faults, grace_period)
 
 
-def check_no_handlers(container: model.Container, path: str, found: Faults) -> None:
-    """An init container, which runs to its end, has no handlers."""
+def check_no_handlers(container: model.Container, path: str, faults: Faults) -> None:
+    """Probes and handlers are forbidden in an init container that runs to completion."""
     given = [field for field, probe in container.probes if probe is not None]
     if container.lifecycle is not None:
         given.append("lifecycle")
     for field in given:
         fault = "is not for init containers, unless they are sidecars"
-        found.add(f"{path}.{field}", fault, "Remove it, or set restartPolicy: Always.", Kind.FORBIDDEN)
+        faults.add(f"{path}.{field}", fault, "Remove it, or set restartPolicy: Always.", Kind.FORBIDDEN)
 
 
-def _probe(probe: model.Probe, path: str, container: model.Container, found: Faults) -> None:
-    _one(probe, path, container, found)
+def _probe(probe: model.Probe, path: str, container: model.Container, faults: Faults) -> None:
+    _one(probe, path, container, faults)
     if isinstance(probe, model.ReadinessProbe) and probe.termination_grace_period_seconds is not None:
         where = f"{path}.terminationGracePeriodSeconds"
-        found.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
+        faults.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
 
 
 def _lifecycle(
-    handler: model.LifecycleHandler, path: str, container: model.Container, found: Faults, grace_period: int | None
+    handler: model.LifecycleHandler, path: str, container: model.Container, faults: Faults, grace_period: int | None
 ) -> None:
-    _one(handler, path, container, found)
+    _one(handler, path, container, faults)
     most = _PERIOD if grace_period is None else grace_period
     if handler.sleep is not None and not 0 <= (handler.sleep.seconds or 0) <= most:
         fault = f"must be between 0 and terminationGracePeriodSeconds, which is {most}"
-        found.add(f"{path}.sleep.seconds", fault, f"Write {most} or less.")
+        faults.add(f"{path}.sleep.seconds", fault, f"Write {most} or less.")
 
 
-def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: model.Container, found: Faults) -> None:
+def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: model.Container, faults: Faults) -> None:
     ways: dict[str, object] = {"exec": handler.exec, "httpGet": handler.http_get, "tcpSocket": handler.tcp_socket}
     ways |= {"grpc": handler.grpc} if isinstance(handler, model.Probe) else {"sleep": handler.sleep}
     given = [field for field, way in ways.items() if way is not None]
     if not given:
         *first, last = ways
-        found.add(path, "does nothing", f"Set one of {', '.join(first)} or {last}.", Kind.REQUIRED)
+        faults.add(path, "does nothing", f"Set one of {', '.join(first)} or {last}.", Kind.REQUIRED)
     elif given[1:]:
-        found.add(path, f"has both {given[0]} and {given[1]}", "Keep one of them.", Kind.FORBIDDEN)
+        faults.add(path, f"has both {given[0]} and {given[1]}", "Keep one of them.", Kind.FORBIDDEN)
     for field, target in (("httpGet", handler.http_get), ("tcpSocket", handler.tcp_socket)):
         if target is not None and isinstance(target.port, str):
             if not target.port:
-                found.add(f"{path}.{field}.port", "is empty", such_as("port"), Kind.REQUIRED)
+                faults.add(f"{path}.{field}.port", "is empty", such_as("port"), Kind.REQUIRED)
             elif problem := texts.port_name(target.port):
                 fix = f"Write {target.port}." if target.port.isdecimal() else "Write a number, or a port's name."
-                texts.note(found, f"{path}.{field}.port", target.port, problem, fix)
+                texts.note(faults, f"{path}.{field}.port", target.port, problem, fix)
             elif all(port.name != target.port for port in container.ports or ()):
                 fault = f'{path.rpartition(".")[2]} of {container.name}: no port "{target.port}"'
-                found.add(f"{path}.{field}.port", fault, "Write a number.", advisory=True)
+                faults.add(f"{path}.{field}.port", fault, "Write a number.", advisory=True)
     if handler.http_get is not None:
         for index, one in enumerate(handler.http_get.http_headers or ()):
-            texts.check(found, f"{path}.httpGet.httpHeaders[{index}].name", one.name, texts.header)
+            texts.check(faults, f"{path}.httpGet.httpHeaders[{index}].name", one.name, texts.header)
 
 
-def check_security(context: model.SecurityContext, path: str, found: Faults, *, host_users: bool) -> None:
+def check_security(context: model.SecurityContext, path: str, faults: Faults, *, host_users: bool) -> None:
     if context.proc_mount == "Unmasked" and host_users:
-        found.add(f"{path}.procMount", "Unmasked needs hostUsers: false in the pod", "Remove it.", Kind.FORBIDDEN)
+        faults.add(f"{path}.procMount", "Unmasked needs hostUsers: false in the pod", "Remove it.", Kind.FORBIDDEN)
     if context.allow_privilege_escalation is False:
         if context.privileged:
             fault = "is false, but privileged is true"
-            found.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
+            faults.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
         if context.capabilities is not None and "CAP_SYS_ADMIN" in (context.capabilities.add or ()):
             fault = "is false, but CAP_SYS_ADMIN is added"
-            found.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
+            faults.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
     if context.seccomp_profile is not None or context.app_armor_profile is not None:
-        _profiles(context, path, found)
+        _profiles(context, path, faults)
 
 
-def check_pod_security(context: model.PodSecurityContext, path: str, found: Faults) -> None:
+def check_pod_security(context: model.PodSecurityContext, path: str, faults: Faults) -> None:
     if context.seccomp_profile is not None or context.app_armor_profile is not None:
-        _profiles(context, path, found)
+        _profiles(context, path, faults)
     seen: set[str] = set()
     for index, sysctl in enumerate(context.sysctls or ()):
         if problem := texts.sysctl(sysctl.name):
             texts.note(
-                found,
+                faults,
                 f"{path}.sysctls[{index}].name",
                 sysctl.name,
                 problem,
                 "Write a kernel parameter.",
             )
         elif sysctl.name in seen:
-            found.add(f"{path}.sysctls[{index}].name", f'"{sysctl.name}" is there twice', "Remove one of the two.")
+            faults.add(f"{path}.sysctls[{index}].name", f'"{sysctl.name}" is listed twice', "Remove one of the two.")
         seen.add(sysctl.name)
 
 
-def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: str, found: Faults) -> None:
+def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: str, faults: Faults) -> None:
     for field, profile in (
         ("seccompProfile", context.seccomp_profile),
         ("appArmorProfile", context.app_armor_profile),
@@ -335,18 +337,18 @@ def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: s
         where, name = f"{path}.{field}.localhostProfile", profile.localhost_profile
         if profile.type == "Localhost":
             if name is None or (not name.strip() and field == "appArmorProfile"):
-                found.add(where, "is missing", "Name the profile on the nodes.", Kind.REQUIRED)
+                faults.add(where, "is missing", "Name the profile on the nodes.", Kind.REQUIRED)
             elif field == "seccompProfile" and (problem := texts.inside(name)):
-                texts.note(found, where, name, problem, "Name a path below the node's folder of profiles.")
+                texts.note(faults, where, name, problem, "Name a path below the node's folder of profiles.")
             elif field == "appArmorProfile" and name != name.strip():
-                found.add(where, "has blanks around it", "Remove them.")
+                faults.add(where, "has blanks around it", "Remove them.")
         elif name is not None and profile.type:
             fix = "Remove it, or set the type to Localhost."
-            found.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)
+            faults.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)
 
 
-def check_users(spec: model.PodSpec, path: str, found: Faults) -> None:
-    """The kubelet does not start a container as root that must not be root (`verifyRunAsNonRoot`)."""
+def check_users(spec: model.PodSpec, path: str, faults: Faults) -> None:
+    """The kubelet does not start a container as root if it must run as a different user (`verifyRunAsNonRoot`)."""
     of_pod = spec.security_context
     if spec.os is not None and spec.os.name == "windows":
         return
@@ -365,4 +367,4 @@ def check_users(spec: model.PodSpec, path: str, found: Faults) -> None:
             if non_root and user == 0:
                 fault = "is 0, but runAsNonRoot is true, so the container never starts"
                 fix = "Set it to another user, or runAsNonRoot to false."
-                found.add(f"{where}.securityContext.runAsUser", fault, fix)
+                faults.add(f"{where}.securityContext.runAsUser", fault, fix)

@@ -1,4 +1,4 @@
-"""A template as a whole: metadata, containers, placement, and the pod's use of its node and network."""
+"""The API server's checks of a whole template: metadata, containers, placement, node and network."""
 
 import re
 from typing import Final, NamedTuple
@@ -18,108 +18,108 @@ from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_requirement, check_selector
 
 _NONE: Final[frozenset[str]] = frozenset()
-# Go's spelling, which nodes have, by other spellings.
+# Other spellings of architectures, with the spelling that nodes have (Go's).
 _ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
 
 
 class Surroundings(NamedTuple):
-    """Facts outside the template."""
+    """Facts from outside the template."""
 
     volumes: tuple[str, ...] = ()
-    """The operator's volumes, which containers may mount."""
+    """The operator's volumes; containers may mount them."""
     never_restarts: bool = False
     without_ranges: bool | None = None
-    """No LimitRange fills in resources; None if unknown."""
-    like: model.Template = model.Template()
-    """A template without a fault: parts that it shares are not checked again."""
+    """Whether no LimitRange fills in resources; None if that is unknown."""
+    valid: model.Template = model.Template()
+    """A template without faults: parts that are equal to its parts are not checked again."""
 
 
-def check_template(template: model.Template, path: str, found: Faults, around: Surroundings) -> None:
-    if (meta := template.metadata) is not None and meta != around.like.metadata:
+def check_template(template: model.Template, path: str, faults: Faults, around: Surroundings) -> None:
+    if (meta := template.metadata) is not None and meta != around.valid.metadata:
         if meta.labels:
-            check_labels(meta.labels, f"{path}.metadata.labels", found)
+            check_labels(meta.labels, f"{path}.metadata.labels", faults)
         if meta.annotations:
-            check_annotations(meta.annotations, f"{path}.metadata.annotations", found)
+            check_annotations(meta.annotations, f"{path}.metadata.annotations", faults)
     if (spec := template.spec) is None:
         return
-    path, like = f"{path}.spec", around.like.spec or model.PodSpec()
+    path, valid = f"{path}.spec", around.valid.spec or model.PodSpec()
     if spec.volumes:
-        check_volumes(spec.volumes, f"{path}.volumes", found, like.volumes or ())
+        check_volumes(spec.volumes, f"{path}.volumes", faults, valid.volumes or ())
     pod = Pod(
         {one.name: one for one in spec.volumes or ()},
         around.volumes,
         [one.name for one in spec.volumes or () if one.persistent_volume_claim or one.ephemeral],
-        _claims(spec.resource_claims, f"{path}.resourceClaims", found) if spec.resource_claims else _NONE,
+        _claims(spec.resource_claims, f"{path}.resourceClaims", faults) if spec.resource_claims else _NONE,
         spec.host_users is not False,
         around.never_restarts,
         around.without_ranges,
     )
-    _containers(spec, path, pod, found, like)
+    _containers(spec, path, pod, faults, valid)
     if spec.resources is not None:
-        check_pod_resources(spec, path, found)
+        check_pod_resources(spec, path, faults)
     if spec.overhead and not spec.runtime_class_name:
         fault = "needs a RuntimeClass with the same overhead"
-        found.add(f"{path}.overhead", fault, "Remove it: a RuntimeClass sets it.", Kind.FORBIDDEN)
-    _placement(spec, path, found, like)
+        faults.add(f"{path}.overhead", fault, "Remove it: a RuntimeClass sets it.", Kind.FORBIDDEN)
+    _placement(spec, path, faults, valid)
     if spec.security_context is not None:
-        check_pod_security(spec.security_context, f"{path}.securityContext", found)
-    check_users(spec, path, found)
+        check_pod_security(spec.security_context, f"{path}.securityContext", faults)
+    check_users(spec, path, faults)
     if any(
         volume.empty_dir and (volume.empty_dir.medium or "").startswith("HugePages") for volume in spec.volumes or ()
     ):
-        check_huge_pages(spec, path, found, without_ranges=around.without_ranges)
-    check_host(spec, path, found)
+        check_huge_pages(spec, path, faults, without_ranges=around.without_ranges)
+    check_host(spec, path, faults)
 
 
-def _placement(spec: model.PodSpec, path: str, found: Faults, like: model.PodSpec) -> None:
-    if spec.node_selector and spec.node_selector != like.node_selector:
-        check_labels(spec.node_selector, f"{path}.nodeSelector", found)
+def _placement(spec: model.PodSpec, path: str, faults: Faults, valid: model.PodSpec) -> None:
+    if spec.node_selector and spec.node_selector != valid.node_selector:
+        check_labels(spec.node_selector, f"{path}.nodeSelector", faults)
         for key in ("kubernetes.io/arch", "kubernetes.io/os"):
             value = spec.node_selector.get(key) or ""
-            if value != (meant := _ARCHITECTURES.get(value.lower(), value.lower())):
-                where, fix = f"{path}.nodeSelector[{key}]", f"Write {shown(meant)}."
-                found.add(where, f'"{shown(value)}" is the label of no node', fix, advisory=True)
-    if spec.tolerations and spec.tolerations != like.tolerations:
-        check_tolerations(spec.tolerations, f"{path}.tolerations", found)
-    if spec.affinity is not None and spec.affinity != like.affinity:
-        check_affinity(spec.affinity, f"{path}.affinity", found)
+            if value != (spelling := _ARCHITECTURES.get(value.lower(), value.lower())):
+                where, fix = f"{path}.nodeSelector[{key}]", f"Write {shown(spelling)}."
+                faults.add(where, f'"{shown(value)}" is not the label of any node', fix, advisory=True)
+    if spec.tolerations and spec.tolerations != valid.tolerations:
+        check_tolerations(spec.tolerations, f"{path}.tolerations", faults)
+    if spec.affinity is not None and spec.affinity != valid.affinity:
+        check_affinity(spec.affinity, f"{path}.affinity", faults)
     if spec.topology_spread_constraints:
-        check_spread(spec.topology_spread_constraints, f"{path}.topologySpreadConstraints", found)
+        check_spread(spec.topology_spread_constraints, f"{path}.topologySpreadConstraints", faults)
 
 
-def _containers(spec: model.PodSpec, path: str, pod: Pod, found: Faults, like: model.PodSpec) -> None:
+def _containers(spec: model.PodSpec, path: str, pod: Pod, faults: Faults, valid: model.PodSpec) -> None:
     used: set[str] = set()
     host_ports: set[tuple[str, str, int]] = set()
     for index, container in enumerate(spec.containers or ()):
         where = f"{path}.containers[{index}]"
-        check_container(container, where, pod, found, _at(like.containers, index))
-        _once(container.name, where, used, found)
+        check_container(container, where, pod, faults, _at(valid.containers, index))
+        _once(container.name, where, used, faults)
         if container.ports:
-            _host_ports(container, where, host_ports, spec, found)
+            _host_ports(container, where, host_ports, spec, faults)
         if container.lifecycle or container.liveness_probe or container.readiness_probe or container.startup_probe:
-            check_handlers(container, where, found, grace_period=spec.termination_grace_period_seconds)
+            check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
     for index, container in enumerate(spec.init_containers or ()):
         where = f"{path}.initContainers[{index}]"
-        check_container(container, where, pod, found, _at(like.init_containers, index))
-        _once(container.name, where, used, found)
+        check_container(container, where, pod, faults, _at(valid.init_containers, index))
+        _once(container.name, where, used, faults)
         if container.ports:
-            _host_ports(container, where, set(), spec, found, init=True)
+            _host_ports(container, where, set(), spec, faults, init=True)
         if container.restart_policy == "Always":
-            check_handlers(container, where, found, grace_period=spec.termination_grace_period_seconds)
+            check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
         elif container.lifecycle or container.liveness_probe or container.readiness_probe or container.startup_probe:
-            check_no_handlers(container, where, found)
+            check_no_handlers(container, where, faults)
     if spec.ephemeral_containers:
-        fault = "cannot be set on pods that are made"
-        found.add(f"{path}.ephemeralContainers", fault, "Remove it: kubectl debug adds them.", Kind.FORBIDDEN)
+        fault = "cannot be set when a pod is created"
+        faults.add(f"{path}.ephemeralContainers", fault, "Remove it: kubectl debug adds them.", Kind.FORBIDDEN)
 
 
 def _at(containers: list[model.Container] | None, index: int) -> model.Container | None:
     return containers[index] if containers and index < len(containers) else None
 
 
-def _once(name: str, path: str, used: set[str], found: Faults) -> None:
+def _once(name: str, path: str, used: set[str], faults: Faults) -> None:
     if name and name in used:
-        found.add(f"{path}.name", f'there is another container "{shown(name)}"', f"Write {name}-2.")
+        faults.add(f"{path}.name", f'there is another container "{shown(name)}"', f"Write {name}-2.")
     used.add(name)
 
 
@@ -128,7 +128,7 @@ def _host_ports(
     path: str,
     used: set[tuple[str, str, int]],
     spec: model.PodSpec,
-    found: Faults,
+    faults: Faults,
     *,
     init: bool = False,
 ) -> None:
@@ -139,21 +139,21 @@ def _host_ports(
         where = f"{path}.ports[{index}].hostPort"
         if spec.host_network and number != port.container_port and not init:
             fault = f"is {number}, must be the containerPort {port.container_port} with hostNetwork"
-            found.add(where, fault, "Remove it.")
+            faults.add(where, fault, "Remove it.")
         one = (port.protocol or "TCP", port.host_ip or "", number)
         if one in used:
-            found.add(where, f"another container has port {number} of the node", "Remove it, or write another number.")
+            faults.add(where, f"another container has port {number} of the node", "Remove it, or write another number.")
         used.add(one)
 
 
-def _claims(claims: list[model.ResourceClaim], path: str, found: Faults) -> set[str]:
+def _claims(claims: list[model.ResourceClaim], path: str, faults: Faults) -> set[str]:
     used: set[str] = set()
     for index, claim in enumerate(claims):
         where = f"{path}[{index}]"
         if problem := texts.label(claim.name):
-            texts.note(found, f"{where}.name", claim.name, problem, texts.SPELLING)
+            texts.note(faults, f"{where}.name", claim.name, problem, texts.SPELLING)
         elif claim.name in used:
-            found.add(f"{where}.name", f'there is another resource claim "{claim.name}"', f"Write {claim.name}-2.")
+            faults.add(f"{where}.name", f'there is another resource claim "{claim.name}"', f"Write {claim.name}-2.")
         used.add(claim.name)
         given = {
             "resourceClaimName": claim.resource_claim_name,
@@ -162,16 +162,16 @@ def _claims(claims: list[model.ResourceClaim], path: str, found: Faults) -> set[
         names = {field: name for field, name in given.items() if name is not None}
         if len(names) != 1:
             fault = "names both a claim and a template" if names else "names neither a claim nor a template"
-            found.add(where, fault, "Set one of resourceClaimName and resourceClaimTemplateName.")
+            faults.add(where, fault, "Set one of resourceClaimName and resourceClaimTemplateName.")
         for field, name in names.items():
             if problem := texts.subdomain(name):
-                texts.note(found, f"{where}.{field}", name, problem)
+                texts.note(faults, f"{where}.{field}", name, problem)
     return used
 
 
 _LONGEST_SEARCH: Final = 2048
 _SEPARATOR: Final = re.compile("[./]")
-# net/ipv4/conf/eth0.1 is net.ipv4.conf.eth0/1
+# The sysctl net/ipv4/conf/eth0.1 is also written net.ipv4.conf.eth0/1.
 _SWAPPED: Final = str.maketrans("./", "/.")
 _OF_IPC: Final = frozenset(
     (
@@ -181,43 +181,43 @@ _OF_IPC: Final = frozenset(
 )
 
 
-def check_host(spec: model.PodSpec, path: str, found: Faults) -> None:
-    """Fields that concern the node and its namespaces."""
-    _namespaces(spec, path, found)
+def check_host(spec: model.PodSpec, path: str, faults: Faults) -> None:
+    """Checks fields about the node and its namespaces."""
+    _namespaces(spec, path, faults)
     if spec.node_name:
-        _node_name(spec, spec.node_name, path, found)
-    _objects(spec, path, found)
+        _node_name(spec, spec.node_name, path, faults)
+    _objects(spec, path, faults)
     if spec.dns_config is not None or spec.dns_policy == "None":
-        _dns(spec, path, found)
+        _dns(spec, path, faults)
     if spec.readiness_gates or spec.scheduling_gates:
-        _gates(spec, path, found)
+        _gates(spec, path, faults)
     for index, alias in enumerate(spec.host_aliases or ()):
-        texts.check(found, f"{path}.hostAliases[{index}].ip", alias.ip, texts.address, "Write it as 10.0.0.1.")
+        texts.check(faults, f"{path}.hostAliases[{index}].ip", alias.ip, texts.address, "Write it as 10.0.0.1.")
         where = f"{path}.hostAliases[{index}].hostnames"
-        texts.check_each(found, where, alias.hostnames, texts.subdomain)
+        texts.check_each(faults, where, alias.hostnames, texts.subdomain)
 
 
-def _namespaces(spec: model.PodSpec, path: str, found: Faults) -> None:
+def _namespaces(spec: model.PodSpec, path: str, faults: Faults) -> None:
     if spec.host_users is False:
         of_node = (("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc), ("hostNetwork", spec.host_network))
         for field, value in of_node:
             if value:
-                found.add(
+                faults.add(
                     f"{path}.{field}", "does not go with hostUsers: false", "Remove one of the two.", Kind.FORBIDDEN
                 )
     if spec.share_process_namespace and spec.host_pid:
         fault = "does not go with hostPID"
-        found.add(f"{path}.shareProcessNamespace", fault, "Remove one of the two.", Kind.FORBIDDEN)
+        faults.add(f"{path}.shareProcessNamespace", fault, "Remove one of the two.", Kind.FORBIDDEN)
     context = spec.security_context
     if context is not None and context.sysctls and (spec.host_network or spec.host_ipc):
-        _sysctls(spec, context.sysctls, f"{path}.securityContext.sysctls", found)
+        _sysctls(spec, context.sysctls, f"{path}.securityContext.sysctls", faults)
     if spec.os is not None and spec.os.name == "linux" and context is not None and context.windows_options is not None:
         where = f"{path}.securityContext.windowsOptions"
-        found.add(where, "is not for a linux pod", "Remove it.", Kind.FORBIDDEN)
+        faults.add(where, "is not for a linux pod", "Remove it.", Kind.FORBIDDEN)
 
 
-def _sysctls(spec: model.PodSpec, sysctls: list[model.Sysctl], path: str, found: Faults) -> None:
-    """Parameters of a namespace that the pod shares with its node (component-helpers `node/util/sysctl`)."""
+def _sysctls(spec: model.PodSpec, sysctls: list[model.Sysctl], path: str, faults: Faults) -> None:
+    """Rejects parameters of a namespace that the pod shares with its node (component-helpers `node/util/sysctl`)."""
     for index, sysctl in enumerate(sysctls):
         name = sysctl.name.partition("*")[0]
         if (separator := _SEPARATOR.search(name)) and separator[0] == "/":
@@ -227,146 +227,145 @@ def _sysctls(spec: model.PodSpec, sysctls: list[model.Sysctl], path: str, found:
             of_node = "hostIPC"
         if of_node:
             fix = f"Remove it, or {of_node}."
-            found.add(f"{path}[{index}].name", f"{shown(sysctl.name)} does not go with {of_node}", fix)
+            faults.add(f"{path}[{index}].name", f"{shown(sysctl.name)} does not go with {of_node}", fix)
 
 
-def _node_name(spec: model.PodSpec, name: str, path: str, found: Faults) -> None:
+def _node_name(spec: model.PodSpec, name: str, path: str, faults: Faults) -> None:
     if problem := texts.subdomain(name):
-        texts.note(found, f"{path}.nodeName", name, problem, texts.SPELLING)
+        texts.note(faults, f"{path}.nodeName", name, problem, texts.SPELLING)
     elif spec.scheduling_gates:
-        found.add(f"{path}.nodeName", "does not go with schedulingGates", "Remove one of the two.", Kind.FORBIDDEN)
+        faults.add(f"{path}.nodeName", "does not go with schedulingGates", "Remove one of the two.", Kind.FORBIDDEN)
 
 
-def _objects(spec: model.PodSpec, path: str, found: Faults) -> None:
-    """The names of objects that the pod refers to; the older name of the account counts only without the newer one."""
+def _objects(spec: model.PodSpec, path: str, faults: Faults) -> None:
+    """Checks the names of referenced objects. `serviceAccount` is used only if `serviceAccountName` is empty."""
     account = "serviceAccountName" if spec.service_account_name else "serviceAccount"
     for field, name in (
         (account, spec.service_account_name or spec.service_account),
         ("runtimeClassName", spec.runtime_class_name),
     ):
-        texts.check(found, f"{path}.{field}", name, texts.subdomain)
+        texts.check(faults, f"{path}.{field}", name, texts.subdomain)
 
 
-def _dns(spec: model.PodSpec, path: str, found: Faults) -> None:
+def _dns(spec: model.PodSpec, path: str, faults: Faults) -> None:
     config = spec.dns_config
     if spec.dns_policy == "None" and not (config and config.nameservers):
         fault = "is missing, but dnsPolicy is None"
-        found.add(f"{path}.dnsConfig.nameservers", fault, "Name a server, or remove dnsPolicy.", Kind.REQUIRED)
+        faults.add(f"{path}.dnsConfig.nameservers", fault, "Name a server, or remove dnsPolicy.", Kind.REQUIRED)
     if config is None:
         return
-    texts.check_each(found, f"{path}.dnsConfig.nameservers", config.nameservers, texts.address, "Write it as 10.0.0.1.")
+    texts.check_each(
+        faults, f"{path}.dnsConfig.nameservers", config.nameservers, texts.address, "Write it as 10.0.0.1."
+    )
     searches = config.searches or []
-    texts.check_each(found, f"{path}.dnsConfig.searches", searches, texts.search, "Write one as example.com.")
+    texts.check_each(faults, f"{path}.dnsConfig.searches", searches, texts.search, "Write one as example.com.")
     if sum(map(len, searches)) + len(searches) - 1 > _LONGEST_SEARCH:
         fault = f"has more than {_LONGEST_SEARCH} characters in all"
-        found.add(f"{path}.dnsConfig.searches", fault, "Leave some out.")
+        faults.add(f"{path}.dnsConfig.searches", fault, "Leave some out.")
 
 
-def _gates(spec: model.PodSpec, path: str, found: Faults) -> None:
-    for index, gate in enumerate(spec.readiness_gates or ()):
+def _gates(spec: model.PodSpec, path: str, faults: Faults) -> None:
+    for index, readiness in enumerate(spec.readiness_gates or ()):
         where = f"{path}.readinessGates[{index}].conditionType"
-        texts.check(found, where, gate.condition_type, texts.label_key)
+        texts.check(faults, where, readiness.condition_type, texts.label_key)
     seen: set[str] = set()
-    for index, held in enumerate(spec.scheduling_gates or ()):
+    for index, gate in enumerate(spec.scheduling_gates or ()):
         where = f"{path}.schedulingGates[{index}].name"
-        if problem := texts.label_key(held.name):
-            texts.note(found, where, held.name, problem)
-        elif held.name in seen:
-            found.add(where, f'"{shown(held.name)}" is there twice', "Remove one of the two.")
-        seen.add(held.name)
+        if problem := texts.label_key(gate.name):
+            texts.note(faults, where, gate.name, problem)
+        elif gate.name in seen:
+            faults.add(where, f'"{shown(gate.name)}" is listed twice', "Remove one of the two.")
+        seen.add(gate.name)
 
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def check_tolerations(tolerations: list[model.Toleration], path: str, found: Faults) -> None:
-    """Key, operator, value and effect, and which go together."""
+def check_tolerations(tolerations: list[model.Toleration], path: str, faults: Faults) -> None:
     for index, one in enumerate(tolerations):
         if one.key:
             if problem := texts.label_key(one.key):
-                texts.note(found, f"{path}[{index}].key", one.key, problem, texts.LETTERS)
+                texts.note(faults, f"{path}[{index}].key", one.key, problem, texts.LETTERS)
         elif one.operator in {None, "", "Equal"}:
             fault, fix = "must be Exists where no key is set", "Set the key, or operator: Exists for every taint."
-            found.add(f"{path}[{index}].operator", fault, fix)
+            faults.add(f"{path}[{index}].operator", fault, fix)
         if one.value:
             if one.operator == "Exists":
                 fault = "does not go with operator Exists"
-                found.add(f"{path}[{index}].value", fault, "Remove it, or use operator: Equal.", Kind.FORBIDDEN)
+                faults.add(f"{path}[{index}].value", fault, "Remove it, or use operator: Equal.", Kind.FORBIDDEN)
             elif problem := texts.label_value(one.value):
-                texts.note(found, f"{path}[{index}].value", one.value, problem, texts.LETTERS)
+                texts.note(faults, f"{path}[{index}].value", one.value, problem, texts.LETTERS)
         if one.toleration_seconds is not None and one.effect in {None, "", "NoSchedule", "PreferNoSchedule"}:
             fault = "must be NoExecute where tolerationSeconds is set"
-            found.add(f"{path}[{index}].effect", fault, "Write NoExecute, or remove tolerationSeconds.")
+            faults.add(f"{path}[{index}].effect", fault, "Write NoExecute, or remove tolerationSeconds.")
 
 
-def check_affinity(affinity: model.Affinity, path: str, found: Faults) -> None:
-    """To nodes and to pods."""
+def check_affinity(affinity: model.Affinity, path: str, faults: Faults) -> None:
     if affinity.node_affinity is not None:
-        _nodes(affinity.node_affinity, f"{path}.nodeAffinity", found)
+        _nodes(affinity.node_affinity, f"{path}.nodeAffinity", faults)
     if affinity.pod_affinity is not None:
-        _pods(affinity.pod_affinity, f"{path}.podAffinity", found)
+        _pods(affinity.pod_affinity, f"{path}.podAffinity", faults)
     if affinity.pod_anti_affinity is not None:
-        _pods(affinity.pod_anti_affinity, f"{path}.podAntiAffinity", found)
+        _pods(affinity.pod_anti_affinity, f"{path}.podAntiAffinity", faults)
 
 
-def _nodes(affinity: model.NodeAffinity, path: str, found: Faults) -> None:
+def _nodes(affinity: model.NodeAffinity, path: str, faults: Faults) -> None:
     if (required := affinity.required_during_scheduling_ignored_during_execution) is not None:
         for index, term in enumerate(required.node_selector_terms):
-            _node_term(term, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]", found)
+            _node_term(term, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]", faults)
     for index, preferred in enumerate(affinity.preferred_during_scheduling_ignored_during_execution or ()):
         if preferred.preference is not None:
-            _node_term(preferred.preference, f"{path}.{_PREFERRED}[{index}].preference", found, preferred=True)
+            _node_term(preferred.preference, f"{path}.{_PREFERRED}[{index}].preference", faults, preferred=True)
 
 
-def _node_term(term: model.NodeTerm, path: str, found: Faults, *, preferred: bool = False) -> None:
+def _node_term(term: model.NodeTerm, path: str, faults: Faults, *, preferred: bool = False) -> None:
     for index, one in enumerate(term.match_expressions or ()):
-        check_requirement(one, f"{path}.matchExpressions[{index}]", found, any_value=preferred)
+        check_requirement(one, f"{path}.matchExpressions[{index}]", faults, any_value=preferred)
     for index, field in enumerate(term.match_fields or ()):
         for name in field.values[:1]:
-            texts.check(found, f"{path}.matchFields[{index}].values[0]", name, texts.subdomain, texts.SPELLING)
+            texts.check(faults, f"{path}.matchFields[{index}].values[0]", name, texts.subdomain, texts.SPELLING)
 
 
-def _pods(affinity: model.PodAffinity, path: str, found: Faults) -> None:
+def _pods(affinity: model.PodAffinity, path: str, faults: Faults) -> None:
     for index, term in enumerate(affinity.required_during_scheduling_ignored_during_execution or ()):
-        _pod_term(term, f"{path}.{_REQUIRED}[{index}]", found)
+        _pod_term(term, f"{path}.{_REQUIRED}[{index}]", faults)
     for index, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution or ()):
-        _pod_term(weighted.pod_affinity_term, f"{path}.{_PREFERRED}[{index}].podAffinityTerm", found)
+        _pod_term(weighted.pod_affinity_term, f"{path}.{_PREFERRED}[{index}].podAffinityTerm", faults)
 
 
-def _pod_term(term: model.PodAffinityTerm, path: str, found: Faults) -> None:
-    texts.check(found, f"{path}.topologyKey", term.topology_key, texts.label_key, "Write kubernetes.io/hostname.")
-    check_selector(term.label_selector, f"{path}.labelSelector", found)
-    check_selector(term.namespace_selector, f"{path}.namespaceSelector", found)
-    texts.check_each(found, f"{path}.namespaces", term.namespaces, texts.label, texts.SPELLING)
-    _keys(term.match_label_keys, term.label_selector, f"{path}.matchLabelKeys", found)
-    _keys(term.mismatch_label_keys, term.label_selector, f"{path}.mismatchLabelKeys", found)
+def _pod_term(term: model.PodAffinityTerm, path: str, faults: Faults) -> None:
+    texts.check(faults, f"{path}.topologyKey", term.topology_key, texts.label_key, "Write kubernetes.io/hostname.")
+    check_selector(term.label_selector, f"{path}.labelSelector", faults)
+    check_selector(term.namespace_selector, f"{path}.namespaceSelector", faults)
+    texts.check_each(faults, f"{path}.namespaces", term.namespaces, texts.label, texts.SPELLING)
+    _keys(term.match_label_keys, term.label_selector, f"{path}.matchLabelKeys", faults)
+    _keys(term.mismatch_label_keys, term.label_selector, f"{path}.mismatchLabelKeys", faults)
     for key in sorted({*(term.match_label_keys or ())} & {*(term.mismatch_label_keys or ())}):
-        found.add(f"{path}.matchLabelKeys", f'"{shown(key)}" is in mismatchLabelKeys too', "Keep one of the two.")
+        faults.add(f"{path}.matchLabelKeys", f'"{shown(key)}" is in mismatchLabelKeys too', "Keep one of the two.")
 
 
 def _keys(
-    keys: list[str] | None, selector: model.Selector | model.PodSelector | None, path: str, found: Faults
+    keys: list[str] | None, selector: model.Selector | model.PodSelector | None, path: str, faults: Faults
 ) -> None:
     if not keys:
         return
     if selector is None:
-        found.add(path, "needs a labelSelector", "Add the labelSelector, or remove it.", Kind.FORBIDDEN)
+        faults.add(path, "needs a labelSelector", "Add the labelSelector, or remove it.", Kind.FORBIDDEN)
         return
-    texts.check_each(found, path, keys, texts.label_key, texts.LETTERS)
+    texts.check_each(faults, path, keys, texts.label_key, texts.LETTERS)
 
 
-def check_spread(constraints: list[model.SpreadConstraint], path: str, found: Faults) -> None:
-    """Each constraint; none twice."""
+def check_spread(constraints: list[model.SpreadConstraint], path: str, faults: Faults) -> None:
     seen: set[tuple[str, str]] = set()
     for index, one in enumerate(constraints):
         where = f"{path}[{index}]"
         if one.topology_key and (one.topology_key, one.when_unsatisfiable) in seen:
-            fault = f'"{shown(one.topology_key)}" with {one.when_unsatisfiable} is there twice'
-            found.add(f"{where}.topologyKey", fault, "Remove one of the two.")
+            fault = f'"{shown(one.topology_key)}" with {one.when_unsatisfiable} is listed twice'
+            faults.add(f"{where}.topologyKey", fault, "Remove one of the two.")
         seen.add((one.topology_key, one.when_unsatisfiable))
         if one.min_domains is not None and one.when_unsatisfiable == "ScheduleAnyway":
             fault, fix = "needs whenUnsatisfiable: DoNotSchedule", "Remove it, or write DoNotSchedule."
-            found.add(f"{where}.minDomains", fault, fix, Kind.FORBIDDEN)
-        check_selector(one.label_selector, f"{where}.labelSelector", found)
-        _keys(one.match_label_keys, one.label_selector, f"{where}.matchLabelKeys", found)
+            faults.add(f"{where}.minDomains", fault, fix, Kind.FORBIDDEN)
+        check_selector(one.label_selector, f"{where}.labelSelector", faults)
+        _keys(one.match_label_keys, one.label_selector, f"{where}.matchLabelKeys", faults)

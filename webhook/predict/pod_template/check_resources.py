@@ -1,4 +1,4 @@
-"""Requests and limits of a pod as a whole, and huge pages as a volume.
+"""The API server's checks of pod-level resources, and of huge pages as a volume.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go (`validatePodResources`)
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/volume/emptydir/empty_dir.go (`getPageSizeMountOption`)
@@ -18,16 +18,16 @@ _MEDIUM: Final = "HugePages"
 _NOTHING: Final = Quantity(0)
 
 
-def check_pod_resources(spec: model.PodSpec, path: str, found: Faults) -> None:
-    """The resources of a pod as a whole, and those of its containers that exceed them."""
+def check_pod_resources(spec: model.PodSpec, path: str, faults: Faults) -> None:
+    """Checks the pod's own resources, and whether containers exceed them."""
     own = spec.resources or model.Resources()
     for field, amounts in (("limits", own.limits), ("requests", own.requests)):
         for name in amounts or ():
             if not is_pod_level(name):
-                fault = "is not for the pod as a whole"
+                fault = "cannot be set for the pod as a whole"
                 where = f"{path}.resources.{field}[{shown(name)}]"
                 fix = f"Move it to {path}.containers[0].resources.{field}[{shown(name)}]."
-                found.add(where, fault, fix, Kind.NOT_SUPPORTED)
+                faults.add(where, fault, fix, Kind.NOT_SUPPORTED)
     most = read_amounts(own.limits)
     for name, amount in read_amounts(own.requests).items():
         where = f"{path}.resources.requests[{shown(name)}]"
@@ -35,17 +35,17 @@ def check_pod_resources(spec: model.PodSpec, path: str, found: Faults) -> None:
         if amount > most.get(name, amount):
             most_of_pod = quantity.format(most[name])
             fault = f"{quantity.format(amount)} is above the limit of {most_of_pod}"
-            found.add(where, fault, f"Set it to {most_of_pod} or less.")
+            faults.add(where, fault, f"Set it to {most_of_pod} or less.")
         elif total > amount:
             fault = f"{quantity.format(amount)} is below the containers' {quantity.format(total)}"
-            found.add(where, fault, f"Set it to {quantity.format(total)} or more.")
+            faults.add(where, fault, f"Set it to {quantity.format(total)} or more.")
     for index, container in enumerate(spec.containers or () if most else ()):
         limits = container.resources.limits if container.resources is not None else None
         for name, limit in read_amounts(limits).items():
             if name in most and limit > most[name]:
                 fault = f"{quantity.format(limit)} is above the pod's limit of {quantity.format(most[name])}"
                 where = f"{path}.containers[{index}].resources.limits[{shown(name)}]"
-                found.add(where, fault, f"Set it to {quantity.format(most[name])} or less.")
+                faults.add(where, fault, f"Set it to {quantity.format(most[name])} or less.")
 
 
 def _least(container: model.Container) -> dict[str, Quantity]:
@@ -53,8 +53,8 @@ def _least(container: model.Container) -> dict[str, Quantity]:
     return read_amounts(resources.limits) | read_amounts(resources.requests)
 
 
-def check_huge_pages(spec: model.PodSpec, path: str, found: Faults, *, without_ranges: bool | None) -> None:
-    """A mounted volume of huge pages has a page size that a container, or the pod, requests."""
+def check_huge_pages(spec: model.PodSpec, path: str, faults: Faults, *, without_ranges: bool | None) -> None:
+    """The page size of a mounted volume of huge pages must be requested by a container or the pod."""
     if without_ranges is False:
         return
     containers = [*(spec.containers or ()), *(spec.init_containers or ())]
@@ -64,18 +64,18 @@ def check_huge_pages(spec: model.PodSpec, path: str, found: Faults, *, without_r
         medium = (volume.empty_dir and volume.empty_dir.medium) or ""
         if not medium.startswith(_MEDIUM) or volume.name not in mounted:
             continue
-        where, wanted = f"{path}.volumes[{index}].emptyDir.medium", medium.removeprefix(_MEDIUM).removeprefix("-")
-        if not (sizes if medium == _MEDIUM else page_size(HUGE_PAGES + wanted) in sizes):
+        where, size = f"{path}.volumes[{index}].emptyDir.medium", medium.removeprefix(_MEDIUM).removeprefix("-")
+        if not (sizes if medium == _MEDIUM else page_size(HUGE_PAGES + size) in sizes):
             fault = f'no container requests pages for "{volume.name}" (the pods never start)'
-            fix = f"Set the limit {HUGE_PAGES}{wanted or '2Mi'} of a container."
-            found.add(where, fault, fix, advisory=without_ranges is None)
+            fix = f"Set the limit {HUGE_PAGES}{size or '2Mi'} of a container."
+            faults.add(where, fault, fix, advisory=without_ranges is None)
         elif medium == _MEDIUM and len(sizes) > 1:
             fault = f'there are several sizes of pages for "{volume.name}" (the pods never start)'
-            found.add(where, fault, f"Name the size, as {_MEDIUM}-2Mi.", advisory=without_ranges is None)
+            faults.add(where, fault, f"Name the size, as {_MEDIUM}-2Mi.", advisory=without_ranges is None)
 
 
 def _requested(spec: model.PodSpec) -> Iterator[str]:
-    """The names of all huge pages."""
+    """The names of all requested huge pages."""
     containers = (container.resources for container in (*(spec.containers or ()), *(spec.init_containers or ())))
     for resources in (spec.resources, *containers):
         if resources is not None:

@@ -1,4 +1,4 @@
-"""Volumes: names, one source each, the sources' fields, and references to fields of the pod."""
+"""The API server's checks of volumes: names, sources, the fields of sources, and references to fields of the pod."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -29,32 +29,34 @@ _OF_BYTES: Final = frozenset(
 )
 
 
-def check_field(reference: model.FieldRef, path: str, known: frozenset[str], found: Faults) -> None:
-    """A field of the pod that can be referred to, or a label or annotation."""
+def check_field(reference: model.FieldRef, path: str, fields: frozenset[str], faults: Faults) -> None:
+    """A reference must name a label, an annotation or a field in `fields`."""
     if reference.api_version not in {None, "", "v1"}:
-        found.add(f"{path}.apiVersion", f'"{shown(reference.api_version or "")}" is not supported', "Write v1.")
+        faults.add(f"{path}.apiVersion", f'"{shown(reference.api_version or "")}" is not supported', "Write v1.")
         return
     field = reference.field_path
-    if not field or field in known:
+    if not field or field in fields:
         return
     name, bracket, key = field.partition("['")
     if bracket and key.endswith("']") and name in {"metadata.labels", "metadata.annotations"}:
         key = key[:-2].lower() if name == "metadata.annotations" else key[:-2]
         if problem := texts.label_key(key):
-            texts.note(found, f"{path}.fieldPath", field, f"has a key that {problem}", texts.LETTERS)
+            texts.note(faults, f"{path}.fieldPath", field, f"has a key that {problem}", texts.LETTERS)
         return
-    fix = f"Use one of {', '.join(sorted(known - {'spec.host'}))}, or metadata.labels['KEY']."
-    found.add(f"{path}.fieldPath", f'there is no field "{shown(field)}" to be had here', fix, Kind.NOT_SUPPORTED)
+    fix = f"Use one of {', '.join(sorted(fields - {'spec.host'}))}, or metadata.labels['KEY']."
+    faults.add(f"{path}.fieldPath", f'field "{shown(field)}" is not available here', fix, Kind.NOT_SUPPORTED)
 
 
-def check_resource_field(reference: model.ResourceFieldRef, path: str, found: Faults, *, in_file: bool = False) -> None:
-    """A resource that can be referred to, in a valid unit."""
+def check_resource_field(
+    reference: model.ResourceFieldRef, path: str, faults: Faults, *, in_file: bool = False
+) -> None:
+    """A reference must name a known resource, in a valid unit."""
     if in_file and not reference.container_name:
-        found.add(f"{path}.containerName", "is missing", "Name the container.", Kind.REQUIRED)
+        faults.add(f"{path}.containerName", "is missing", "Name the container.", Kind.REQUIRED)
     name = reference.resource
     if name and name not in _RESOURCES and not name.startswith(_HUGE_PAGES):
         fix = f"Use one of {', '.join(sorted(_RESOURCES))}."
-        found.add(f"{path}.resource", f'"{shown(name)}" is not supported', fix, Kind.NOT_SUPPORTED)
+        faults.add(f"{path}.resource", f'"{shown(name)}" is not supported', fix, Kind.NOT_SUPPORTED)
         return
     try:
         divisor = quantity.parse(0 if reference.divisor is None else reference.divisor)
@@ -63,166 +65,166 @@ def check_resource_field(reference: model.ResourceFieldRef, path: str, found: Fa
     units = _OF_CPU if name.endswith(".cpu") else _OF_BYTES
     if divisor > 0 and name and divisor not in units:
         fix = "Use 1m or 1." if units is _OF_CPU else "Use 1, or one of the units: 1Mi, 1Gi, 1M and so on."
-        found.add(f"{path}.divisor", f"{quantity.format(divisor)} is not supported", fix, Kind.NOT_SUPPORTED)
+        faults.add(f"{path}.divisor", f"{quantity.format(divisor)} is not supported", fix, Kind.NOT_SUPPORTED)
 
 
-def check_items(items: list[model.KeyToPath] | None, path: str, found: Faults, used: set[str] | None = None) -> None:
-    """Files made of keys; `used` are the paths of other sources of the same volume, which this adds to."""
+def check_items(items: list[model.KeyToPath] | None, path: str, faults: Faults, used: set[str] | None = None) -> None:
+    """Checks files made from keys. `used` has the paths of the volume's other sources; this adds its own."""
     for index, item in enumerate(items or ()):
-        texts.check(found, f"{path}.items[{index}].path", item.path, texts.file_inside, _INSIDE)
-        _once(item.path, f"{path}.items[{index}].path", used, found)
+        texts.check(faults, f"{path}.items[{index}].path", item.path, texts.file_inside, _INSIDE)
+        _once(item.path, f"{path}.items[{index}].path", used, faults)
 
 
 def check_downward(
-    items: list[model.DownwardFile] | None, path: str, found: Faults, used: set[str] | None = None
+    items: list[model.DownwardFile] | None, path: str, faults: Faults, used: set[str] | None = None
 ) -> None:
-    """Files made of fields of the pod."""
+    """Checks files made from fields of the pod."""
     for index, item in enumerate(items or ()):
         where = f"{path}.items[{index}]"
-        texts.check(found, f"{where}.path", item.path, texts.file_inside, _INSIDE)
-        _once(item.path, f"{where}.path", used, found)
+        texts.check(faults, f"{where}.path", item.path, texts.file_inside, _INSIDE)
+        _once(item.path, f"{where}.path", used, faults)
         if item.field_ref is not None:
-            check_field(item.field_ref, f"{where}.fieldRef", _OF_VOLUMES, found)
+            check_field(item.field_ref, f"{where}.fieldRef", _OF_VOLUMES, faults)
             if item.resource_field_ref is not None:
-                found.add(where, "has both fieldRef and resourceFieldRef", "Keep one of the two.", Kind.FORBIDDEN)
+                faults.add(where, "has both fieldRef and resourceFieldRef", "Keep one of the two.", Kind.FORBIDDEN)
         elif item.resource_field_ref is not None:
-            check_resource_field(item.resource_field_ref, f"{where}.resourceFieldRef", found, in_file=True)
+            check_resource_field(item.resource_field_ref, f"{where}.resourceFieldRef", faults, in_file=True)
         else:
-            found.add(where, "has neither fieldRef nor resourceFieldRef", "Set one of the two.", Kind.REQUIRED)
+            faults.add(where, "has neither fieldRef nor resourceFieldRef", "Set one of the two.", Kind.REQUIRED)
 
 
-def _once(file: str, path: str, used: set[str] | None, found: Faults) -> None:
+def _once(file: str, path: str, used: set[str] | None, faults: Faults) -> None:
     if used is None or not file:
         return
     if file in used:
-        found.add(path, f'another source makes "{shown(file)}" too', "Give it another path.")
+        faults.add(path, f'another source makes "{shown(file)}" too', "Give it another path.")
     used.add(file)
 
 
-def check_claim(template: model.ClaimTemplate, path: str, found: Faults) -> None:
-    """Metadata, modes, storage, classes and data sources."""
+def check_claim(template: model.ClaimTemplate, path: str, faults: Faults) -> None:
+    """Checks metadata, access modes, storage, classes and data sources."""
     if (meta := template.metadata) is not None:
-        check_labels(meta.labels or {}, f"{path}.metadata.labels", found)
-        check_annotations(meta.annotations or {}, f"{path}.metadata.annotations", found)
+        check_labels(meta.labels or {}, f"{path}.metadata.labels", faults)
+        check_annotations(meta.annotations or {}, f"{path}.metadata.annotations", faults)
         for field, value in (("name", meta.name), ("namespace", meta.namespace), ("finalizers", meta.finalizers)):
             if value:
-                found.add(f"{path}.metadata.{field}", "cannot be set here", "Remove it.", Kind.FORBIDDEN)
-    _spec(template.spec, f"{path}.spec", found)
+                faults.add(f"{path}.metadata.{field}", "cannot be set here", "Remove it.", Kind.FORBIDDEN)
+    _spec(template.spec, f"{path}.spec", faults)
 
 
-def _spec(spec: model.ClaimSpec, path: str, found: Faults) -> None:
+def _spec(spec: model.ClaimSpec, path: str, faults: Faults) -> None:
     modes = {*spec.access_modes}
     if "ReadWriteOncePod" in modes and len(modes) > 1:
-        found.add(f"{path}.accessModes", "ReadWriteOncePod excludes all other modes", "Keep one.", Kind.FORBIDDEN)
-    _storage(spec, f"{path}.resources.requests[storage]", found)
+        faults.add(f"{path}.accessModes", "ReadWriteOncePod excludes all other modes", "Keep one.", Kind.FORBIDDEN)
+    _storage(spec, f"{path}.resources.requests[storage]", faults)
     for field, name in (
         ("storageClassName", spec.storage_class_name),
         ("volumeAttributesClassName", spec.volume_attributes_class_name),
     ):
-        texts.check(found, f"{path}.{field}", name, texts.subdomain)
-    check_selector(spec.selector, f"{path}.selector", found)
+        texts.check(faults, f"{path}.{field}", name, texts.subdomain)
+    check_selector(spec.selector, f"{path}.selector", faults)
     for field, origin in (("dataSource", spec.data_source), ("dataSourceRef", spec.data_source_ref)):
         if origin is not None:
-            _origin(origin, f"{path}.{field}", found)
+            _origin(origin, f"{path}.{field}", faults)
 
 
-def _storage(spec: model.ClaimSpec, path: str, found: Faults) -> None:
+def _storage(spec: model.ClaimSpec, path: str, faults: Faults) -> None:
     requests = (spec.resources and spec.resources.requests) or {}
     if "storage" not in requests:
-        found.add(path, "is missing", "Set it to 100Gi, or to what is needed.", Kind.REQUIRED)
+        faults.add(path, "is missing", "Set it to 100Gi, or to what is needed.", Kind.REQUIRED)
     else:
         try:
             amount = quantity.parse(0 if requests["storage"] is None else requests["storage"])
         except QuantityError:
             amount = quantity.Quantity(1)
         if amount == 0:
-            found.add(path, "is 0", "Set it to 100Gi, or to what is needed.")
+            faults.add(path, "is 0", "Set it to 100Gi, or to what is needed.")
 
 
-def _origin(origin: model.DataSource, path: str, found: Faults) -> None:
+def _origin(origin: model.DataSource, path: str, faults: Faults) -> None:
     if not origin.api_group and origin.kind and origin.kind != "PersistentVolumeClaim":
         fault = f'"{shown(origin.kind)}" needs an apiGroup'
-        found.add(f"{path}.kind", fault, "Set apiGroup, or the kind PersistentVolumeClaim.")
+        faults.add(f"{path}.kind", fault, "Set apiGroup, or the kind PersistentVolumeClaim.")
     elif origin.api_group and (problem := texts.subdomain(origin.api_group)):
-        texts.note(found, f"{path}.apiGroup", origin.api_group, problem, texts.SPELLING)
+        texts.note(faults, f"{path}.apiGroup", origin.api_group, problem, texts.SPELLING)
 
 
-# A volume lacks at least this many sources.
+# The number of sources that a valid volume leaves unset, at least.
 _OTHERS: Final = len(model.SOURCES) - 1
 _LONGEST_DRIVER: Final = 63
 _MEBIBYTE: Final = 2**20 * quantity.NANO
 
 
-def check_volumes(volumes: list[model.Volume], path: str, found: Faults, like: Sequence[model.Volume] = ()) -> None:
-    """Every volume; for those that are among `like`, which have no fault, only the names."""
+def check_volumes(volumes: list[model.Volume], path: str, faults: Faults, valid: Sequence[model.Volume] = ()) -> None:
+    """Checks all volumes. For volumes that are also in `valid`, only their names are compared."""
     used: set[str] = set()
     for index, volume in enumerate(volumes):
-        is_sound = volume in like
+        is_sound = volume in valid
         if not is_sound and (problem := texts.label(volume.name)):
-            texts.note(found, f"{path}[{index}].name", volume.name, problem, texts.SPELLING)
+            texts.note(faults, f"{path}[{index}].name", volume.name, problem, texts.SPELLING)
         elif volume.name in used:
-            found.add(f"{path}[{index}].name", f'there is another volume "{volume.name}"', f"Write {volume.name}-2.")
+            faults.add(f"{path}[{index}].name", f'there is another volume "{volume.name}"', f"Write {volume.name}-2.")
         used.add(volume.name)
         if is_sound:
             continue
         if astuple(volume).count(None) < _OTHERS:
             names = [name for attribute, name in model.SOURCES if getattr(volume, attribute) is not None]
-            fault = f"has both {names[0]} and {names[1]}, and a volume has one source"
-            found.add(f"{path}[{index}]", fault, "Make two volumes of it, or remove one of them.", Kind.FORBIDDEN)
+            fault = f"has both {names[0]} and {names[1]}, but a volume has only one source"
+            faults.add(f"{path}[{index}]", fault, "Make two volumes of it, or remove one of them.", Kind.FORBIDDEN)
         elif volume.persistent_volume_claim is None:
-            _source(volume, f"{path}[{index}]", found)
+            _source(volume, f"{path}[{index}]", faults)
 
 
-def _source(volume: model.Volume, path: str, found: Faults) -> None:
-    """The source's fields, as far as its type does not restrict them."""
+def _source(volume: model.Volume, path: str, faults: Faults) -> None:
+    """Checks the fields of the source that its type does not restrict."""
     if volume.config_map is not None:
-        check_items(volume.config_map.items, f"{path}.configMap", found)
+        check_items(volume.config_map.items, f"{path}.configMap", faults)
     elif volume.empty_dir is not None:
         if (medium := volume.empty_dir.medium) and medium != "Memory" and not medium.startswith("HugePages"):
             fault = f'no node supports "{shown(medium)}", so the pods never start'
-            found.add(f"{path}.emptyDir.medium", fault, "Write Memory, or remove it.", advisory=True)
-        _size_limit(volume.empty_dir.size_limit, f"{path}.emptyDir.sizeLimit", found)
+            faults.add(f"{path}.emptyDir.medium", fault, "Write Memory, or remove it.", advisory=True)
+        _size_limit(volume.empty_dir.size_limit, f"{path}.emptyDir.sizeLimit", faults)
     elif volume.secret is not None:
-        check_items(volume.secret.items, f"{path}.secret", found)
+        check_items(volume.secret.items, f"{path}.secret", faults)
     elif volume.host_path is not None:
         if problem := texts.without_steps_back(volume.host_path.path):
-            texts.note(found, f"{path}.hostPath.path", volume.host_path.path, problem, "Leave out ..")
+            texts.note(faults, f"{path}.hostPath.path", volume.host_path.path, problem, "Leave out ..")
     else:
-        _seldom(volume, path, found)
+        _seldom(volume, path, faults)
 
 
-def _seldom(volume: model.Volume, path: str, found: Faults) -> None:
+def _seldom(volume: model.Volume, path: str, faults: Faults) -> None:
     if volume.downward_api is not None:
-        check_downward(volume.downward_api.items, f"{path}.downwardAPI", found)
+        check_downward(volume.downward_api.items, f"{path}.downwardAPI", faults)
     elif volume.projected is not None:
-        _projected(volume.projected, f"{path}.projected", found)
+        _projected(volume.projected, f"{path}.projected", faults)
     elif volume.nfs is not None:
         if not volume.nfs.path.startswith("/"):
-            texts.note(found, f"{path}.nfs.path", volume.nfs.path, "must start with /", f"Write /{volume.nfs.path}.")
+            texts.note(faults, f"{path}.nfs.path", volume.nfs.path, "must start with /", f"Write /{volume.nfs.path}.")
     elif volume.csi is not None:
-        _csi(volume.csi, f"{path}.csi", found)
+        _csi(volume.csi, f"{path}.csi", faults)
     elif volume.ephemeral is not None:
-        check_claim(volume.ephemeral.volume_claim_template, f"{path}.ephemeral.volumeClaimTemplate", found)
+        check_claim(volume.ephemeral.volume_claim_template, f"{path}.ephemeral.volumeClaimTemplate", faults)
 
 
-def _projected(source: model.ProjectedSource, path: str, found: Faults) -> None:
+def _projected(source: model.ProjectedSource, path: str, faults: Faults) -> None:
     files: set[str] = set()
     for index, one in enumerate(source.sources or ()):
         where = f"{path}.sources[{index}]"
         if one.secret is not None:
-            check_items(one.secret.items, f"{where}.secret", found, files)
+            check_items(one.secret.items, f"{where}.secret", faults, files)
         if one.config_map is not None:
-            check_items(one.config_map.items, f"{where}.configMap", found, files)
+            check_items(one.config_map.items, f"{where}.configMap", faults, files)
         if one.downward_api is not None:
-            check_downward(one.downward_api.items, f"{where}.downwardAPI", found, files)
+            check_downward(one.downward_api.items, f"{where}.downwardAPI", faults, files)
         if (token := one.service_account_token) is not None:
-            texts.check(found, f"{where}.serviceAccountToken.path", token.path, texts.file_inside, _INSIDE)
+            texts.check(faults, f"{where}.serviceAccountToken.path", token.path, texts.file_inside, _INSIDE)
         if sum(each is not None for each in (one.secret, one.config_map, one.downward_api, token)) > 1:
             fix = "Make an item of each source."
-            found.add(where, "has several sources, and an item has one", fix, Kind.FORBIDDEN)
+            faults.add(where, "has several sources, but an item has only one", fix, Kind.FORBIDDEN)
 
 
-def _size_limit(written: object, path: str, found: Faults) -> None:
+def _size_limit(written: object, path: str, faults: Faults) -> None:
     if written is None:
         return
     try:
@@ -230,19 +232,19 @@ def _size_limit(written: object, path: str, found: Faults) -> None:
     except QuantityError:
         return
     if 0 < amount < _MEBIBYTE:
-        found.add(path, f"means {quantity.whole(amount)} bytes", "Write the unit, such as 8Gi.", advisory=True)
+        faults.add(path, f"means {quantity.whole(amount)} bytes", "Write the unit, such as 8Gi.", advisory=True)
 
 
-def _csi(source: model.Csi, path: str, found: Faults) -> None:
+def _csi(source: model.Csi, path: str, faults: Faults) -> None:
     driver = source.driver
     if len(driver) > _LONGEST_DRIVER:
         fault = f"has {len(driver)} characters, at most {_LONGEST_DRIVER} are allowed"
-        found.add(f"{path}.driver", fault, texts.SPELLING)
+        faults.add(f"{path}.driver", fault, texts.SPELLING)
     elif problem := texts.subdomain(driver.lower()):
-        texts.note(found, f"{path}.driver", driver, problem)
+        texts.note(faults, f"{path}.driver", driver, problem)
     if (secret := source.node_publish_secret_ref) is not None:
         where = f"{path}.nodePublishSecretRef.name"
         if not secret.name:
-            found.add(where, "is missing", such_as(where), Kind.REQUIRED)
+            faults.add(where, "is missing", such_as(where), Kind.REQUIRED)
         elif problem := texts.subdomain(secret.name):
-            texts.note(found, where, secret.name, problem)
+            texts.note(faults, where, secret.name, problem)

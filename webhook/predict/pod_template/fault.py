@@ -7,7 +7,7 @@ from webhook.predict.limits import MAX_FAULTS_PER_JOB
 
 
 class Kind(Enum):
-    """The kinds of fault in the API server (apimachinery `field.ErrorType`)."""
+    """The API server's kinds of faults (apimachinery `field.ErrorType`)."""
 
     INVALID = auto()
     REQUIRED = auto()
@@ -16,7 +16,7 @@ class Kind(Enum):
 
 
 class Fault(NamedTuple):
-    """A reason for which the API server rejects the pods; a reason that is only likely is `advisory`."""
+    """Why the API server rejects the pods; `advisory` if the rejection is likely, but not certain."""
 
     path: str
     message: str
@@ -26,14 +26,14 @@ class Fault(NamedTuple):
 
 
 class Faults(list[Fault]):
-    """The faults found so far, up to MAX_FAULTS_PER_JOB of them."""
+    """The faults of a job, up to MAX_FAULTS_PER_JOB."""
 
     def add(self, path: str, message: str, fix: str, kind: Kind = Kind.INVALID, *, advisory: bool = False) -> None:
-        """Add one, unless the same place has a fault already: one cause gives one message."""
+        """Adds a fault unless its path already has one: one cause gives one message."""
         if len(self) < MAX_FAULTS_PER_JOB and all((other.path, other.advisory) != (path, advisory) for other in self):
             self.append(Fault(path, message, fix, kind, advisory))
 
 
 def shown(text: str, limit: int = 100) -> str:
-    """Enough of a user's text to recognise it."""
+    """A user's text, shortened to `limit` characters."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."

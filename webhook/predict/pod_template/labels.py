@@ -1,4 +1,4 @@
-"""Labels, annotations and selectors."""
+"""The API server's checks of labels, annotations and selectors."""
 
 from collections.abc import Mapping
 
@@ -8,59 +8,58 @@ from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 
 
-def check_labels(labels: Mapping[str, str | None], path: str, found: Faults) -> None:
-    """Keys and values; `path` is that of the mapping."""
+def check_labels(labels: Mapping[str, str | None], path: str, faults: Faults) -> None:
+    """Checks keys and values; `path` is the path of the mapping."""
     for key, value in labels.items():
         if problem := texts.label_key(key):
-            found.add(f"{path}[{shown(key)}]", f"its key {problem}", _renamed(key))
+            faults.add(f"{path}[{shown(key)}]", f"its key {problem}", _renamed(key))
         if value and (problem := texts.label_value(value)):
-            texts.note(found, f"{path}[{shown(key)}]", value, problem)
+            texts.note(faults, f"{path}[{shown(key)}]", value, problem)
 
 
 def _renamed(key: str) -> str:
-    meant = names.corrected(key, names.label_key_problem)
-    return f"Rename it to {meant}." if meant else texts.SPELLING
+    corrected = names.corrected(key, names.label_key_problem)
+    return f"Rename it to {corrected}." if corrected else texts.SPELLING
 
 
-def check_annotations(annotations: Mapping[str, str | None], path: str, found: Faults) -> None:
-    """Keys, which may have capitals, and the total size."""
+def check_annotations(annotations: Mapping[str, str | None], path: str, faults: Faults) -> None:
+    """Checks the keys, which may have capitals, and the total size."""
     for key in annotations:
         if problem := texts.label_key(key) and texts.label_key(key.lower()):
-            found.add(f"{path}[{shown(key)}]", f"its key {problem}", _renamed(key))
-    # A character has four bytes at most.
+            faults.add(f"{path}[{shown(key)}]", f"its key {problem}", _renamed(key))
+    # A character has at most four bytes.
     if sum(len(key) + len(value or "") for key, value in annotations.items()) * 4 > MAX_TEMPLATE_ANNOTATIONS_BYTES:
         size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
         if size > MAX_TEMPLATE_ANNOTATIONS_BYTES:
-            found.add(
-                path, f"have {size:,} bytes, at most {MAX_TEMPLATE_ANNOTATIONS_BYTES:,} are taken", "Leave some out."
+            faults.add(
+                path, f"have {size:,} bytes, the maximum is {MAX_TEMPLATE_ANNOTATIONS_BYTES:,}", "Leave some out."
             )
 
 
-def check_selector(selector: model.Selector | model.PodSelector | None, path: str, found: Faults) -> None:
-    """Labels and expressions."""
+def check_selector(selector: model.Selector | model.PodSelector | None, path: str, faults: Faults) -> None:
     if selector is None:
         return
     if selector.match_labels:
-        check_labels(selector.match_labels, f"{path}.matchLabels", found)
+        check_labels(selector.match_labels, f"{path}.matchLabels", faults)
     for index, one in enumerate(selector.match_expressions or ()):
-        check_requirement(one, f"{path}.matchExpressions[{index}]", found)
+        check_requirement(one, f"{path}.matchExpressions[{index}]", faults)
 
 
 def check_requirement(
-    one: model.Requirement | model.NodeRequirement, path: str, found: Faults, *, any_value: bool = False
+    one: model.Requirement | model.NodeRequirement, path: str, faults: Faults, *, any_value: bool = False
 ) -> None:
-    """The number of values, and the syntax of key and values."""
+    """Checks the number of values, and the syntax of key and values."""
     values = one.values or []
     match one.operator:
         case "In" | "NotIn" if not values:
-            found.add(
+            faults.add(
                 f"{path}.values", f"is empty, but {one.operator} needs a value", "Name the values.", Kind.REQUIRED
             )
         case "Exists" | "DoesNotExist" if values:
-            found.add(f"{path}.values", f"does not go with {one.operator}", "Remove it.", Kind.FORBIDDEN)
+            faults.add(f"{path}.values", f"does not go with {one.operator}", "Remove it.", Kind.FORBIDDEN)
         case "Gt" | "Lt" if len(values) != 1:
-            found.add(f"{path}.values", f"must be one number for {one.operator}", "Name one number.", Kind.REQUIRED)
+            faults.add(f"{path}.values", f"must be one number for {one.operator}", "Name one number.", Kind.REQUIRED)
     if problem := texts.label_key(one.key):
-        texts.note(found, f"{path}.key", one.key, problem)
+        texts.note(faults, f"{path}.key", one.key, problem)
     if not any_value:
-        texts.check_each(found, f"{path}.values", values, texts.label_value)
+        texts.check_each(faults, f"{path}.values", values, texts.label_value)

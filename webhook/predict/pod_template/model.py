@@ -1,9 +1,9 @@
 """A pod template with every field whose value the API server validates, after its own defaults.
 
-Each type narrows that of `webhook.api.pod`, which accepts what no API server has seen, to what the API server accepts.
-So one decode tells a valid template from one with a fault, and rules read its result. `reading` finds the faults of a
-template that does not decode. An empty text is among the choices if it means the default. Fields that a feature gate
-may drop silently are not here.
+Each type narrows a type of `webhook.api.pod` to the values that the API server accepts; `webhook.api.pod` accepts any
+value, because jobs are reviewed before the API server validates them. So a template is valid if it decodes, and rules
+read the decoded template. For a template that does not decode, `reading` finds the faults. An empty text is allowed
+where it means the default. Fields that the API server drops if a feature gate is off are left out.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 """
 
@@ -31,7 +31,7 @@ PortReference = PortNumber | str
 """A number, or the name of a port."""
 UserId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Amount = Annotated[int | str | None, Meta(extra={"read": "webhook.api.quantity"})]
-"""A quantity, or any value in its place."""
+"""A quantity. Invalid texts are accepted here, because another rule reports them."""
 Strings = dict[str, str | None]
 
 PullPolicy = Literal["", "Always", "IfNotPresent", "Never"]
@@ -64,19 +64,19 @@ class KeyRef(pod.ConfigMapSource, gc=False, kw_only=True):
 
 
 class FileRef(msgspec.Struct, rename="camel", gc=False):
-    """A variable in a file of a volume."""
+    """A variable from a file in a volume."""
 
     volume_name: str | None = None
 
 
 class SourceRef(pod.ConfigMapSource, gc=False, kw_only=True):
-    """A ConfigMap or Secret as a whole."""
+    """A whole ConfigMap or Secret."""
 
     name: NonEmpty
 
 
 class LocalName(msgspec.Struct, gc=False):
-    """The name of an object next to the pod, which may be missing."""
+    """The name of an object in the pod's namespace; the object may be missing."""
 
     name: str | None = None
 
@@ -90,20 +90,20 @@ class Requirement(msgspec.Struct, gc=False):
 
 
 class Selector(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """Objects by their labels."""
+    """Selects objects by their labels."""
 
     match_labels: Strings | None = None
     match_expressions: list[Requirement] | None = None
 
 
 class PodSelector(pod.PodLabels, rename="camel", gc=False):
-    """Pods by their labels."""
+    """Selects pods by their labels."""
 
     match_expressions: list[Requirement] | None = None
 
 
 class KeyToPath(pod.KeyToPath, gc=False, kw_only=True):
-    """A key of an object, and its file."""
+    """A key of an object, and the file it is written to."""
 
     key: NonEmpty
     path: NonEmpty
@@ -128,7 +128,7 @@ class ConfigMapSource(pod.ConfigMapSource, rename="camel", gc=False, kw_only=Tru
 
 
 class ObjectProjection(pod.ConfigMapSource, gc=False, kw_only=True):
-    """A Secret or ConfigMap as one source of several."""
+    """A Secret or ConfigMap in a projected volume."""
 
     name: NonEmpty
     items: list[KeyToPath] | None = None
@@ -159,7 +159,7 @@ class TokenProjection(pod.Presence, rename="camel", gc=False, kw_only=True):
 
 
 class Projection(pod.ProjectedSource, rename="camel", gc=False, kw_only=True):
-    """One of several sources in a volume."""
+    """A source in a projected volume."""
 
     secret: ObjectProjection | None = None
     config_map: ObjectProjection | None = None
@@ -168,7 +168,7 @@ class Projection(pod.ProjectedSource, rename="camel", gc=False, kw_only=True):
 
 
 class ProjectedSource(pod.Projected, rename="camel", gc=False, kw_only=True):
-    """Several sources in one volume."""
+    """A volume that combines several sources."""
 
     sources: list[Projection] | None = None
     default_mode: FileMode | None = None
@@ -205,7 +205,7 @@ class ImageSource(pod.ImageSource, rename="camel", gc=False, kw_only=True):
 
 
 class Csi(pod.Csi, rename="camel", gc=False, kw_only=True):
-    """A volume that a CSI driver makes for the pod."""
+    """A volume that a CSI driver creates for the pod."""
 
     driver: NonEmpty
     read_only: bool | None = None
@@ -244,14 +244,14 @@ class CephFs(pod.Presence, rename="camel", gc=False, kw_only=True):
 
 
 class AzureFile(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A share of Azure."""
+    """An Azure file share."""
 
     secret_name: NonEmpty
     share_name: NonEmpty
 
 
 class AzureDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A disk of Azure."""
+    """An Azure disk."""
 
     disk_name: NonEmpty
     disk_uri: NonEmpty = msgspec.field(name="diskURI")
@@ -260,26 +260,26 @@ class AzureDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
 
 
 class Disk(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A disk of AWS or Cinder."""
+    """A disk of AWS or OpenStack Cinder."""
 
     volume_id: NonEmpty = msgspec.field(name="volumeID")
 
 
 class GceDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """A disk of Google."""
+    """A Google Cloud disk."""
 
     pd_name: NonEmpty
     partition: Byte | None = None
 
 
 class AwsDisk(Disk, rename="camel", gc=False):
-    """A disk of AWS."""
+    """An AWS disk."""
 
     partition: Byte | None = None
 
 
 class GitRepo(msgspec.Struct, gc=False):
-    """A Git repository, for old releases."""
+    """A Git repository; only old releases of Kubernetes support it."""
 
     repository: NonEmpty
     directory: str | None = None
@@ -333,7 +333,7 @@ class ScaleIo(msgspec.Struct, rename="camel", gc=False):
 
 
 class ClaimMeta(pod.ClaimMeta, gc=False, kw_only=True):
-    """The metadata of a claim's template. Labels and annotations alone may be set; the rest is what a job can hold."""
+    """The metadata of a claim template. Only labels and annotations may be set; the others are read to reject them."""
 
     labels: Strings | None = None
     name: str | None = None
@@ -372,20 +372,20 @@ class ClaimSpec(pod.ClaimSpec, rename="camel", gc=False, kw_only=True):
 
 
 class ClaimTemplate(pod.Claim, gc=False, kw_only=True):
-    """A claim with the lifetime of the pod."""
+    """A volume claim that is created and deleted with the pod."""
 
     spec: ClaimSpec
     metadata: ClaimMeta | None = None
 
 
 class Ephemeral(pod.Ephemeral, rename="camel", gc=False, kw_only=True):
-    """A volume with a claim of its own."""
+    """A volume with a claim for each pod."""
 
     volume_claim_template: ClaimTemplate
 
 
 class Volume(pod.Volume, rename="camel", gc=False, kw_only=True):
-    """A volume: at most one of its sources is set, and without one it is an `emptyDir`."""
+    """A volume. At most one source may be set; without a source the volume is an `emptyDir`."""
 
     name: NonEmpty
     config_map: ConfigMapSource | None = None
@@ -422,7 +422,7 @@ class Volume(pod.Volume, rename="camel", gc=False, kw_only=True):
 
 _NAMES = dict(zip(Volume.__struct_fields__, Volume.__struct_encode_fields__, strict=True))
 SOURCES = tuple((field, _NAMES[field]) for field in Volume.__annotations__ if field != "name")
-"""The fields of a volume's sources: as attributes, and in YAML."""
+"""(attribute, name in YAML) of each volume source."""
 
 
 class Exec(msgspec.Struct, gc=False):
@@ -439,7 +439,7 @@ class Header(msgspec.Struct, gc=False):
 
 
 class HttpGet(msgspec.Struct, rename="camel", gc=False):
-    """A request by HTTP."""
+    """An HTTP request."""
 
     port: PortReference
     path: str | None = None
@@ -449,7 +449,7 @@ class HttpGet(msgspec.Struct, rename="camel", gc=False):
 
 
 class TcpSocket(msgspec.Struct, gc=False):
-    """A connection."""
+    """A TCP connection."""
 
     port: PortReference
     host: str | None = None
@@ -463,13 +463,13 @@ class Grpc(msgspec.Struct, gc=False):
 
 
 class Sleep(msgspec.Struct, gc=False):
-    """Waits, and does nothing else."""
+    """A handler that only waits."""
 
     seconds: Int64 | None = None
 
 
 class LifecycleHandler(msgspec.Struct, rename="camel", gc=False):
-    """A handler after start or before stop: one of these."""
+    """A handler after start or before stop. Exactly one field must be set."""
 
     exec: Exec | None = None
     http_get: HttpGet | None = None
@@ -485,7 +485,7 @@ class Lifecycle(msgspec.Struct, rename="camel", gc=False):
 
 
 class Probe(pod.Probe, rename="camel", gc=False):
-    """One of the first four fields, the period, and the thresholds."""
+    """A probe. Exactly one of the first four fields must be set."""
 
     exec: Exec | None = None
     http_get: HttpGet | None = None
@@ -500,11 +500,11 @@ class Probe(pod.Probe, rename="camel", gc=False):
 
 
 class ReadinessProbe(Probe, rename="camel", gc=False):
-    """The container's readiness; it never ends the container."""
+    """A readiness probe; its failure does not restart the container."""
 
 
 class ProbeOfLife(Probe, rename="camel", gc=False):
-    """For liveness and startup: one success is enough."""
+    """A liveness or startup probe; one success is enough."""
 
     success_threshold: Literal[0, 1] | None = None
 
@@ -529,7 +529,7 @@ class SELinuxOptions(msgspec.Struct, gc=False):
 
 
 class SecurityContext(pod.SecurityContext, rename="camel", gc=False):
-    """A container's own."""
+    """A container's security context."""
 
     run_as_user: UserId | None = None
     run_as_group: UserId | None = None
@@ -551,7 +551,7 @@ class Sysctl(msgspec.Struct, gc=False):
 
 
 class PodSecurityContext(pod.PodSecurityContext, rename="camel", gc=False):
-    """The pod's own."""
+    """A pod's security context."""
 
     run_as_user: UserId | None = None
     run_as_group: UserId | None = None
@@ -577,7 +577,7 @@ class Port(pod.ContainerPort, rename="camel", gc=False, kw_only=True):
 
 
 class ValueFrom(pod.ValueFrom, rename="camel", gc=False, kw_only=True):
-    """The source of a variable's value: one of these."""
+    """The source of a variable's value. Exactly one field must be set."""
 
     field_ref: FieldRef | None = None
     resource_field_ref: ResourceFieldRef | None = None
@@ -594,7 +594,7 @@ class EnvVar(pod.EnvVar, rename="camel", gc=False, kw_only=True):
 
 
 class EnvFrom(pod.EnvFrom, rename="camel", gc=False, kw_only=True):
-    """The source of many variables: one of these."""
+    """The source of many variables. Exactly one reference must be set."""
 
     prefix: str | None = None
     config_map_ref: SourceRef | None = None
@@ -602,7 +602,7 @@ class EnvFrom(pod.EnvFrom, rename="camel", gc=False, kw_only=True):
 
 
 class VolumeMount(pod.VolumeMount, rename="camel", gc=False, kw_only=True):
-    """The path of a volume in the container."""
+    """A volume, and its path in the container."""
 
     name: NonEmpty
     mount_path: NonEmpty
@@ -614,14 +614,14 @@ class VolumeMount(pod.VolumeMount, rename="camel", gc=False, kw_only=True):
 
 
 class VolumeDevice(msgspec.Struct, rename="camel", gc=False):
-    """A volume as a block device."""
+    """A volume, and its block device in the container."""
 
     name: NonEmpty
     device_path: NonEmpty
 
 
 class ClaimUse(pod.Presence, gc=False, kw_only=True):
-    """A claim of the pod (DRA) that the container uses."""
+    """A resource claim of the pod that the container uses."""
 
     name: NonEmpty
     request: str | None = None
@@ -636,7 +636,7 @@ class Resources(pod.ResourceRequirements, gc=False, kw_only=True):
 
 
 class ResizePolicy(msgspec.Struct, rename="camel", gc=False):
-    """The container's restart when a resource changes."""
+    """Whether the container restarts when a resource is resized."""
 
     resource_name: Literal["cpu", "memory"]
     restart_policy: Literal["NotRequired", "RestartContainer"]
@@ -678,7 +678,7 @@ class Container(pod.Container, rename="camel", gc=False, kw_only=True):
 
 
 class Toleration(pod.Toleration, rename="camel", gc=False, kw_only=True):
-    """Tolerated taints; Lt and Gt are accepted with a feature gate of the API server."""
+    """The taints that a pod tolerates. Lt and Gt are accepted only with a feature gate of the API server."""
 
     operator: Literal["", "Equal", "Exists", "Lt", "Gt"] | None = None
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
@@ -701,20 +701,20 @@ class FieldRequirement(pod.NodeRequirement, gc=False, kw_only=True):
 
 
 class NodeTerm(pod.NodeTerm, rename="camel", gc=False, kw_only=True):
-    """Conditions that must all be met."""
+    """Conditions that must all be met by a node."""
 
     match_expressions: list[NodeRequirement] | None = None
     match_fields: list[FieldRequirement] | None = None
 
 
 class NodeTerms(pod.NodeTerms, rename="camel", gc=False, kw_only=True):
-    """Terms of which one must be met."""
+    """Terms; a node must meet at least one."""
 
     node_selector_terms: Annotated[list[NodeTerm], Meta(min_length=1)]
 
 
 class PreferredNodes(msgspec.Struct, gc=False):
-    """A preference for nodes."""
+    """A preference for some nodes."""
 
     weight: Percentage
     preference: NodeTerm | None = None
@@ -728,7 +728,7 @@ class NodeAffinity(pod.NodeAffinity, rename="camel", gc=False, kw_only=True):
 
 
 class PodAffinityTerm(pod.PodAffinityTerm, rename="camel", gc=False, kw_only=True):
-    """Pods, and the nodes' label that defines near."""
+    """Pods, and the topology key that defines which nodes are near them."""
 
     topology_key: NonEmpty
     label_selector: PodSelector | None = None
@@ -739,14 +739,14 @@ class PodAffinityTerm(pod.PodAffinityTerm, rename="camel", gc=False, kw_only=Tru
 
 
 class WeightedTerm(pod.WeightedPodAffinityTerm, rename="camel", gc=False, kw_only=True):
-    """A preference for pods to be near to, or far from."""
+    """A preference to be near some pods, or away from them."""
 
     weight: Percentage
     pod_affinity_term: PodAffinityTerm
 
 
 class PodAffinity(pod.PodAffinity, rename="camel", gc=False, kw_only=True):
-    """Pods to be near to, or far from."""
+    """Pods to be near, or away from."""
 
     required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
     preferred_during_scheduling_ignored_during_execution: list[WeightedTerm] | None = None
@@ -761,7 +761,7 @@ class Affinity(pod.Affinity, rename="camel", gc=False, kw_only=True):
 
 
 class SpreadConstraint(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """The spread of pods over domains."""
+    """How evenly pods are spread over topology domains."""
 
     max_skew: Positive
     topology_key: NonEmpty
@@ -796,7 +796,7 @@ class HostAlias(msgspec.Struct, gc=False):
 
 
 class ReadinessGate(msgspec.Struct, rename="camel", gc=False):
-    """A condition without which the pod is not ready."""
+    """An additional condition for a pod to be ready."""
 
     condition_type: NonEmpty
 
@@ -808,7 +808,7 @@ class SchedulingGate(msgspec.Struct, gc=False):
 
 
 class ResourceClaim(pod.PodResourceClaim, rename="camel", gc=False, kw_only=True):
-    """Devices (DRA): a claim, or a template of one."""
+    """Devices from dynamic resource allocation: a claim or a claim template."""
 
     name: NonEmpty
 

@@ -1,8 +1,8 @@
-"""Decodes jobs and templates from JSON; if one does not decode as the types of `model`, finds each wrong value.
+"""Decodes jobs and templates from JSON, and finds each invalid value of a template.
 
-A job with valid templates is decoded once, for all rules. Only if that fails each template is read again, value by
-value along the same types: so there is one description of what the API server accepts, and all faults are reported at
-once. The result then has the user's values wherever they have the right Python type, for the checks across fields.
+A job with valid templates is decoded once, for all rules. Only if that fails, its templates are read value by value
+along the types of `model`, so that all faults are reported at once. The result keeps the user's values where they have
+the right Python type; the checks that compare fields use it.
 """
 
 from functools import cache
@@ -45,7 +45,7 @@ _NEUTRAL: Final[dict[type[inspect.Type], Any]] = {
     inspect.BoolType: False,
 }
 
-# Stands for a quantity of a type that quantities cannot have.
+# Replaces a value that cannot be a quantity because of its type.
 _UNREADABLE: Final = ""
 
 
@@ -66,24 +66,24 @@ _good_template = msgspec.json.Decoder(model.Template | None)
 
 
 def decode_job(document: bytes | msgspec.Raw) -> MPIJob:
-    """As `mpijob.decode`; if the API server accepts the type of every value in its templates, they are of `model`."""
+    """Like `mpijob.decode`, but templates whose values the API server accepts have `model`'s types."""
     try:
         return _good_job.decode(document)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return mpijob.decode(document)
 
 
-def decode(template: bytes, path: str, found: Faults) -> model.Template:
-    """The template in JSON at `path`, with a fault for each value that its type does not accept."""
+def decode(template: bytes, path: str, faults: Faults) -> model.Template:
+    """Decodes the template at `path`, and adds a fault for each value that its type does not accept."""
     try:
         return _good_template.decode(template) or model.Template()
     except (msgspec.ValidationError, RecursionError) as error:
         first = decode_error(error)
-    reader = _Reader(found)
-    read: model.Template = reader.read(_type_of_template(), untyped.decode(template), path)
-    if not found and not reader.left_to_others:
-        found.add(f"{path}.{first.path}", first.message, "Correct it.")
-    return read
+    reader = _Reader(faults)
+    result: model.Template = reader.read(_type_of_template(), untyped.decode(template), path)
+    if not faults and not reader.left_to_others:
+        faults.add(f"{path}.{first.path}", first.message, "Correct it.")
+    return result
 
 
 @cache
@@ -93,7 +93,7 @@ def _type_of_template() -> inspect.Type:
 
 @cache
 def _in_order(kind: type) -> list[inspect.Field]:
-    """The fields of a type, in the order of `model`; inherited fields, which accept every text or list, come first."""
+    """The fields of a type, in the order of `model`. Inherited fields, which accept any text or list, are last."""
     listed: dict[str, None] = {}
     for each in reversed(kind.__mro__):
         if each.__module__ == model.__name__:
@@ -103,20 +103,20 @@ def _in_order(kind: type) -> list[inspect.Field]:
 
 
 class _Reader:
-    """Adds a fault for each value that its type does not accept."""
+    """Reads a value by its type, and adds a fault for each part that the type does not accept."""
 
-    def __init__(self, found: Faults) -> None:
-        self._found = found
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
         self.left_to_others = False
 
     def read(self, kind: inspect.Type, value: Any, path: str) -> Any:
-        """The value as this type."""
+        """The value, with parts that do not fit replaced by neutral values."""
         if isinstance(kind, inspect.UnionType):
             return self._member(kind, value, path)
         if isinstance(kind, inspect.Metadata):
-            # An amount: the rule that reads all amounts rejects those that are invalid.
+            # A quantity. The rule that checks all quantities rejects invalid ones.
             readable = value is None or type(value) in {str, int, float}
-            # One with a point is not decoded as its type, since msgspec takes 10 microseconds for one such as 1e+308.
+            # Decoding a number with a point by its type is slow: msgspec needs 10 microseconds for 1e+308.
             self.left_to_others = self.left_to_others or not readable or type(value) is float
             return value if readable else _UNREADABLE
         return value if isinstance(kind, inspect.CustomType) else self._plain(kind, value, path)
@@ -124,7 +124,7 @@ class _Reader:
     def _plain(self, kind: inspect.Type, value: Any, path: str) -> Any:
         if not _is_like(kind, value):
             got = _OF_VALUES.get(type(value), "this")
-            self._found.add(path, f"must be {_NOUNS[type(kind)]}, not {got}", f"Write {_NOUNS[type(kind)]}.")
+            self._faults.add(path, f"must be {_NOUNS[type(kind)]}, not {got}", f"Write {_NOUNS[type(kind)]}.")
             return _neutral(kind)
         match kind:
             case inspect.StructType():
@@ -143,12 +143,12 @@ class _Reader:
             case inspect.LiteralType():
                 self._choice(kind, value, path)
             case inspect.StrType() if kind.min_length and not value:
-                self._found.add(path, "is empty", such_as(path), Kind.REQUIRED)
+                self._faults.add(path, "is empty", such_as(path), Kind.REQUIRED)
             case inspect.IntType():
                 self._range(kind, value, path)
 
     def _member(self, union: inspect.UnionType, value: Any, path: str) -> Any:
-        """The value by the member of the union that fits its type, which finds its faults."""
+        """Reads the value by the union's member that fits its Python type."""
         if value is None and union.includes_none:
             return None
         members = [member for member in union.types if not isinstance(member, inspect.NoneType)]
@@ -156,7 +156,7 @@ class _Reader:
             return self.read(fitting[0], value, path)
         nouns = " or ".join(_NOUNS[type(member)] for member in members)
         got = _OF_VALUES.get(type(value), "this")
-        self._found.add(path, f"must be {nouns}, not {got}", f"Write {nouns}.")
+        self._faults.add(path, f"must be {nouns}, not {got}", f"Write {nouns}.")
         return _neutral(union)
 
     def _struct(self, kind: inspect.StructType, value: dict[str, Any], path: str) -> Any:
@@ -166,9 +166,9 @@ class _Reader:
             if given is not None:
                 fields[field.name] = self.read(field.type, given, f"{path}.{field.encode_name}")
             elif field.required:
-                # A null field is missing.
+                # Null means missing.
                 where = f"{path}.{field.encode_name}"
-                self._found.add(where, "is missing", such_as(where), Kind.REQUIRED)
+                self._faults.add(where, "is missing", such_as(where), Kind.REQUIRED)
                 fields[field.name] = _neutral(field.type)
         return kind.cls(**fields)
 
@@ -177,22 +177,22 @@ class _Reader:
             return
         choices = [str(choice) for choice in kind.values if choice != ""]
         fault = f'"{shown(str(value))}" is not supported'
-        self._found.add(path, fault, names.choose(str(value), choices), Kind.NOT_SUPPORTED)
+        self._faults.add(path, fault, names.choose(str(value), choices), Kind.NOT_SUPPORTED)
 
     def _range(self, kind: inspect.IntType, value: int, path: str) -> None:
         amount = value if -(2**64) < value < 2**64 else "too large"
         if kind.le is not None and value > kind.le:
             fix = "Write it in octal, as 0644." if kind.le == model.MOST_OF_A_MODE else f"Set it to {kind.le} or less."
-            self._found.add(path, f"is {amount}, at most {kind.le} is taken", fix)
+            self._faults.add(path, f"is {amount}, the maximum is {kind.le}", fix)
         elif kind.ge is not None and value < kind.ge:
-            self._found.add(path, f"is {amount}, at least {kind.ge} is taken", f"Set it to {kind.ge} or more.")
+            self._faults.add(path, f"is {amount}, the minimum is {kind.ge}", f"Set it to {kind.ge} or more.")
 
     def _length(self, kind: inspect.ListType, value: list[Any], path: str) -> None:
         if kind.min_length and len(value) < kind.min_length:
-            self._found.add(path, "is empty", such_as(path), Kind.REQUIRED)
+            self._faults.add(path, "is empty", such_as(path), Kind.REQUIRED)
         elif kind.max_length is not None and len(value) > kind.max_length:
-            fault = f"has {len(value)} entries, at most {kind.max_length} are taken"
-            self._found.add(path, fault, "Leave the others out.")
+            fault = f"has {len(value)} entries, the maximum is {kind.max_length}"
+            self._faults.add(path, fault, "Remove the rest.")
 
 
 def _is_like(kind: inspect.Type, value: Any) -> bool:
@@ -202,7 +202,7 @@ def _is_like(kind: inspect.Type, value: Any) -> bool:
 
 
 def _neutral(kind: inspect.Type) -> Any:
-    """A neutral value in place of a missing or invalid one, for checks across fields."""
+    """A neutral value to replace a missing or invalid one, for checks that compare fields."""
     match kind:
         case inspect.StructType():
             return kind.cls(**{field.name: _neutral(field.type) for field in kind.fields if field.required})

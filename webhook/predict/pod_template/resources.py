@@ -1,7 +1,7 @@
-"""Requests and limits of a container.
+"""The API server's checks of a container's requests and limits.
 
-Other rules check other parts of quantities: `upstream-contract` rejects invalid and negative ones, `gpus` judges
-accelerators, and `limit-range` a request whose limit comes from a LimitRange.
+Other rules check the rest: `upstream-contract` rejects invalid and negative quantities, `gpus` checks accelerators, and
+`limit-range` checks a request whose limit comes from a LimitRange.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 (`validateResourceRequirements`)
 """
@@ -32,49 +32,49 @@ _MEANT: Final = {
 }
 
 
-def check_resources(resources: model.Resources, path: str, found: Faults, *, without_ranges: bool | None) -> None:
-    """Each amount alone, then requests against limits.
+def check_resources(resources: model.Resources, path: str, faults: Faults, *, without_ranges: bool | None) -> None:
+    """Checks each amount, then requests against limits.
 
-    `without_ranges` says whether no LimitRange can fill in missing amounts; None if that is unknown.
+    `without_ranges`: no LimitRange can fill in missing amounts; None if that is unknown.
     """
     limits, requests = resources.limits or {}, resources.requests or {}
-    faults = Faults()
-    most = _amounts(limits, "limits", faults)
-    if faults or requests != limits:
-        _beside(most, _amounts(requests, "requests", faults), limits, faults, without_ranges)
+    relative = Faults()
+    most = _amounts(limits, "limits", relative)
+    if relative or requests != limits:
+        _compare(most, _amounts(requests, "requests", relative), limits, relative, without_ranges)
     if without_ranges is not False:
-        _huge_pages_alone(limits, requests, faults, advisory=without_ranges is None)
-    for fault in faults:
-        found.add(f"{path}.{fault.path}", fault.message, fault.fix, fault.kind, advisory=fault.advisory)
+        _huge_pages_alone(limits, requests, relative, advisory=without_ranges is None)
+    for fault in relative:
+        faults.add(f"{path}.{fault.path}", fault.message, fault.fix, fault.kind, advisory=fault.advisory)
 
 
-def _beside(
+def _compare(
     most: Mapping[str, Quantity],
     least: Mapping[str, Quantity],
     limits: Mapping[str, model.Amount],
-    found: Faults,
+    faults: Faults,
     without_ranges: bool | None,
 ) -> None:
-    """Requests, which are the `least`, against limits."""
+    """Compares requests (`least`) with limits (`most`)."""
     for name, amount in least.items():
         if (limit := most.get(name)) is not None:
             if amount != limit and (amount > limit or not is_overcommitted(name)):
-                _differs(name, amount, limit, found)
+                _differs(name, amount, limit, faults)
         elif not (name in limits or is_overcommitted(name) or without_ranges is False or misspelt_accelerator(name)):
             fault = f"is missing, but the request is {quantity.format(amount)}"
             fix = f"Set it to {quantity.format(amount)}."
-            found.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=without_ranges is None)
+            faults.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=without_ranges is None)
 
 
-def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[str, Quantity]:
-    """The comparable amounts: with a valid name, and not of an accelerator."""
+def _amounts(written: Mapping[str, object], path: str, faults: Faults) -> dict[str, Quantity]:
+    """The amounts to compare: with a valid name, and not for accelerators."""
     amounts = {}
     for name, value in written.items():
         if name not in _STANDARD:
             if name in _ACCELERATORS:
                 continue
             if problem := _name_problem(name):
-                found.add(f"{path}[{shown(name)}]", problem, _fix_of_name(name), Kind.NOT_SUPPORTED)
+                faults.add(f"{path}[{shown(name)}]", problem, _fix_of_name(name), Kind.NOT_SUPPORTED)
                 continue
             if is_accelerator(name, DEFAULT_ACCELERATORS):
                 continue
@@ -87,63 +87,63 @@ def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[st
         amounts[name] = amount
         if name in _BYTES:
             if 0 < amount < _MEBIBYTE:
-                _in_bytes(f"{path}[{name}]", amount, str(value), found)
+                _in_bytes(f"{path}[{name}]", amount, str(value), faults)
         elif name != "cpu":
-            _whole(name, amount, f"{path}[{name}]", found)
+            _whole(name, amount, f"{path}[{name}]", faults)
         elif amount > _MAX_CORES:
             number = str(value).rstrip("EGKMPTik")
-            meant = f"{number}m" if quantity.parse(number) >= 100 * quantity.NANO else number  # m is for thousandths
-            found.add(f"{path}[{name}]", f"means {quantity.format(amount)} cores", f'Write "{meant}".', advisory=True)
+            meant = f"{number}m" if quantity.parse(number) >= 100 * quantity.NANO else number  # m: thousandths
+            faults.add(f"{path}[{name}]", f"means {quantity.format(amount)} cores", f'Write "{meant}".', advisory=True)
     return amounts
 
 
-def _in_bytes(path: str, amount: Quantity, written: str, found: Faults) -> None:
+def _in_bytes(path: str, amount: Quantity, written: str, faults: Faults) -> None:
     if not quantity.is_whole(amount):
         milli = -(-amount // _MILLI)
-        meant = milli if written.endswith("m") else round(milli * 1.024)  # 1.5 is of Gi
-        found.add(path, f"{milli}m means thousandths of a byte", f'Write "{meant}Mi".', advisory=True)
+        meant = milli if written.endswith("m") else round(milli * 1.024)  # 1.5 probably means Gi
+        faults.add(path, f"{milli}m means thousandths of a byte", f'Write "{meant}Mi".', advisory=True)
         return
     number = quantity.whole(amount)
     such = f'"{number}Gi", or "{number}Mi"' if number <= 1024 else '"64Gi", or another unit'
-    found.add(path, f"means {number} byte{'' if number == 1 else 's'}", f"Write {such}.", advisory=True)
+    faults.add(path, f"means {number} byte{'' if number == 1 else 's'}", f"Write {such}.", advisory=True)
 
 
-def _whole(name: str, amount: Quantity, path: str, found: Faults) -> None:
+def _whole(name: str, amount: Quantity, path: str, faults: Faults) -> None:
     if name.startswith(HUGE_PAGES):
         size = page_size(name)
         if size is None:
-            found.add(path, "does not name a page size", "Name it, as hugepages-2Mi.")
+            faults.add(path, "does not name a page size", "Name it, as hugepages-2Mi.")
         elif quantity.whole(amount) % size:
             page = name.removeprefix(HUGE_PAGES)
             fault = f"{quantity.format(amount)} is not a multiple of the page size {page}"
-            found.add(path, fault, f"Set it to a multiple of {page}.")
+            faults.add(path, fault, f"Set it to a multiple of {page}.")
     elif "kubernetes.io/" not in name and -(-amount // _MILLI) % 1000:
-        found.add(path, f"{quantity.format(amount)} is not whole", f"Set it to {quantity.whole(amount)}.")
+        faults.add(path, f"{quantity.format(amount)} is not whole", f"Set it to {quantity.whole(amount)}.")
 
 
-def _differs(name: str, amount: Quantity, limit: Quantity, found: Faults) -> None:
+def _differs(name: str, amount: Quantity, limit: Quantity, faults: Faults) -> None:
     least, most = quantity.format(amount), quantity.format(limit)
     if is_overcommitted(name):
         fault, fix = f"{least} is above the limit of {most}", f"Set it to {most} or less, or raise the limit."
     else:
         fault, fix = f"{least} differs from the limit of {most}", f"Set it to {most}, or remove it: the limit applies."
-    found.add(f"requests[{name}]", fault, fix)
+    faults.add(f"requests[{name}]", fault, fix)
 
 
 def _huge_pages_alone(
-    limits: Mapping[str, object], requests: Mapping[str, object], found: Faults, *, advisory: bool
+    limits: Mapping[str, object], requests: Mapping[str, object], faults: Faults, *, advisory: bool
 ) -> None:
     if "cpu" in limits or "memory" in limits or "cpu" in requests or "memory" in requests:
         return
     for field, amounts in (("limits", limits), ("requests", requests)):
         if name := next((name for name in amounts if name.startswith(HUGE_PAGES)), None):
             fault, fix = "also needs cpu or memory", "Set memory and cpu too."
-            found.add(f"{field}[{shown(name)}]", fault, fix, Kind.FORBIDDEN, advisory=advisory)
+            faults.add(f"{field}[{shown(name)}]", fault, fix, Kind.FORBIDDEN, advisory=advisory)
             return
 
 
 def page_size(name: str) -> int | None:
-    """Bytes, from the name of a resource; None if it has no page size."""
+    """The page size in bytes, from a resource's name; None if the name has none."""
     try:
         size = quantity.parse(name.removeprefix(HUGE_PAGES))
     except QuantityError:
@@ -160,7 +160,7 @@ def _name_problem(name: str) -> str | None:
         return None if name.startswith(HUGE_PAGES) else f'there is no resource "{name}"'
     if "kubernetes.io/" in name:
         return None
-    # The name must also be valid in a quota, with this prefix.
+    # A quota for the resource has this prefix, and its name must be valid too.
     if name.startswith("requests.") or names.label_key_problem(f"requests.{name}"):
         return f'"{shown(name)}" is not the name of an extended resource'
     return None
@@ -168,7 +168,10 @@ def _name_problem(name: str) -> str | None:
 
 def _fix_of_name(name: str) -> str:
     lower = name.lower().replace("_", "-")
-    meant = _MEANT.get(lower) or misspelt_accelerator(name) or names.closest_name(lower, (*_STANDARD, *_ACCELERATORS))
-    if meant:
-        return f"Rename it to {meant}{', or the name that your GPUs have' if meant == 'nvidia.com/gpu' else ''}."
+    corrected = (
+        _MEANT.get(lower) or misspelt_accelerator(name) or names.closest_name(lower, (*_STANDARD, *_ACCELERATORS))
+    )
+    if corrected:
+        hint = ", or the name that your GPUs have" if corrected == "nvidia.com/gpu" else ""
+        return f"Rename it to {corrected}{hint}."
     return "Use cpu, memory, ephemeral-storage, hugepages-2Mi, or a name with its domain, such as nvidia.com/gpu."

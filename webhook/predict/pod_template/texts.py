@@ -1,4 +1,4 @@
-"""Checks of texts: names, keys, paths, ports. Each returns the fault as a predicate, or None.
+"""Checks of names, keys, paths and ports. Each returns the problem as a predicate, or None if the text is valid.
 
 The syntax of names is in `webhook.api.names`.
 """
@@ -19,7 +19,7 @@ _SEARCH: Final = re.compile(r"_?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:\._?[a-z0-9](
 _ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
 
-# Names of containers, volumes and claims; of most objects; keys of labels, and other qualified names; values of labels.
+# In this order: names of containers, volumes and claims; names of most objects; keys of labels; values of labels.
 label, subdomain = names.dns_1123_label_problem, names.dns_1123_subdomain_problem
 label_key, label_value = names.label_key_problem, names.label_value_problem
 
@@ -30,14 +30,14 @@ def variables(texts: Iterable[str]) -> bool:
 
 
 def variable(name: str) -> str | None:
-    """The name of an environment variable, as current releases accept it."""
+    """Checks the name of an environment variable by the rules of current releases."""
     if variables((name,)):
         return None
     return 'may have printable ASCII characters only, and no "="'
 
 
 def port_name(name: str) -> str | None:
-    """The name of a port (RFC 6335)."""
+    """Checks the name of a port (RFC 6335)."""
     if _PORT_NAME.fullmatch(name):
         return None
     if name.isdecimal():
@@ -50,7 +50,7 @@ def header(name: str) -> str | None:
 
 
 def config_key(key: str) -> str | None:
-    """A key of a ConfigMap or Secret."""
+    """Checks a key of a ConfigMap or Secret."""
     if len(key) > names.DNS_SUBDOMAIN_MAX_LENGTH:
         return f"has {len(key)} characters, at most {names.DNS_SUBDOMAIN_MAX_LENGTH} are allowed"
     if not _CONFIG_KEY.fullmatch(key):
@@ -64,7 +64,7 @@ def sysctl(name: str) -> str | None:
 
 
 def search(domain: str) -> str | None:
-    """A search domain of the resolver."""
+    """Checks a search domain of the resolver."""
     name = domain.removesuffix(".")
     if domain == "." or (len(name) <= names.DNS_SUBDOMAIN_MAX_LENGTH and _SEARCH.fullmatch(name)):
         return None
@@ -72,7 +72,7 @@ def search(domain: str) -> str | None:
 
 
 def address(text: str) -> str | None:
-    """An IP address; older releases accept leading zeros."""
+    """Checks an IP address. Leading zeros are allowed, as in older releases."""
     try:
         ip_address(_ZEROS.sub("", text[:100]))
     except ValueError:
@@ -81,17 +81,17 @@ def address(text: str) -> str | None:
 
 
 def without_steps_back(path: str) -> str | None:
-    """A path without ".."."""
+    """Checks that a path does not contain ".."."""
     return 'must not contain ".."' if ".." in path and ".." in path.split("/") else None
 
 
 def inside(path: str) -> str | None:
-    """A path below another one."""
+    """Checks a relative path inside a folder."""
     return "must be relative" if path.startswith("/") else without_steps_back(path)
 
 
 def file_inside(path: str) -> str | None:
-    """A file in a volume."""
+    """Checks the path of a file in a volume."""
     return inside(path) or ('must not start with ".."' if path.startswith("..") else None)
 
 
@@ -100,28 +100,28 @@ LETTERS: Final = "Use letters, digits, -, _ and ."
 _SYNTAXES: Final = (label, subdomain, label_key, label_value, port_name, config_key, header)
 
 
-def note(found: Faults, path: str, text: str, problem: str, fix: str = SPELLING) -> None:
-    """Add the fault of a text; an empty one is reported when it is read."""
+def note(faults: Faults, path: str, text: str, problem: str, fix: str = SPELLING) -> None:
+    """Adds the fault of a text. An empty text is skipped, because `reading` reports it."""
     if text:
-        syntax = next((each for each in _SYNTAXES if (known := each(text)) and problem.endswith(known)), None)
-        meant = syntax and names.corrected(text, syntax)
-        found.add(path, f'"{shown(text)}" {problem}', f"Write {meant}." if meant else fix)
+        syntax = next((each for each in _SYNTAXES if (described := each(text)) and problem.endswith(described)), None)
+        corrected = syntax and names.corrected(text, syntax)
+        faults.add(path, f'"{shown(text)}" {problem}', f"Write {corrected}." if corrected else fix)
 
 
 def check(
-    found: Faults, path: str, text: str | None, problem_of: Callable[[str], str | None], fix: str = SPELLING
+    faults: Faults, path: str, text: str | None, problem_of: Callable[[str], str | None], fix: str = SPELLING
 ) -> None:
-    """Add the fault of the text at `path`; a missing one is not a fault here."""
+    """Adds the fault of the text at `path`. A missing text is not a fault."""
     if text and (problem := problem_of(text)):
-        note(found, path, text, problem, fix)
+        note(faults, path, text, problem, fix)
 
 
 def check_each(
-    found: Faults,
+    faults: Faults,
     path: str,
     all_texts: Sequence[str] | None,
     problem_of: Callable[[str], str | None],
     fix: str = SPELLING,
 ) -> None:
     for index, text in enumerate(all_texts or ()):
-        check(found, f"{path}[{index}]", text, problem_of, fix)
+        check(faults, f"{path}[{index}]", text, problem_of, fix)

@@ -1,4 +1,4 @@
-"""A job against the ResourceQuotas of its namespace: what it takes, what is promised to others, what is left."""
+"""A job compared with the ResourceQuotas of its namespace: its use, the promises to other jobs, and what is left."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -34,12 +34,12 @@ class Assessment:
     quotas: Quotas
     pods: tuple[JobPods, ...]
     demand: Demand
-    """The job's use."""
+    """The job's quota use."""
     before: Demand | None
-    """The use of the stored job, if only the increase is checked; else None."""
+    """The use of the stored job if only an increase is checked; otherwise None."""
     find_promised: Callable[[], Mapping[str, Amounts]]
     others: Mapping[tuple[PodShape, ...], int] | None
-    """The shapes of the pods of other running jobs, each with the number of jobs; None for unknown."""
+    """For each set of pod shapes, the number of other running jobs that have it; None if unknown."""
     charges: Callable[[PodShape], tuple[Charge, ...]]
     find_sizes: Callable[[], Sizes]
     _most: dict[str, int] = field(default_factory=dict)
@@ -47,18 +47,18 @@ class Assessment:
 
     @property
     def promised(self) -> Mapping[str, Amounts]:
-        """The future use by other jobs, by the names of quotas. Computed on first use."""
+        """The future use by other jobs, by quota name. Computed on first use."""
         if not self._promised:
             self._promised.update(self.find_promised())
         return self._promised
 
     def shortages(self, quotas: Quotas | None = None, demand: Demand | None = None) -> list[Shortage]:
-        """Resources for which the job, or one with another demand, does not fit."""
+        """Resources for which the job does not fit, or would not fit with a different `demand`."""
         demand = self.demand if demand is None else demand
         return shortages(self.quotas if quotas is None else quotas, demand, self.promised, before=self.before)
 
     def most_workers(self, quota: ResourceQuota) -> int:
-        """The largest number of workers, fewer than the job's, that fits the quota now; 0 without one."""
+        """The largest number of workers below the job's that fits the quota now; 0 if no number fits."""
         if quota.name not in self._most:
             self._most[quota.name] = most_workers(
                 self.demand.workers, lambda n: bool(self.shortages((quota,), self.demand.with_workers(n)))
@@ -67,32 +67,32 @@ class Assessment:
 
     @property
     def sizes(self) -> Sizes:
-        """The sizes that it may have."""
+        """The sizes that the job may have."""
         return self.find_sizes()
 
     def resized(self, size: Size) -> Demand:
-        """The use of the job in a different size."""
+        """The quota use of the job in a different size."""
         demand = self.demand.with_workers(size.workers)
         if size.gpus == self.sizes.own.gpus:
             return demand
         return demand.with_each(self.sizes.resource, Quantity(size.gpus * NANO))
 
     def largest_now(self, short: Iterable[Shortage]) -> Size | None:
-        """The largest smaller size that all rules admit and that fits now; `short` are this size's shortages."""
+        """The largest smaller size that all rules admit and that fits now. `short` are the job's current shortages."""
         return self.sizes.largest(lambda size: not any(self._shortages_of(size, short)))
 
     def largest_ever(self, short: Iterable[Shortage]) -> Size | None:
-        """The largest smaller size that all rules admit and that fits once nothing else runs."""
+        """The largest smaller size that all rules admit and that fits if no other job runs."""
         return self.sizes.largest(lambda size: not any(each.impossible for each in self._shortages_of(size, short)))
 
     def _shortages_of(self, size: Size, short: Iterable[Shortage]) -> Iterator[Shortage]:
-        """Shortages of a smaller size, one after the other: quotas with room for the job are skipped."""
+        """The shortages of a smaller size. Only quotas in `short` are checked: the others have room for the job."""
         demand = self.resized(size)
         for quota in {each.quota.name: each.quota for each in short}.values():
             yield from self.shortages((quota,), demand)
 
     def jobs_using(self, short: Shortage) -> int | None:
-        """The number of jobs that are not suspended and have a part in the use; None for unknown."""
+        """The number of running jobs that use the resource of the shortage; None if unknown."""
         if self.others is None:
             return None
 
@@ -105,9 +105,9 @@ class Assessment:
 
 
 def namespace_quotas(ctx: Context) -> Quotas:
-    """The quotas for the job's namespace; none if they are unknown."""
-    found = ctx.view.within(RESOURCE_QUOTAS, ctx.namespace)
-    own = () if found is UNKNOWN else tuple(found.values())
+    """The quotas for the job's namespace; empty if they are unknown."""
+    known = ctx.view.within(RESOURCE_QUOTAS, ctx.namespace)
+    own = () if known is UNKNOWN else tuple(known.values())
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     if not (isinstance(namespace, Namespace) and namespace.of_openshift):
         return own
@@ -116,9 +116,7 @@ def namespace_quotas(ctx: Context) -> Quotas:
 
 
 def assess(job: MPIJob, ctx: Context) -> Assessment | None:
-    """None if no quota applies to the job's pods: none is known, another controller creates them, or they are never
-    created.
-    """
+    """None if no quota is known, if another controller creates the job's pods, or if they are never created."""
     quotas = namespace_quotas(ctx)
     if not quotas or not job.managed_here or _gets_no_pods(job, ctx):
         return None
@@ -142,17 +140,17 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
 
 
 def _gets_no_pods(job: MPIJob, ctx: Context) -> bool:
-    """Whether a stored job gets no more pods, or none as it is; a new one is judged, to report all its faults at
-    once.
+    """Whether the operator creates no more pods for a stored job. A new job is always checked, to report all its faults
+    at once.
     """
     status = (ctx.old or job).status
     return ctx.operation == "UPDATE" and (status.ended or (not status.conditions and refused(job)))
 
 
 def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:
-    """The use of the admitted job, including its existing pods; None if no quota applies to it.
+    """What the admitted job will use, including its existing pods; None if no quota applies to it.
 
-    A suspended job takes no pods yet: resuming it is another review.
+    A suspended job uses no pods yet: its resumption is reviewed separately.
     """
     quotas = namespace_quotas(ctx)
     if not quotas or not job.managed_here or _gets_no_pods(job, ctx) or _refused_for_its_name(job, ctx):
@@ -172,7 +170,7 @@ def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:
 
 
 def _refused_for_its_name(job: MPIJob, ctx: Context) -> bool:
-    """Whether the API server will reject the job anyway, because another one has its name."""
+    """Whether the API server will reject the job because another job has its name."""
     if ctx.operation != "CREATE":
         return False
     other = other_jobs.of_job(job)
@@ -182,7 +180,7 @@ def _refused_for_its_name(job: MPIJob, ctx: Context) -> bool:
 
 
 def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
-    """The charges without what no quota limits: reservations must be small."""
+    """The charges without resources that no quota limits, to keep reservations small."""
     hard = {name for quota in quotas for name in quota.hard}
     reduced = (
         Charge(charge.traits, {name: amount for name, amount in charge.usage.items() if amount and name in hard})
@@ -196,7 +194,7 @@ def _whole(job: MPIJob, ctx: Context, quotas: Quotas) -> Demand:
 
 
 def _objects(job: MPIJob, ctx: Context) -> tuple[Charge, ...]:
-    """The objects besides the pods, and the job itself."""
+    """The objects of the job except its pods: the job itself, and objects that the operator creates."""
     if ctx.operation != "CREATE":
         return ()
     if other := other_jobs.of_job(job):
@@ -219,7 +217,7 @@ def _counted(demand: Demand, quotas: Quotas) -> bool:
 
 
 def _made(job: MPIJob, ctx: Context, promises: Promises) -> Callable[[str], int]:
-    """The number of pods of a role that the job has already."""
+    """A function that returns the number of existing pods of the job by role."""
     old = ctx.old
     if ctx.operation == "CREATE":
         return lambda _: 0
@@ -229,6 +227,6 @@ def _made(job: MPIJob, ctx: Context, promises: Promises) -> Callable[[str], int]
     if promises.made is not None and not other:
         uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
         return partial(promises.made.of, job.metadata.name, uid)
-    # Pods that it must have had, as far as is known.
+    # The pods are not visible, so assume that an active job has all of them.
     expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and old.active_here else {}
     return lambda role: expected.get(role, 0)

@@ -1,4 +1,4 @@
-"""Whether a job fits what the quotas of its namespace have left, and how many workers would."""
+"""Whether a job fits into what is left of its namespace's quotas, and with how many workers it would fit."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
@@ -15,13 +15,13 @@ from webhook.api.quota_charges import REQUESTS, Charge
 from webhook.cluster.resources.resource_quotas import ResourceQuota
 
 Load = tuple[int, Charge]
-"""A number of objects that take this much each."""
+"""A number of objects, and the charge of each."""
 Alternatives = list[list[Load]]
-"""One of these will exist."""
+"""Exactly one of these will exist."""
 
 
 class RolePods(msgspec.Struct, frozen=True):
-    """The pods of a role: their number, what one takes with its claims, and the number that exists already."""
+    """The pods of a role: their number, the charges of a pod and its claims, and the number of existing pods."""
 
     role: str
     count: int
@@ -29,7 +29,7 @@ class RolePods(msgspec.Struct, frozen=True):
     made: int = 0
 
     def with_each(self, resource: str, amount: Quantity) -> "RolePods":
-        """The same with this amount of an extended resource, or of the devices of a class, in each pod."""
+        """The same pods, each with this amount of an extended resource or of the devices of a class."""
         name = resource if resource.endswith(DEVICES_OF_CLASS) else f"{REQUESTS}{resource}"
         charges = (
             Charge(each.traits, {**each.usage, name: amount}) if name in each.usage else each for each in self.charges
@@ -38,19 +38,19 @@ class RolePods(msgspec.Struct, frozen=True):
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """The quota use of a job: its pods, and the objects still to be created for it."""
+    """The quota use of a job: its pods, and the other objects that are still to be created."""
 
     parts: tuple[RolePods, ...] = ()
     objects: tuple[Charge, ...] = ()
 
     @property
     def whole(self) -> list[Load]:
-        """The loads of the pods, then those of the other objects."""
+        """The loads of all pods, then of the other objects."""
         return [*((part.count, charge) for part in self.parts for charge in part.charges), *self._objects]
 
     @property
     def missing(self) -> list[Load]:
-        """Only objects that do not exist yet; existing ones are in the quota's `used`."""
+        """The loads of objects that do not exist yet; a quota's `used` already includes existing objects."""
         pods = ((max(part.count - part.made, 0), charge) for part in self.parts for charge in part.charges)
         return [*pods, *self._objects]
 
@@ -73,7 +73,7 @@ class Demand(msgspec.Struct, frozen=True):
 
 
 class Shortage(msgspec.Struct, frozen=True):
-    """A resource of a quota that does not suffice."""
+    """A resource of which a quota has too little."""
 
     quota: ResourceQuota
     resource: str
@@ -81,18 +81,17 @@ class Shortage(msgspec.Struct, frozen=True):
     whole: Quantity
     hard: Quantity
     taken: Quantity
-    """The amount that is used, or promised to other jobs."""
+    """The amount that is used or promised to other jobs."""
     known: bool = True
-    """Whether the quota reports its use: a new one does not at once."""
+    """Whether the quota reports its use; a new quota does so after a moment."""
 
     @property
     def available(self) -> Quantity:
-        """The amount that is left."""
         return Quantity(max(self.hard - self.taken, 0))
 
     @property
     def impossible(self) -> bool:
-        """The job alone is more than the quota, so it never fits."""
+        """Whether the job alone exceeds the quota, so that it never fits."""
         return self.whole > self.hard
 
 
@@ -108,7 +107,7 @@ def charged(quota: ResourceQuota, loads: Iterable[Load]) -> dict[str, Quantity]:
 
 
 def charged_at_most(quota: ResourceQuota, promised: Iterable[Alternatives]) -> dict[str, Quantity]:
-    """The maximum use of a quota by these, for any choice of alternatives."""
+    """The maximum use of a quota by these loads, for any choice among the alternatives."""
     total: dict[str, Quantity] = {}
     for alternatives in promised:
         most: dict[str, Quantity] = {}
@@ -127,10 +126,10 @@ def shortages(
     *,
     before: Demand | None = None,
 ) -> list[Shortage]:
-    """The shortages of the job; `promised` is what other jobs will still take, by the quota's name.
+    """The shortages of the job; `promised` is what other jobs will still use, by quota name.
 
-    With `before`, the job as it was, only the increase is checked. While the use of a resource is unknown, only a job
-    that never fits is short of it.
+    `before` is the stored job of an update; then only the increase is checked. If the use of a resource is unknown, the
+    result has a shortage of it only if the job alone exceeds the quota.
     """
     result = []
     for quota in quotas:
@@ -152,5 +151,5 @@ def shortages(
 
 
 def most_workers(workers: int, short: Callable[[int], bool]) -> int:
-    """The largest number of workers below `workers` that is not `short`; 0 when there is none."""
+    """The largest number of workers below `workers` that is not `short`; 0 if there is none."""
     return bisect_left(range(1, workers), True, key=short)

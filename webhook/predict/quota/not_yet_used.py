@@ -1,7 +1,7 @@
-"""Promises so far: what admitted jobs will still take, as far as their pods do not exist yet.
+"""What admitted jobs will still use: the charges of their pods that do not exist yet.
 
-An existing pod is in the quota's `used`, so it is not included here. Sums over the jobs and pods of a namespace are
-updated with each change, so that a verdict costs the same however many of them there are.
+The `used` of a quota already includes existing pods. The sums over a namespace's jobs and pods are updated with each
+change, so the cost of a review does not depend on the number of jobs and pods.
 """
 
 from collections import Counter, defaultdict
@@ -29,38 +29,38 @@ Pods = Group[ByNamespace, Owned]
 
 
 class Made(Counter[tuple[str, str, str]]):
-    """The number of existing pods, by `_owner`."""
+    """The number of existing pods, by the key of `_owner`."""
 
     def of(self, job: str, uid: str, role: str) -> int:
-        """The number of pods of a role of the job."""
+        """The number of the job's existing pods of a role."""
         return self.get((role, uid, job) if role == WORKER else (role, "", job), 0)
 
 
 @dataclass(eq=False)
 class Outstanding:
-    """The future use by the active jobs of a namespace. A suspended job uses no quota."""
+    """What the active jobs of a namespace will still use. Suspended jobs are left out."""
 
     made: Made
     """The pods that exist."""
     missing: Counter[PodShape] = field(default_factory=Counter)
-    """The number of missing pods, by shape."""
+    """The number of pods still to be created, by shape."""
     running: Counter[tuple[PodShape, ...]] = field(default_factory=Counter)
-    """The number of jobs, by the shapes of their pods."""
+    """The number of running jobs, by the shapes of their pods."""
 
     def running_but(self, job: MPIJobRecord | None) -> Counter[tuple[PodShape, ...]]:
-        """`running` without the job."""
+        """`running` without this job."""
         running = self.running.copy()
         if job is not None and not job.suspended:
             _add(running, _shapes(job), -1)
         return running
 
     def of(self, job: MPIJobRecord) -> Iterator[tuple[PodsRecord, int]]:
-        """The job's part of `missing`, by role."""
+        """(pods, number of missing pods) for each role of the job."""
         for pods in () if job.suspended else job.pods:
             yield pods, max(pods.count - self.made.of(job.name, job.uid, pods.role), 0)
 
     def changed(self, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
-        """A job was added, changed or removed, or it is over."""
+        """A job was added, changed or removed, or has ended."""
         for job, step in ((old, -1), (new, 1)):
             if job is not None and not job.suspended:
                 for pods, missing in self.of(job):
@@ -74,24 +74,24 @@ class Outstanding:
                 _add(self.missing, pods.shape, max(pods.count - after, 0) - max(pods.count - before, 0))
 
     def copy(self, made: Made | None = None) -> "Outstanding":
-        """A copy, with these pods from now on."""
+        """A copy that uses `made` from now on."""
         return Outstanding(self.made if made is None else made, self.missing.copy(), self.running.copy())
 
 
 @dataclass(eq=False)
 class PodCounts:
-    """The existing pods and the outstanding ones; made by `pod_counts`."""
+    """The number of existing pods, and of outstanding pods. `pod_counts` creates it."""
 
     made: Made
     _jobs: Jobs | None = None
     _outstanding: Outstanding | None = None
 
     def outstanding(self, jobs: Jobs) -> Outstanding:
-        """The future use by the jobs. It listens before it is stored, as in `Group.derived`."""
+        """What the jobs will still use. It is registered as a listener before it is stored, as in `Group.derived`."""
         if self._outstanding is None or self._jobs is not jobs:
-            made = uncounted(lambda: _outstanding(jobs, self.made))
-            jobs.listen(made)
-            self._jobs, self._outstanding = jobs, made
+            outstanding = uncounted(lambda: _outstanding(jobs, self.made))
+            jobs.listen(outstanding)
+            self._jobs, self._outstanding = jobs, outstanding
         return self._outstanding
 
     def changed(self, old: Owned | None, new: Owned | None) -> None:
@@ -106,7 +106,6 @@ class PodCounts:
                     self._outstanding.pods_changed(job, role, before, before + step)
 
     def copy(self) -> "PodCounts":
-        """A copy for the current pods."""
         made = self.made.copy()
         if self._jobs is None or self._outstanding is None:
             return PodCounts(made)
@@ -121,7 +120,7 @@ def pod_counts(pods: Pods) -> PodCounts:
 
 
 def without_pods(jobs: Jobs) -> Outstanding:
-    """The outstanding pods in a namespace without pods."""
+    """What the jobs will still use in a namespace without pods."""
     return _outstanding(jobs, Made())
 
 
@@ -134,12 +133,13 @@ def promised(
     charges: Callable[[PodShape], tuple[Charge, ...]],
     others: Mapping[str, PodsMade] = MappingProxyType({}),
 ) -> list[Alternatives]:
-    """The future use by the jobs of a namespace, stored or only reserved.
+    """What the jobs of a namespace will still use, whether stored or only reserved.
 
-    A name has one job at most: the stored one as it is, or any of those that were admitted since, each of which may be
-    another job or an update. `job` finds a stored one by its name; the job named `but` is left out. `charges` is
-    what a pod of a stored job takes. A suspended job takes nothing beyond its reservation. Leave out reservations of
-    jobs that have ended. Jobs of other kinds are included if `others` has their pods.
+    At most one job can have a name: the stored job unchanged, or the result of one of the reviews admitted since. Each
+    of these may be a different job or an update, so they are alternatives. `job` finds a stored job by name; the job
+    named `but` is left out. `charges` returns the charges of a stored job's pod. A suspended job uses only its
+    reservation. The caller leaves out the reservations of jobs that have ended. Jobs of other kinds are included if
+    `others` has their pods.
     """
     missing = stored.missing.copy()
     if (own := job(but)) is not None:
@@ -152,7 +152,7 @@ def promised(
             continue
         twin = job(each.name)
         stored_already = twin is not None and twin.uid == each.uid
-        if each.name == but or (stored_already and each.new):  # the job itself shows all of it
+        if each.name == but or (stored_already and each.new):  # the stored job already includes it
             continue
         if twin is not None and each.name not in reserved:
             for pods, count in stored.of(twin):
@@ -167,33 +167,34 @@ def promised(
 
 
 def _reserved(reservation: Reservation, made: Callable[[str], int], *, objects: bool) -> list[Load]:
-    """The missing part of a reservation, including its `objects`: a stored job is in `used` itself.
+    """The missing part of a reservation. With `objects`, this includes its other objects: the job is not stored yet.
 
-    `made` returns the number of existing pods of a role.
+    `made` returns the number of existing pods by role.
     """
     loads: list[Load] = []
     exists = 0
     for pods in reservation.pods:
-        there = made(pods.role)
-        exists += there
-        if there < pods.count:
-            loads += ((pods.count - there, charge) for charge in pods.charges)
+        existing = made(pods.role)
+        exists += existing
+        if existing < pods.count:
+            loads += ((pods.count - existing, charge) for charge in pods.charges)
     if objects and not exists:
         loads += ((1, charge) for charge in reservation.objects)
     return loads
 
 
 def _outstanding(jobs: Jobs, made: Made) -> Outstanding:
-    found = Outstanding(made)
+    result = Outstanding(made)
     for job in jobs.values():
-        found.changed(None, job)
-    return found
+        result.changed(None, job)
+    return result
 
 
 def _owner(pod: Owned) -> tuple[str, str, str] | None:
-    """(role, uid, name) of the job that owns a pod, None for another pod.
+    """(role, uid, name) of the job that owns a pod; None if no job owns it.
 
-    The operator creates the workers, a Job of Kubernetes creates the launcher: only its name shows the owner.
+    The operator creates workers, so their owner is the job. Kubernetes' Job controller creates the launcher, so only
+    the name of that Job shows the MPIJob; the uid is then empty.
     """
     owner = pod.owner
     if owner is None:
@@ -209,7 +210,7 @@ def _shapes(job: MPIJobRecord) -> tuple[PodShape, ...]:
 
 
 def _add(tally: Counter[Any], key: Any, count: int) -> None:
-    """Count more, or fewer; zeros are removed."""
+    """Adds to a counter, and removes zeros."""
     tally[key] += count
     if not tally[key]:
         del tally[key]

@@ -1,4 +1,4 @@
-"""The future use of a namespace's quotas by its admitted jobs, stored or only reserved."""
+"""What the admitted jobs of a namespace will still use of its quotas, whether stored or only reserved."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -31,21 +31,21 @@ Pairs = tuple[tuple[str, Quantity], ...]
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    """Promises from the known jobs, pods and reservations."""
+    """Promises from the known jobs, pods and reservations of a namespace."""
 
     ctx: Context
     jobs: Jobs | None
-    """None for unknown."""
+    """None if unknown."""
     made: Made | None
-    """The pods that exist; None for unknown."""
+    """The existing pods; None if unknown."""
     stored: Outstanding
     default_priority: str | None
     charges: Callable[[PodShape], tuple[Charge, ...]]
-    """The use by a pod of a stored job."""
+    """Returns the charges of a stored job's pod."""
 
     @classmethod
     def of(cls, ctx: Context, quotas: Quotas) -> "Promises":
-        """The promises of the context's namespace; `quotas` are its own."""
+        """The promises of the context's namespace; `quotas` are the quotas of the namespace."""
         counts, jobs = _pod_counts(ctx), ctx.view.within(MPI_JOBS, ctx.namespace)
         stored_jobs = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
         made = None if counts is None else counts.made
@@ -62,17 +62,16 @@ class Promises:
         )
 
     def at_most(self, quotas: Quotas, *, but: str = "") -> Mapping[str, Amounts]:
-        """By the names of quotas, the future use by all jobs except the named one, whichever of each name is
-        stored.
+        """By quota name, the maximum that all jobs except `but` will still use, whichever admitted version is stored.
 
-        The time does not count for the job: with 5,000 jobs of different sizes and 10 quotas it is 100 ms.
+        The time for this is not charged to the review: 5,000 jobs of different sizes and 10 quotas take 100 ms.
         """
         return uncounted(lambda: self._at_most(quotas, but))
 
     def _at_most(self, quotas: Quotas, but: str) -> Mapping[str, Amounts]:
-        # Without the pods it is unknown how much of it is used already.
-        found = [] if self.made is None else self._promised(but)
-        return {quota.name: charged_at_most(quota, found) for quota in quotas}
+        # Without the pods it is unknown how much of the promises is already in use.
+        loads = [] if self.made is None else self._promised(but)
+        return {quota.name: charged_at_most(quota, loads) for quota in quotas}
 
     def _promised(self, but: str) -> list[Alternatives]:
         reserved = [*_reserved(self.ctx)]
@@ -81,7 +80,7 @@ class Promises:
         return promised(self.stored, reserved, job=self._job, but=but, charges=self.charges, others=others)
 
     def running_but(self, name: str) -> Mapping[tuple[PodShape, ...], int] | None:
-        """The number of jobs by the shapes of their pods, without the one of that name; None for unknown."""
+        """The number of jobs by the shapes of their pods, without the named job; None if unknown."""
         return None if self.jobs is None else self.stored.running_but(self._job(name))
 
     def _job(self, name: str) -> MPIJobRecord | None:
@@ -89,7 +88,7 @@ class Promises:
 
 
 def _pod_counts(ctx: Context) -> PodCounts | None:
-    """The number of pods in the namespace; None for unknown."""
+    """The number of pods in the namespace; None if unknown."""
     pods = ctx.view.within(PODS, ctx.namespace)
     if pods is UNKNOWN:
         return None
@@ -98,15 +97,15 @@ def _pod_counts(ctx: Context) -> PodCounts | None:
 
 def _reserved(ctx: Context) -> Iterator[Reservation]:
     """Reservations for jobs that have not ended."""
-    found = ctx.view.within(RESERVATIONS, ctx.namespace)
-    for each in () if found is UNKNOWN else found.values():
+    known = ctx.view.within(RESERVATIONS, ctx.namespace)
+    for each in () if known is UNKNOWN else known.values():
         for entry in each.entries:
             reservation = entry.reservation
             if other := other_jobs.of_holder(reservation.name):
                 kind, name = other
-                known = ctx.view.get(kind.jobs, (ctx.namespace, name))
-                if not isinstance(known, Answer) and known.uid == reservation.uid:
-                    if known.over:
+                job = ctx.view.get(kind.jobs, (ctx.namespace, name))
+                if not isinstance(job, Answer) and job.uid == reservation.uid:
+                    if job.over:
                         continue
                     reservation = msgspec.structs.replace(reservation, objects=())
                 yield reservation
@@ -118,7 +117,7 @@ def _reserved(ctx: Context) -> Iterator[Reservation]:
 
 
 def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape], tuple[Charge, ...]]:
-    """The use by a pod of a stored job, with the namespace's defaults."""
+    """Returns a function from a pod's shape to its charges, with the namespace's defaults."""
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
     requests, limits = (tuple(amounts.items()) for amounts in (filled_in.requests, filled_in.limits))
@@ -136,24 +135,24 @@ def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape],
 
 
 _Defaults = tuple[Pairs, Pairs, Pairs | None, str | None]
-# The charges of pods of a shape, cached while a stored job has the shape, for several sets of defaults.
+# The charges of pods by shape and defaults. An entry is dropped when no stored job has the shape.
 _CHARGES: WeakKeyDictionary[PodShape, dict[_Defaults, tuple[Charge, ...]]] = WeakKeyDictionary()
 
 
 def _charges_of(
     shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
 ) -> tuple[Charge, ...]:
-    """The use by a pod with these defaults in its containers, and this overhead instead of its own."""
-    known = _CHARGES.setdefault(shape, {})
+    """The charges of a pod with these defaults in its containers, and with this overhead instead of its own."""
+    cached = _CHARGES.setdefault(shape, {})
     key = (requests, limits, overhead, default_priority)
-    if key not in known:
-        if len(known) >= MAX_CACHED_DEFAULTS:
-            known.clear()
-        known[key] = uncounted(lambda: _worked_out(shape, requests, limits, overhead, default_priority))
-    return known[key]
+    if key not in cached:
+        if len(cached) >= MAX_CACHED_DEFAULTS:
+            cached.clear()
+        cached[key] = uncounted(lambda: _compute_charges(shape, requests, limits, overhead, default_priority))
+    return cached[key]
 
 
-def _worked_out(
+def _compute_charges(
     shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
 ) -> tuple[Charge, ...]:
     resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
@@ -163,8 +162,8 @@ def _worked_out(
 
 
 def default_priority_class(ctx: Context, quotas: Quotas) -> str | None:
-    """The PriorityClass of pods that name none, if it matters; empty without one."""
+    """The PriorityClass of pods that name none, if a quota depends on it; empty if there is none."""
     if not any(quota.by_priority for quota in quotas):
         return ""
-    found = default_class(ctx.view)
-    return None if found is UNKNOWN else found.name
+    known = default_class(ctx.view)
+    return None if known is UNKNOWN else known.name

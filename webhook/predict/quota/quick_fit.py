@@ -1,4 +1,4 @@
-"""Whether jobs certainly fit, one after the other, without comparing each with all promises."""
+"""Whether each of many jobs certainly fits, without comparing each job with all promises."""
 
 from collections.abc import Iterable
 
@@ -13,14 +13,14 @@ from webhook.predict.quota.fit import Load, charged
 from webhook.predict.quota.promised_usage import Promises
 
 Limits = dict[str, tuple[Amounts, tuple[Scope, ...]]]
-"""The counted resources of quotas, and their limits."""
+"""By quota name: the hard limits, and the scopes."""
 
 
 class Room:
-    """The minimum that the quotas of a namespace have left if all promises are used.
+    """The minimum that the quotas of a namespace have left after all promises.
 
-    Promises are added up once, so a hundred jobs cost hardly more than one. A job that does not fit here may fit all
-    the same: a resent job is counted twice.
+    Promises are added up once, so checking a hundred jobs costs hardly more than checking one. The answer may be False
+    for a job that fits, because a job that is sent again is counted twice.
     """
 
     def __init__(self, ctx: Context) -> None:
@@ -30,7 +30,7 @@ class Room:
         self.limits = limits(self._quotas)
 
     def holds(self, reservation: Reservation) -> bool:
-        """Whether it certainly fits."""
+        """Whether the job certainly fits."""
         loads = _loads(reservation)
         return all(
             (used := quota.used.get(name)) is not None
@@ -40,7 +40,7 @@ class Room:
         )
 
     def promise(self, reservation: Reservation) -> None:
-        """Count it from now on."""
+        """Subtracts the job from what is left."""
         loads = _loads(reservation)
         for quota in self._quotas:
             promised = self._promised[quota.name]
@@ -49,7 +49,7 @@ class Room:
 
 
 def limits(quotas: Iterable[ResourceQuota]) -> Limits:
-    """The limits of quotas by name, for what does not come and go with pods."""
+    """The limits of the quotas by name. They do not depend on the pods that exist."""
     return {quota.name: (quota.hard, quota.scopes) for quota in quotas}
 
 

@@ -1,4 +1,4 @@
-"""Amounts of a quota's resources, and the rejection, for people."""
+"""Texts for amounts of a quota's resources, and for the rejection."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -29,7 +29,7 @@ _BINARY: Final = tuple((f"{letter}i", NANO * 1024**power) for power, letter in r
 
 
 def spelled(resource: str, amount: Quantity, accelerators: tuple[str, ...], *, more: bool = False) -> str:
-    """The amount of a quota's resource: `40 GPUs`, `0.5 CPUs`, `64Gi memory`. `more=True` gives `40 more GPUs`."""
+    """The amount with its noun: `40 GPUs`, `0.5 CPUs`, `64Gi memory`. `more=True` gives `40 more GPUs`."""
     number, noun = _number_and_noun(resource, amount, accelerators)
     return f"{number} more {noun}" if more else f"{number} {noun}"
 
@@ -42,9 +42,9 @@ def number(resource: str, amount: Quantity, accelerators: tuple[str, ...]) -> st
 def details(
     short: Sequence[Shortage], demand: Demand, accelerators: tuple[str, ...], *, running: int | None, several: bool
 ) -> str:
-    """The rejection for the first shortage, the others in one line; `running` jobs have a part in the use.
+    """The rejection for the first shortage, with the other shortages in one line.
 
-    With `several` quotas in the namespace, the quota is named.
+    `running` jobs use some of the resource. With `several` quotas in the namespace, the text names the quota.
     """
     first = short[0]
     more = any(part.made for part in demand.parts)
@@ -71,12 +71,12 @@ def details(
 
 
 def numbered(suggestions: Iterable[str]) -> str:
-    """The suggestions as a list."""
+    """A numbered list of suggestions."""
     return "\n".join(["Suggestions:", *(f"{index}. {text}" for index, text in enumerate(suggestions, start=1))])
 
 
 def _parts(short: Shortage, demand: Demand, accelerators: tuple[str, ...], *, more: bool) -> str:
-    """The parts of the request; empty if no pod has one."""
+    """The request of each role, in parentheses; empty if no pod requests the resource."""
     texts = []
     for part in reversed(demand.parts):  # the workers first
         each = charged(short.quota, [(1, charge) for charge in part.charges]).get(short.resource)
@@ -89,7 +89,7 @@ def _parts(short: Shortage, demand: Demand, accelerators: tuple[str, ...], *, mo
 
 
 def _free(short: Shortage, hard: str, quota: str, accelerators: tuple[str, ...]) -> str:
-    """If the quota itself is large enough for the job, the text names what is free, not the quota."""
+    """The free amount, for a job that would fit into the empty quota."""
     if not short.available:
         return f"none of {hard} is free in the {quota}"
     free = number(short.resource, short.available, accelerators)
@@ -132,7 +132,7 @@ def _plural(noun: str, amount: int | Quantity) -> str:
 
 
 def _size(amount: Quantity) -> str:
-    """Exact if that is short, else with one decimal."""
+    """Exact if that is short, otherwise with one decimal."""
     exact = quantity.format(amount)
     if len(exact) <= len("1023.9Gi"):
         return exact

@@ -1,4 +1,4 @@
-"""The SCCs of a cluster as admission tries them in a namespace: sorted, and with the namespace's ranges."""
+"""The SCCs of a cluster, in the order in which OpenShift tries them, and with a namespace's ranges filled in."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from webhook.cluster.resources.sccs import (
 GROUPS: Final = "openshift.io/sa.scc.supplemental-groups"
 LEVEL: Final = "openshift.io/sa.scc.mcs"
 _BLOCK: Final = re.compile(r"(\d{1,10})([/-])(\d{1,10})")
-# The points of each permission (openshift/apiserver-library-go
+# The score of each strategy (openshift/apiserver-library-go
 # `securitycontextconstraints/util/sort/byrestrictions.go`).
 _STRATEGIES: Final = {"RunAsAny": 40_000, NOT_ROOT: 30_000, RANGE: 20_000, FIXED: 10_000}
 _TRIVIAL_VOLUMES: Final = frozenset(("secret", "configMap", "emptyDir", "downwardAPI", "projected", "none"))
@@ -35,7 +35,7 @@ class Ranges(msgspec.Struct, frozen=True):
 
 
 def ranges(annotations: Mapping[str, str]) -> Ranges | None:
-    """The ranges in the annotations of a namespace; None if OpenShift admits no pod without or with these."""
+    """The ranges in a namespace's annotations; None if they are missing or invalid, so that OpenShift admits no pod."""
     uids = _block(annotations.get(UID_RANGE, ""))
     groups = [_block(each) for each in annotations.get(GROUPS, annotations.get(UID_RANGE, "")).split(",")]
     level = annotations.get(LEVEL, "")
@@ -45,15 +45,15 @@ def ranges(annotations: Mapping[str, str]) -> Ranges | None:
 
 
 def _block(text: str) -> IdRange | None:
-    """`START/SIZE` or `START-END`."""
-    if (found := _BLOCK.match(text)) is None:
+    """Parses `START/SIZE` or `START-END`; None for other texts."""
+    if (match := _BLOCK.match(text)) is None:
         return None
-    start, number = int(found[1]), int(found[3])
-    return IdRange(start, start + number - 1 if found[2] == "/" else number)
+    start, number = int(match[1]), int(match[3])
+    return IdRange(start, start + number - 1 if match[2] == "/" else number)
 
 
 def in_namespace(scc: SecurityContextConstraints, reserved: Ranges) -> SecurityContextConstraints:
-    """The SCC with the namespace's ranges, unless it has its own."""
+    """The SCC, with the namespace's ranges where it has none."""
     users, label = scc.run_as_user, scc.se_linux_context
     if users.type == RANGE and users.uid_range_min is None and users.uid_range_max is None:
         users = replace(users, uid_range_min=reserved.uids.min, uid_range_max=reserved.uids.max)
@@ -69,12 +69,12 @@ def in_namespace(scc: SecurityContextConstraints, reserved: Ranges) -> SecurityC
 
 
 def in_order(constraints: Iterable[SecurityContextConstraints]) -> list[SecurityContextConstraints]:
-    """By priority, the highest first, then the most restrictive first, then by name."""
+    """Sorted by priority (highest first), then by permissions (fewest first), then by name."""
     return sorted(constraints, key=lambda scc: (-(scc.priority or 0), permissiveness(scc), scc.name))
 
 
 def permissiveness(scc: SecurityContextConstraints) -> int:
-    """OpenShift's score of the permissions."""
+    """OpenShift's score for the permissions; a higher score allows more."""
     points = 1_600_000 * scc.allow_privileged_container
     points += 800_000 * scc.allow_host_ports + 400_000 * scc.allow_host_network
     volumes = {*(scc.volumes or ())}

@@ -1,4 +1,4 @@
-"""The fields that OpenShift's admission adds to a pod under an SCC, and the violations that remain.
+"""The fields that OpenShift's admission adds to a pod for an SCC, and the violations that remain.
 
 https://github.com/openshift/apiserver-library-go/tree/master/pkg/securitycontextconstraints
 """
@@ -30,25 +30,25 @@ _LOCALHOST: Final = "localhost/"
 _PROFILES: Final = {"runtime/default": "RuntimeDefault", "docker/default": "RuntimeDefault", "unconfined": "Unconfined"}
 _OF_PROFILES: Final = {"RuntimeDefault": "runtime/default", "Unconfined": "unconfined"}
 _DEFAULT_PROFILES: Final = frozenset(("runtime/default", "docker/default"))
-# `sysctl/mustmatchpatterns.go`: OpenShift has no later ones.
+# `sysctl/mustmatchpatterns.go`: OpenShift does not allow sysctls that became safe in 1.37 or later.
 _SAFE_SYSCTLS: Final = {name for since, names in SAFE_SYSCTLS.items() if since < 37 for name in names}
-# Volumes with another name in an SCC than in a pod.
+# Volume sources that have a different name in an SCC than in a pod.
 _VOLUMES: Final = {"cephfs": "cephFS", "storageos": "storageOS", "vsphereVolume": "vsphere"}
 _SOURCES: Final = {field.name: field.encode_name for field in msgspec.structs.fields(Volume) if field.name != "name"}
 
 
 class Rejection(NamedTuple):
-    """A field that an SCC rejects."""
+    """A field with a value that an SCC rejects."""
 
     path: str
-    """Below the pod template."""
+    """The field's path, relative to the pod template."""
     value: object
     detail: str
-    """In the words of OpenShift."""
+    """OpenShift's message."""
 
 
 def fill(scc: SecurityContextConstraints, template: PodTemplate) -> PodTemplate:
-    """The template with admission's values; `scc` has the namespace's ranges."""
+    """The template with the values that admission adds; `scc` already has the namespace's ranges."""
     spec = template.spec or PodSpec()
     pod = _filled_pod(scc, spec.security_context or PodSecurityContext())
     containers = {
@@ -62,7 +62,7 @@ def fill(scc: SecurityContextConstraints, template: PodTemplate) -> PodTemplate:
 
 
 def rejections(scc: SecurityContextConstraints, filled: PodTemplate) -> Iterator[Rejection]:
-    """The violations of `scc` in a template with the fields that it adds; empty if it accepts the template."""
+    """The violations of `scc`; empty if it accepts the template. `filled` is a result of `fill`."""
     pod = Subject(filled)
     yield from _of_pod(scc, pod)
     yield from _of_volumes(scc, pod.spec.volumes or ())
@@ -147,7 +147,7 @@ def _of_pod(scc: SecurityContextConstraints, pod: Subject) -> Iterator[Rejection
 
 def _of_volumes(scc: SecurityContextConstraints, volumes: Iterable[Volume]) -> Iterator[Rejection]:
     allowed = {*(scc.volumes or ())}
-    if "secret" in allowed:  # then a projected volume with nothing but tokens is allowed too
+    if "secret" in allowed:  # a projected volume with only tokens is allowed too
         allowed.add("projected")
     for index, volume in enumerate(volumes):
         source = next((field for name, field in _SOURCES.items() if getattr(volume, name) is not None), "emptyDir")
@@ -167,7 +167,7 @@ def _of_container(scc: SecurityContextConstraints, place: Place, pod: Subject) -
         yield Rejection(f"{path}.privileged", True, "Privileged containers are not allowed")
     yield from _of_capabilities(scc, path, own.capabilities or Capabilities())
     for index, port in enumerate(place.container.ports or ()):
-        # The API server's default with hostNetwork is the container's port.
+        # With hostNetwork, the API server sets the host port to the container port.
         host_port = port.host_port or (port.container_port if pod.spec.host_network else None)
         if host_port and not scc.allow_host_ports:
             detail = "Host ports are not allowed to be used"
@@ -244,7 +244,7 @@ def _fields(label: SELinuxLabel | SELinuxOptions) -> dict[str, str]:
 
 
 def _level(level: str) -> tuple[str, tuple[str, ...]]:
-    """The sensitivity, and the categories in order."""
+    """The sensitivity, and the sorted categories."""
     sensitivity, _, categories = level.partition(":")
     return sensitivity, tuple(sorted(categories.split(",")))
 

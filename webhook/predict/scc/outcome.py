@@ -1,4 +1,4 @@
-"""The SCC that the pods of a job get, with its values."""
+"""The SCC that the pods of a job get, and the values that it sets."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,10 +20,10 @@ from webhook.predict.scc.matching import Rejection, fill, rejections
 
 REQUIRED: Final = "openshift.io/required-scc"
 OPEN: Final = ("spec.hostUsers", None)
-"""A rejected field and value, which the injection `scc` sets."""
+"""A rejected field and its value. The injection `scc` sets the field."""
 DEFAULT: Final = "restricted-v2"
-"""OpenShift grants it to system:authenticated."""
-# The creators of the pods: the operator for workers, the controller of Jobs for the launcher.
+"""OpenShift grants this SCC to all authenticated users."""
+# The users that create pods: the operator for workers, the Job controller for the launcher.
 _CREATORS: Final = {
     WORKER: service_account("mpi-operator", "mpi-operator"),
     LAUNCHER: service_account("kube-system", "job-controller"),
@@ -31,20 +31,20 @@ _CREATORS: Final = {
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The outcome of OpenShift's admission for the pods of one role."""
+    """The result of OpenShift's admission for the pods of one role."""
 
     scc: str = ""
-    """The SCC that they get; if none accepts them, the one with the fewest objections; empty if they may use none."""
+    """The SCC of the pods. If none accepts them, the SCC with the fewest rejections; empty if they may use none."""
     filled: PodTemplate | None = None
-    """The template with the values that this SCC fills in; None if there is no SCC."""
+    """The template with the values that the SCC sets; None without an SCC."""
     rejections: tuple[Rejection, ...] = ()
-    """Its objections; empty if it accepts them."""
+    """Why the SCC rejects the pods; empty if it accepts them."""
     wider: str = ""
-    """The most restrictive SCC that would accept them, but which they may not use; empty if there is none."""
+    """The most restrictive SCC that would accept the pods but that they may not use; empty if there is none."""
 
     @property
     def first(self) -> ContainerSecurityContext:
-        """The outcome for the first container."""
+        """The first container's security context after admission."""
         containers = self.filled.spec.containers if self.filled and self.filled.spec else None
         return (containers[0].security_context if containers else None) or ContainerSecurityContext()
 
@@ -56,7 +56,7 @@ def account_of(template: PodTemplate, namespace: str) -> str:
 
 
 def outcomes(job: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
-    """By role; a role is left out if nothing certain is known, as on any cluster that is not OpenShift."""
+    """The outcome by role. A role is left out if its outcome is unknown, as on clusters other than OpenShift."""
     return ctx.once(_outcomes, job)
 
 
@@ -64,10 +64,10 @@ def _outcomes(_: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
     if _reserved(ctx) is None:
         return {}
     try:
-        found = {role: outcome(role, template, ctx) for role, _, template in templates(ctx.document)}
+        by_role = {role: outcome(role, template, ctx) for role, _, template in templates(ctx.document)}
     except ShapeError:
         return {}
-    return {role: each for role, each in found.items() if each is not None}
+    return {role: each for role, each in by_role.items() if each is not None}
 
 
 def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
@@ -77,7 +77,7 @@ def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
     if (stored := ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS)) is UNKNOWN:
         return None
     accounts = account_of(template, ctx.namespace), _CREATORS[role]
-    # All rights are looked up at once, so that the service requests the missing ones together.
+    # All permissions are looked up before any is used, so that the missing ones are requested together.
     granted = [
         grants.constraints
         for account in accounts
@@ -90,12 +90,13 @@ def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
     candidates = [scc for scc in stored.values() if required in {None, scc.name}]
     rejecting = []
     for scc in in_order(scc for scc in candidates if scc.name in usable):
-        found = _under(in_namespace(scc, reserved), template)
-        if not found.rejections:
-            return found
-        rejecting.append(found)
+        result = _under(in_namespace(scc, reserved), template)
+        if not result.rejections:
+            return result
+        rejecting.append(result)
     if not rejecting:
-        missing = Rejection(f"metadata.annotations[{REQUIRED}]", required, "no such SCC that the pods may get")
+        detail = "the pods may not use this SCC, or it does not exist"
+        missing = Rejection(f"metadata.annotations[{REQUIRED}]", required, detail)
         return Outcome(rejections=(missing,)) if required else None
     others = sorted((scc for scc in candidates if scc.name not in usable), key=permissiveness)
     wider = (scc.name for scc in others if not _under(in_namespace(scc, reserved), template).rejections)
@@ -103,10 +104,10 @@ def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
     return replace(fewest, wider=next(wider, ""))
 
 
-def filled_in(template: PodTemplate, found: Outcome | None, ctx: Context) -> PodTemplate:
-    """The template as its SCC leaves it; if that SCC is unknown, as the one does that every account may use."""
-    if found is not None and found.filled is not None:
-        return found.filled
+def filled_in(template: PodTemplate, assigned: Outcome | None, ctx: Context) -> PodTemplate:
+    """The template with the values of its SCC; if that SCC is unknown, with the values of DEFAULT."""
+    if assigned is not None and assigned.filled is not None:
+        return assigned.filled
     reserved, stored = _reserved(ctx), ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS)
     if reserved is None or stored is UNKNOWN or DEFAULT not in stored or Subject(template).for_windows:
         return template
@@ -114,17 +115,17 @@ def filled_in(template: PodTemplate, found: Outcome | None, ctx: Context) -> Pod
 
 
 def may_add(capability: str, role: str, template: PodTemplate, ctx: Context) -> bool | None:
-    """Whether an SCC accepts the pods with this capability for their first container; None for unknown."""
+    """Whether an SCC accepts the pods with this capability in their first container; None if unknown."""
     spec = template.spec
     if spec is None or not spec.containers:
         return None
     first, *others = spec.containers
     own = first.security_context or ContainerSecurityContext()
-    kept = own.capabilities or Capabilities()
-    more = replace(own, capabilities=replace(kept, add=[*(kept.add or ()), capability]))
+    capabilities = own.capabilities or Capabilities()
+    more = replace(own, capabilities=replace(capabilities, add=[*(capabilities.add or ()), capability]))
     containers = [replace(first, security_context=more), *others]
-    found = outcome(role, replace(template, spec=replace(spec, containers=containers)), ctx)
-    return None if found is None else not found.rejections
+    result = outcome(role, replace(template, spec=replace(spec, containers=containers)), ctx)
+    return None if result is None else not result.rejections
 
 
 def _reserved(ctx: Context) -> Ranges | None:

@@ -1,4 +1,4 @@
-"""A job has a label with a cost centre that exists.
+"""A job must have a label with an existing cost centre.
 
 Accounting finds the payer of a job by this label. A job without the label cannot be charged, and a wrong number charges
 the wrong team.
@@ -12,15 +12,15 @@ from webhook.plugins.api import CauseReason, Context, MPIJob, RuleSettings, Viol
 
 
 class Settings(RuleSettings):
-    """The name of the label and its allowed values."""
+    """The label, and its allowed values."""
 
     label: str = Field("cost-centre", min_length=1, description="The label that has the cost centre.")
-    allowed: tuple[str, ...] = Field((), description="Cost centres that exist; [] for any.")
+    allowed: tuple[str, ...] = Field((), description="Allowed cost centres; [] for any.")
 
 
 @rule("example-cost-centre", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Compare the label of the job with the cost centres of the policy."""
+    """Compares the job's label with the cost centres in the policy."""
     path = f"metadata.labels[{settings.label}]"
     value = (job.metadata.labels or {}).get(settings.label, "")
     if not value:

@@ -1,6 +1,6 @@
 """A job without a cost centre gets the cost centre of its namespace.
 
-The namespace has a label of the same name. Nothing is injected if the namespace has no such label or is unknown.
+The value is the namespace's label of the same name. Nothing is injected if the namespace is unknown or has no label.
 """
 
 from collections.abc import Iterator
@@ -23,19 +23,19 @@ from webhook.plugins.api import (
 
 
 class Settings(InjectionSettings):
-    """What the label is called."""
+    """The label."""
 
     label: str = Field("cost-centre", min_length=1, description="The label, on namespaces and on jobs.")
 
 
-# An update that drops the label gets it back while the namespace has it.
+# An update that drops the label gets it back, as long as the namespace has it.
 FORMS = (Form(("metadata", "labels", ITEM), a_text, ComesBack.WRITTEN_TODAY),)
 
 
 @injection("example-cost-centre-label", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Copy the namespace's label to the job."""
+    """Copies the namespace's label to the job."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     value = namespace.labels.get(settings.label) if isinstance(namespace, Namespace) else None
     if value and patch.add(("metadata", "labels", settings.label), value):
-        yield f"set the label {settings.label} to {value}, as the namespace has it"
+        yield f"set the label {settings.label} to {value}, the value of the namespace's label"

@@ -106,7 +106,7 @@ def test_syntax_error_in_a_configmap_has_its_line_in_the_file(tmp_path: Path) ->
     [
         ("", "expected one mapping of kind MPIJobPolicy, found nothing"),
         ("# nothing\n---\n", "expected one mapping of kind MPIJobPolicy, found nothing"),
-        ("just text", "expected one mapping of kind MPIJobPolicy, found a mere value"),
+        ("just text", "expected one mapping of kind MPIJobPolicy, found a plain value"),
         ("rules: {}", "is missing, write apiVersion: policy.training.openshift.io/v1"),
         ("apiVersion: policy.training.openshift.io/v1\nkind: MpiJobPolicy", "must be MPIJobPolicy"),
         (b"\xff", "is not text in UTF-8"),
@@ -135,7 +135,7 @@ def test_custom_rule_without_a_value_for_a_usual_job_is_reported(tmp_path: Path)
     (policy,) = contents.policies
     assert policy.document is not None
     (note,) = policy.notes
-    assert note.startswith("rules.custom[0].expression: a usual job gives it no value, such a job is admitted: ")
+    assert note.startswith("rules.custom[0].expression: no value for a usual job, such a job is admitted: ")
     (warning,) = validate(contents.policies, today=date(2026, 11, 22)).warnings
     assert warning == f"{policy.title}: {note}"
 

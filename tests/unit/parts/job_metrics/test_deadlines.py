@@ -110,13 +110,13 @@ def test_remaining_time_in_seconds_and_in_words() -> None:
     assert remaining(NOTIFIED, launcher_of(), START) is None
     at = START + 90 * 60
     assert in_words(RUNNING, LIMITED, at) == (
-        "22h30m of 1d left: at 2026-01-02T00:00:00Z it is ended (activeDeadlineSeconds)"
+        "22h30m of 1d left: at 2026-01-02T00:00:00Z it is terminated (activeDeadlineSeconds)"
     )
     assert in_words(NOTIFIED, LIMITED, at) == (
         "8h30m of 10h left: at 2026-01-01T10:00:00Z it has used its requested time (training.openshift.io/timeout); "
-        "22h30m of 1d left: at 2026-01-02T00:00:00Z it is ended (activeDeadlineSeconds)"
+        "22h30m of 1d left: at 2026-01-02T00:00:00Z it is terminated (activeDeadlineSeconds)"
     )
-    waiting = "its 1d count from the start of the launcher, and again after each suspension"
+    waiting = "its limit of 1d starts with the launcher, and again after each suspension"
     assert in_words(life(activeDeadlineSeconds=int(DAY)), None, at) == waiting
     assert in_words(RUNNING, launcher_of(limit=int(DAY), suspend=True), at) == waiting
     assert in_words(ENDED, LIMITED, at) == in_words(RUNNING, launcher_of(), at) == in_words(RUNNING, None, at) == ""

@@ -104,7 +104,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         sight(job=RUNNING, launcher=launcher(activeDeadlineSeconds=7500)),
         State.RUNS,
         "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready; 1h5m of 2h5m left: at 2026-11-22T13:05:00Z it "
-        "is ended (activeDeadlineSeconds)",
+        "is terminated (activeDeadlineSeconds)",
     ),
     "succeeded": (
         sight(job=job({"status": {"conditions": [true("Succeeded")], "startTime": "2026-11-22T10:00:00Z",

@@ -29,21 +29,21 @@ def group(name: str, cpu: Limits | None = None, parent: str | None = None) -> Js
 
 def reach(name: str, *objects: Json) -> int:
     view = Snapshot(objects)
-    found = view.get(CLUSTER_QUEUES, name)
-    assert isinstance(found, ClusterQueue)
-    return within_reach(view, found, RED)
+    record = view.get(CLUSTER_QUEUES, name)
+    assert isinstance(record, ClusterQueue)
+    return within_reach(view, record, RED)
 
 
-OTHER = group("unrelated", 99)  # so that cohorts are known
+OTHER = group("unrelated", 99)  # with a cohort in the snapshot, cohorts are known
 
 CASES: list[tuple[str, list[Json], Mapping[str, int]]] = [
     ("alone", [queue("a", 0), queue("b", 5)], {"a": 0, "b": 5_000}),
     (
-        "lends but a tenth",
+        "lends a tenth",
         [queue("a", 10, "c"), queue("b", (10, None, 9), "c"), group("c", 10)],
         {"a": 29_000, "b": 30_000},
     ),
-    ("the cohort's own", [queue("a", 10, "c"), group("c", 10)], {"a": 20_000}),
+    ("quota of the cohort", [queue("a", 10, "c"), group("c", 10)], {"a": 20_000}),
     (
         "neither borrows nor lends",
         [queue("a", 10, "c"), queue("b", (10, 0, 0), "c"), group("c", 10)],
@@ -106,7 +106,7 @@ def test_reach(objects: list[Json], expected: Mapping[str, int]) -> None:
         pytest.param([], id="cohorts unknown"),
     ],
 )
-def test_unknown_is_unlimited(objects: list[Json]) -> None:
+def test_reach_is_unlimited_if_cohorts_are_unknown_or_cyclic(objects: list[Json]) -> None:
     assert reach("a", queue("a", 1, "c"), *objects) == UNLIMITED
 
 
@@ -128,24 +128,24 @@ def trees(draw: st.DrawFn) -> list[Json]:
 
 @PROPERTY
 @given(trees())
-def test_the_own_quota_is_always_within_reach(objects: list[Json]) -> None:
-    """`feasibility` relies on this: it reads the cohort only for requests above the own quota."""
+def test_reach_is_at_least_the_nominal_quota(objects: list[Json]) -> None:
+    """`feasibility` relies on this: it reads the cohort only for requests above the nominal quota."""
     view = Snapshot(objects)
-    known = view.all(CLUSTER_QUEUES)
-    assert isinstance(known, Mapping)
-    for found in known.values():
-        assert found.quotas[RED].nominal <= within_reach(view, found, RED)
+    cluster_queues = view.all(CLUSTER_QUEUES)
+    assert isinstance(cluster_queues, Mapping)
+    for record in cluster_queues.values():
+        assert record.quotas[RED].nominal <= within_reach(view, record, RED)
 
 
 class _Queues:
-    """A view of cohorts, and of ClusterQueues that come and go."""
+    """A view of cohorts, and of ClusterQueues that can be added and removed."""
 
     def __init__(self, *cohorts: Json) -> None:
         self.contents: Contents[str, ClusterQueue] = Contents(CLUSTER_QUEUES.group)
         self._cohorts = Snapshot(cohorts)
 
-    def put(self, written: Json) -> None:
-        record = Snapshot([written]).get(CLUSTER_QUEUES, written["metadata"]["name"])
+    def put(self, manifest: Json) -> None:
+        record = Snapshot([manifest]).get(CLUSTER_QUEUES, manifest["metadata"]["name"])
         assert isinstance(record, ClusterQueue)
         self.contents.put(record.name, record)
 
@@ -161,7 +161,7 @@ class _Queues:
 
 @PROPERTY
 @given(trees(), trees())
-def test_queues_that_change_are_counted_as_they_are_now(before: list[Json], after: list[Json]) -> None:
+def test_reach_after_changes_equals_reach_of_the_current_queues(before: list[Json], after: list[Json]) -> None:
     cohorts = [each for each in (*before, *after) if each["kind"] == "Cohort"]
     later = [each for each in after if each["kind"] == "ClusterQueue"]
     live = _Queues(*cohorts)
@@ -178,10 +178,10 @@ def test_queues_that_change_are_counted_as_they_are_now(before: list[Json], afte
         assert live.reach(name) == reach(name, *cohorts, *later)
 
 
-def test_a_cohort_is_not_walked_for_every_question() -> None:
+def test_quota_that_a_cohort_lends_is_cached() -> None:
     live = _Queues(OTHER)
     for index in range(3):
         live.put(queue(f"q{index}", 5, "c"))
     assert live.reach("q0") == 15_000
-    dict.clear(live.contents.groups["c"])  # unseen by what was worked out
+    dict.clear(live.contents.groups["c"])  # without notifying listeners
     assert live.reach("q0") == 15_000

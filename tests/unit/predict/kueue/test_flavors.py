@@ -1,4 +1,4 @@
-"""Flavors that can hold given pods."""
+"""The flavors that pods can get."""
 
 from typing import Any
 
@@ -20,9 +20,9 @@ TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists"}
 
 
 def record(manifest: Json) -> ResourceFlavor:
-    found = Snapshot([manifest]).get(RESOURCE_FLAVORS, manifest["metadata"]["name"])
-    assert isinstance(found, ResourceFlavor)
-    return found
+    flavor = Snapshot([manifest]).get(RESOURCE_FLAVORS, manifest["metadata"]["name"])
+    assert isinstance(flavor, ResourceFlavor)
+    return flavor
 
 
 def template(**spec: Any) -> PodTemplate:
@@ -43,7 +43,7 @@ H100 = flavor("f", {PRODUCT: "H100", "size": "80"})
 
 
 @pytest.mark.parametrize(
-    ("found", "spec"),
+    ("manifest", "spec"),
     [
         (PLAIN, {}),
         (PLAIN, {"nodeSelector": {PRODUCT: "A100"}}),
@@ -60,15 +60,15 @@ H100 = flavor("f", {PRODUCT: "H100", "size": "80"})
         (flavor("f", nodeTaints=[{"key": "soft", "effect": "PreferNoSchedule"}]), {}),
     ],
 )
-def test_taken(found: Json, spec: Json) -> None:
-    assert mismatch(template(**spec), record(found)) is None
+def test_pods_fit_the_flavor(manifest: Json, spec: Json) -> None:
+    assert mismatch(template(**spec), record(manifest)) is None
 
 
 AFFINITY = "flavor f doesn't match node affinity"
 
 
 @pytest.mark.parametrize(
-    ("found", "spec", "expected"),
+    ("manifest", "spec", "expected"),
     [
         (H100, {"nodeSelector": {PRODUCT: "A100"}}, (TemplatePart.NODE_SELECTOR, AFFINITY, f"Use {PRODUCT}: H100.")),
         (H100, {"nodeSelector": {PRODUCT: "A100", "size": "40"}}, (TemplatePart.NODE_SELECTOR, AFFINITY, "")),
@@ -100,8 +100,8 @@ AFFINITY = "flavor f doesn't match node affinity"
         ),
     ],
 )
-def test_not_taken(found: Json, spec: Json, expected: tuple[TemplatePart, str, str]) -> None:
-    assert mismatch(template(**spec), record(found)) == Mismatch("f", *expected)
+def test_pods_do_not_fit_the_flavor(manifest: Json, spec: Json, expected: tuple[TemplatePart, str, str]) -> None:
+    assert mismatch(template(**spec), record(manifest)) == Mismatch("f", *expected)
 
 
 VIEW = Snapshot([topology("racks", "zone", "rack", "host")])
@@ -113,7 +113,7 @@ LEVEL = "does not contain the requested level"
 
 
 @pytest.mark.parametrize(
-    ("given", "found", "only_topologies", "overlaps", "expected"),
+    ("given", "target", "only_topologies", "overlaps", "expected"),
     [
         ({}, NO_TAS, False, True, None),
         ({}, TAS, True, True, None),
@@ -128,20 +128,20 @@ LEVEL = "does not contain the requested level"
         ({PREFERRED: "zone", SLICE: "row", SLICE_SIZE: "2"}, TAS, False, True, LEVEL),
         ({SLICE: "row", SLICE_SIZE: "2"}, TAS, False, True, LEVEL),
         ({UNCONSTRAINED: "false"}, TAS, False, True, LEVEL),
-        ({SLICE: "row"}, TAS, True, True, None),  # without a size it does not count
+        ({SLICE: "row"}, TAS, True, True, None),  # without a size it is ignored
         ({REQUIRED: "row"}, record(flavor("f", {"a": "b"}, topologyName="gone")), False, True, None),
     ],
 )
-def test_topology(
-    given: dict[str, str], found: ResourceFlavor, only_topologies: bool, overlaps: bool, expected: str | None
+def test_topology_request_and_flavor(
+    given: dict[str, str], target: ResourceFlavor, only_topologies: bool, overlaps: bool, expected: str | None
 ) -> None:
     request = TopologyRequest.of(given)
     assert request is not None
-    result = topology_mismatch(VIEW, request, found, only_topologies=only_topologies, overlaps=overlaps)
+    result = topology_mismatch(VIEW, request, target, only_topologies=only_topologies, overlaps=overlaps)
     assert (result and result.message) == (expected and f"flavor f {expected}")
 
 
-def test_layers_are_not_judged() -> None:
+def test_request_with_layers_is_unknown() -> None:
     assert TopologyRequest.of({annotations.LAYERS: "[]"}) is None
 
 
@@ -149,7 +149,7 @@ def test_layers_are_not_judged() -> None:
     ("given", "expected"),
     [({REQUIRED: "rack"}, "g"), ({PREFERRED: "rack"}, "g"), ({UNCONSTRAINED: "true"}, ""), ({}, "")],
 )
-def test_pod_set_groups_need_a_level(given: dict[str, str], expected: str) -> None:
+def test_pod_set_group_is_ignored_without_a_level(given: dict[str, str], expected: str) -> None:
     request = TopologyRequest.of({**given, annotations.POD_SET_GROUP: "g"})
     assert request is not None
     assert request.group == expected

@@ -1,4 +1,4 @@
-"""Whether Kueue manages a namespace, from its configuration."""
+"""Kueue's configuration, and whether Kueue manages a namespace."""
 
 import pytest
 
@@ -22,8 +22,8 @@ GATE = "featureGates: {ManagedJobsNamespaceSelectorAlwaysRespected: %s}\n"
         pytest.param([config(SELECTOR), namespace()], False, id="not selected"),
         pytest.param([config(SELECTOR, OLD), namespace()], UNKNOWN, id="not selected, depends on the version"),
         pytest.param([config(SELECTOR, OLD), namespace(kueue="yes")], True, id="selected, any version"),
-        pytest.param([config(SELECTOR + GATE % "false"), namespace()], True, id="not selected, but that is off"),
-        pytest.param([config(SELECTOR + GATE % "true", OLD), namespace()], False, id="not selected, and that is on"),
+        pytest.param([config(SELECTOR + GATE % "false"), namespace()], True, id="selector not respected"),
+        pytest.param([config(SELECTOR + GATE % "true", OLD), namespace()], False, id="selector respected"),
         pytest.param([config("", CONFIG.replace("kubeflow.org/mpijob", "pod")), namespace()], False, id="no MPIJobs"),
         pytest.param([config("", CONFIG.partition("integrations")[0]), namespace()], False, id="default frameworks"),
     ],
@@ -33,12 +33,12 @@ def test_manages(objects: list[Json], expected: bool | Unknown) -> None:
 
 
 @pytest.mark.parametrize("name", ["kube-system", "kueue-system"])
-def test_the_default_leaves_out_the_system(name: str) -> None:
+def test_system_namespaces_are_not_managed_by_default(name: str) -> None:
     assert unmanaged(Snapshot([config(), namespace(name)]), name) is Unmanaged.NAMESPACE
     assert unmanaged(Snapshot([config("namespace: elsewhere\n"), namespace("elsewhere")]), "elsewhere") is not None
 
 
-def test_what_counts() -> None:
+def test_settings_are_read() -> None:
     resources = """
 resources:
   excludeResourcePrefixes: [example.com/, other]
@@ -48,20 +48,20 @@ resources:
 featureGates: {TopologyAwareScheduling: false}
 manageJobsWithoutQueueName: true
 """
-    found = configuration(Snapshot([config(resources)]))
-    assert found is not UNKNOWN
-    assert found.excluded_prefixes == ("example.com/", "other")
-    assert found.transformed == {"nvidia.com/mig-1g.5gb"}
-    assert (found.ignores_undeclared, found.maps_devices, found.manages_without_queue) == (True, True, True)
-    assert (found.topology_aware, found.selector_holds) == (False, True)
+    settings = configuration(Snapshot([config(resources)]))
+    assert settings is not UNKNOWN
+    assert settings.excluded_prefixes == ("example.com/", "other")
+    assert settings.transformed == {"nvidia.com/mig-1g.5gb"}
+    assert (settings.ignores_undeclared, settings.maps_devices, settings.manages_without_queue) == (True, True, True)
+    assert (settings.topology_aware, settings.selector_holds) == (False, True)
 
 
-def test_without_resources() -> None:
-    found = configuration(Snapshot([config("", OLD)]))
-    assert found is not UNKNOWN
-    assert (found.excluded_prefixes, found.transformed) == ((), frozenset())
-    assert (found.ignores_undeclared, found.maps_devices, found.manages_without_queue) == (False, False, False)
-    assert (found.topology_aware, found.selector_holds) == (None, None)
+def test_default_settings() -> None:
+    settings = configuration(Snapshot([config("", OLD)]))
+    assert settings is not UNKNOWN
+    assert (settings.excluded_prefixes, settings.transformed) == ((), frozenset())
+    assert (settings.ignores_undeclared, settings.maps_devices, settings.manages_without_queue) == (False, False, False)
+    assert (settings.topology_aware, settings.selector_holds) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_without_resources() -> None:
         CONFIG + "a: &a [*a]\n",
     ],
 )
-def test_what_cannot_be_read_is_an_error(text: str) -> None:
-    """For a running service it makes the configuration unknown."""
+def test_invalid_configuration_is_an_error(text: str) -> None:
+    """In a running service, an error makes the configuration unknown."""
     with pytest.raises(SnapshotError):
         Snapshot([config("", text)])
 
 
-def test_other_config_maps_do_not_count() -> None:
+def test_other_config_maps_are_ignored() -> None:
     other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "y"}, "data": {"a": "b"}}
     assert configuration(Snapshot([other, {**other, "data": None}])) is UNKNOWN
     assert configuration(Snapshot([other, config()])) is not UNKNOWN

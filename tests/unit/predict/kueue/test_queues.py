@@ -1,4 +1,4 @@
-"""The LocalQueue of a job after Kueue's own webhook."""
+"""The LocalQueue of a job after Kueue's webhook has run."""
 
 import pytest
 
@@ -25,15 +25,15 @@ NO_MPIJOBS = config("", CONFIG.replace("kubeflow.org/mpijob", "pod"))
         pytest.param(None, [SELECTS, namespace(), DEFAULT], "", id="namespace not selected"),
         pytest.param(None, [SELECTS, namespace(kueue="yes"), DEFAULT], "default", id="namespace selected"),
         pytest.param(None, [NO_MPIJOBS, namespace(), DEFAULT], "", id="no MPIJobs"),
-        pytest.param(None, [ALL_JOBS, namespace(), OTHER], UNKNOWN, id="suspended until somebody names a queue"),
+        pytest.param(None, [ALL_JOBS, namespace(), OTHER], UNKNOWN, id="suspended until a user names a queue"),
         pytest.param(None, [config(), namespace()], UNKNOWN, id="queues unknown"),
         pytest.param(None, [SELECTS, namespace()], "", id="queues unknown, namespace not selected"),
-        pytest.param(None, [namespace()], "", id="nothing seen of Kueue"),
+        pytest.param(None, [namespace()], "", id="Kueue not visible"),
     ],
 )
 def test_of_job(label: str | None, objects: list[Json], expected: str | Unknown) -> None:
     assert queues.of_job(Snapshot(objects), "team-a", label) == expected
 
 
-def test_no_queue_at_all() -> None:
+def test_job_has_no_queue_if_the_namespace_has_none() -> None:
     assert queues.of_job(Snapshot([NO_QUEUES]), "team-a", None) == ""

@@ -1,4 +1,4 @@
-"""The suggested fix for each result of a check."""
+"""The suggested fix for each violation."""
 
 from random import Random
 from typing import Any
@@ -41,13 +41,13 @@ STORAGE = "se a PersistentVolumeClaim, or an emptyDir for scratch space"
     ],
 )
 @pytest.mark.parametrize("level", [Level.BASELINE, Level.RESTRICTED])
-def test_what_to_use_instead_of_a_path_of_the_host(level: Level, paths: list[str | None], expected: str) -> None:
+def test_replacement_for_a_host_path(level: Level, paths: list[str | None], expected: str) -> None:
     volumes = [{"name": f"v{index}", "hostPath": {"path": path}} for index, path in enumerate(paths)]
-    # Nothing but the volumes breaks the level: a pod without containers.
+    # A pod without containers: only its volumes violate the level.
     assert advices(level, {"volumes": volumes}) == [expected]
 
 
-def test_other_volumes_that_restricted_refuses() -> None:
+def test_volumes_that_only_restricted_rejects() -> None:
     claim = "each storage through a PersistentVolumeClaim"
     assert advices(Level.RESTRICTED, {"volumes": [{"nfs": {}}]}) == [f"R{claim}."]
     both = [{"nfs": {}}, {"hostPath": {"path": "/data"}}]
@@ -63,7 +63,7 @@ def test_other_volumes_that_restricted_refuses() -> None:
         ({"hostNetwork": True, "hostPID": True, "hostIPC": False}, ["Remove hostNetwork", "Remove hostPID"]),
     ],
 )
-def test_namespaces_of_the_host(spec: dict[str, Any], words: list[str]) -> None:
+def test_host_namespaces(spec: dict[str, Any], words: list[str]) -> None:
     (text,) = advices(Level.BASELINE, spec)
     assert all(word in text for word in words)
     assert text.count("Remove") == sum(value for value in spec.values())
@@ -83,7 +83,7 @@ def test_memory_locking(level: Level, kind: str) -> None:
     assert of("SYS_PTRACE") == 'Remove "SYS_PTRACE" from capabilities.add.'
 
 
-def test_capabilities_that_are_kept_and_added() -> None:
+def test_capabilities_to_drop_and_to_remove() -> None:
     added = [{"name": name, "securityContext": {"capabilities": {"add": [name]}}} for name in ("SYS_ADMIN", "CHOWN")]
     by_check = dict(zip(("capabilities",), advices(Level.BASELINE, {"containers": added}), strict=True))
     assert by_check["capabilities"] == 'Remove "SYS_ADMIN" from capabilities.add.'
@@ -94,7 +94,7 @@ def test_capabilities_that_are_kept_and_added() -> None:
     assert drop in advices(Level.RESTRICTED, {"containers": [{"name": "a"}]})
 
 
-def test_there_is_advice_for_every_check() -> None:
+def test_every_check_has_advice() -> None:
     seen = set()
     for seed in range(1500):
         template = convert(pod(Random(seed)))
@@ -109,8 +109,7 @@ def test_there_is_advice_for_every_check() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_permitting_level_allows_what_the_result_is_about(seed: int) -> None:
-    """It is the strictest level at which no check rejects a field of the result."""
+def test_permitting_level_is_the_strictest_that_allows_the_fields(seed: int) -> None:
     template = convert(pod(Random(seed)))
     for version in (Version(10), Version(30), NEWEST):
         fields = {path for result in evaluate(Level.BASELINE, version, template) for path in result.paths}

@@ -1,7 +1,6 @@
-"""The checks: an example of each, and the fields that they name.
+"""The checks: an example for each, and the fields that they report.
 
-What each allows, in each version and word for word, is compared with the real API server by
-tests/conformance/test_pod_security.py.
+tests/conformance/test_pod_security.py compares all versions and messages with the real API server.
 """
 
 import copy
@@ -29,9 +28,9 @@ def container(**context: Any) -> Json:
     return {"spec": {"containers": [{"name": "a", "securityContext": context}]}}
 
 
-def found(check: str, version: Version, template: Json) -> Result | None:
-    there = REGISTRY[check].revision(version) is not None
-    return REGISTRY[check].evaluate(Subject(convert(template), version)) if there else None
+def run(check: str, version: Version, template: Json) -> Result | None:
+    exists = REGISTRY[check].revision(version) is not None
+    return REGISTRY[check].evaluate(Subject(convert(template), version)) if exists else None
 
 
 @pytest.mark.parametrize(
@@ -138,20 +137,20 @@ def found(check: str, version: Version, template: Json) -> Result | None:
         ),
     ],
 )
-def test_an_example(check: str, template: Json, detail: str, paths: str) -> None:
-    result = found(check, NEWEST, template)
+def test_example(check: str, template: Json, detail: str, paths: str) -> None:
+    result = run(check, NEWEST, template)
     assert result is not None
     assert (result.detail, " ".join(result.paths)) == (detail, paths)
 
 
-def test_annotations_for_seccomp_counted_until_fields_took_their_place() -> None:
+def test_seccomp_annotations_are_checked_up_to_v1_18() -> None:
     template = {"metadata": {"annotations": {SECCOMP: "unconfined"}}}
-    result = found("seccompProfile_baseline", Version(18), template)
+    result = run("seccompProfile_baseline", Version(18), template)
     assert result is not None
     assert (result.detail, result.paths) == (
         f'forbidden annotation {SECCOMP}="unconfined"', (f"metadata.annotations[{SECCOMP}]",),
     )  # fmt: skip
-    assert found("seccompProfile_baseline", Version(19), template) is None
+    assert run("seccompProfile_baseline", Version(19), template) is None
 
 
 @pytest.mark.parametrize(
@@ -165,10 +164,10 @@ def test_annotations_for_seccomp_counted_until_fields_took_their_place() -> None
     ],
 )
 def test_proc_mount_in_a_user_namespace(check: str, minor: int, users: bool | None, allowed: bool) -> None:
-    """The API server's validation lets no pod get as far as some of these."""
+    """Only a unit test can check this: the API server's validation rejects some of these pods."""
     template = container(procMount="Unmasked")
     template["spec"]["hostUsers"] = users
-    result = found(check, Version(minor), template)
+    result = run(check, Version(minor), template)
     assert (result is None) is allowed
     assert result is None or result.paths == (f"{CONTEXT}.procMount",)
 
@@ -180,15 +179,15 @@ GOOD: Final[Json] = {
     "allowPrivilegeEscalation": False,
     "type": "RuntimeDefault",
 }
-"""What a field is set to; the others are removed."""
+"""Valid values by field; other fields are removed."""
 
 
 @given(seed=st.integers(0, 2**32), minor=st.integers(0, NEWEST.minor), level=st.sampled_from([*Level]))
-def test_the_fields_that_are_named_are_those_at_fault(seed: int, minor: int, level: Level) -> None:
+def test_reported_fields_are_exactly_the_fields_at_fault(seed: int, minor: int, level: Level) -> None:
     made = pod(Random(seed))
     for result in evaluate(level, Version(minor), convert(made)):
         if result.check == "hostPorts" and made["spec"].get("hostNetwork"):
-            continue  # then the container's port is at fault
+            continue  # then the fault is the container's port
         assert named(result, corrected(made, result.paths), minor).isdisjoint(result.paths)
         for path in result.paths:
             others = [each for each in result.paths if each != path]
@@ -196,7 +195,7 @@ def test_the_fields_that_are_named_are_those_at_fault(seed: int, minor: int, lev
 
 
 def named(result: Result, made: Json, minor: int) -> set[str]:
-    again = found(result.check, Version(minor), made)
+    again = run(result.check, Version(minor), made)
     return set() if again is None else set(again.paths)
 
 

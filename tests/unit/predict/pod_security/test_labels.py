@@ -1,4 +1,4 @@
-"""A namespace's labels: levels, versions, defaults, and values that cannot be read."""
+"""A namespace's Pod Security labels: levels, versions, defaults, and invalid values."""
 
 import re
 
@@ -12,10 +12,10 @@ VERSIONS = 'must be "latest" or "v1.x"'
 
 
 def policy(text: str, defaults: labels.NamespaceLevels = labels.PRIVILEGED) -> tuple[str, list[str]]:
-    """(enforce, audit and warn as text, errors) for labels written `enforce=baseline warn-version=v1.2`."""
+    """(enforce, audit and warn as text, errors) for labels in the form `enforce=baseline warn-version=v1.2`."""
     given = {labels.PREFIX + key: value for key, value in (pair.split("=") for pair in text.split())}
-    found, errors = labels.read(given | {"team": "a"}, defaults)
-    return " ".join(map(str, found)), [
+    levels, errors = labels.read(given | {"team": "a"}, defaults)
+    return " ".join(map(str, levels)), [
         f"{error.label.removeprefix(labels.PREFIX)}: {error.problem}" for error in errors
     ]
 
@@ -28,7 +28,7 @@ P = "privileged:latest"
     [
         ("", f"{P} {P} {P}", []),
         ("enforce=privileged", f"{P} {P} {P}", []),
-        # warn follows enforce, but not where it is set, nor audit
+        # warn is as strict as enforce unless it is set; audit is not
         ("enforce=baseline", f"baseline:latest {P} baseline:latest", []),
         ("enforce=restricted enforce-version=v1.20", f"restricted:v1.20 {P} restricted:v1.20", []),
         ("enforce=restricted enforce-version=v1.20 warn-version=v1.3", f"restricted:v1.20 {P} restricted:v1.3", []),
@@ -37,7 +37,7 @@ P = "privileged:latest"
         ("audit=baseline audit-version=v1.0", f"{P} baseline:v1.0 {P}", []),
         ("warn=restricted warn-version=latest", f"{P} {P} restricted:latest", []),
         ("enforce-version=v1.5", f"privileged:v1.5 {P} {P}", []),
-        # unreadable: enforce closes, audit and warn open, versions are the latest
+        # invalid values: enforce becomes restricted, audit and warn become privileged, versions become latest
         ("enforce=Baseline", f"restricted:latest {P} {P}", [f"enforce: {LEVELS}"]),
         ("enforce= enforce-version=v1.9", f"restricted:v1.9 {P} {P}", [f"enforce: {LEVELS}"]),
         ("audit=none warn=none", f"{P} {P} {P}", [f"audit: {LEVELS}", f"warn: {LEVELS}"]),
@@ -54,8 +54,7 @@ def test_read(text: str, expected: str, errors: list[str]) -> None:
     assert policy(text) == (expected, errors)
 
 
-def test_defaults_hold_where_labels_are_missing() -> None:
-    """The defaults that an administrator sets for the cluster."""
+def test_defaults_of_the_cluster_apply_if_labels_are_missing() -> None:
     old = Version(20)
     defaults = labels.NamespaceLevels(
         LevelVersion(Level.BASELINE, old), LevelVersion(Level.RESTRICTED), LevelVersion(Level.BASELINE, old)
@@ -66,7 +65,7 @@ def test_defaults_hold_where_labels_are_missing() -> None:
     assert policy("audit=none", defaults)[0] == "baseline:v1.20 privileged:latest baseline:v1.20"
 
 
-def test_errors_read_as_those_of_the_api_server() -> None:
+def test_error_has_the_words_of_the_api_server() -> None:
     _, [error] = labels.read({labels.PREFIX + "warn": "x"})
     assert str(error) == f'metadata.labels[pod-security.kubernetes.io/warn]: Invalid value: "x": {LEVELS}'
 
@@ -80,12 +79,12 @@ def test_versions(text: str, version: Version) -> None:
 @pytest.mark.parametrize(
     "text", ["", "v1", "v1.", "v1.01", "v1.-1", "1.2", "v2.1", "V1.1", "v1.1 ", "v1.x", "Latest", "v1.¹", f"v1.{2**63}"]
 )
-def test_no_versions(text: str) -> None:
+def test_invalid_version_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(VERSIONS)):
         parse_version(text)
 
 
-def test_latest_is_above_all_that_can_be_written() -> None:
+def test_latest_is_above_every_version() -> None:
     assert parse_version(f"v1.{2**63 - 1}") < LATEST
     assert Version(9) < Version(10) < LATEST
 

@@ -1,4 +1,4 @@
-"""Reading templates: shapes, wrong shapes, and any template at all."""
+"""Decoding templates: any template, any JSON, and types that are wrong."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ from webhook.predict.pod_security.subject import go_quoted
 
 @PROPERTY
 @given(values(PodTemplate), st.integers(0, 40))
-def test_any_template_is_judged(template: Any, minor: int) -> None:
+def test_any_template_is_evaluated(template: Any, minor: int) -> None:
     read = decode(json.dumps(template).encode())
     assert read == convert(template)
     for level in Level:
@@ -29,7 +29,7 @@ def test_any_template_is_judged(template: Any, minor: int) -> None:
 
 @PROPERTY
 @given(json_values())
-def test_any_json_is_read_or_refused(value: Any) -> None:
+def test_any_json_is_decoded_or_rejected(value: Any) -> None:
     try:
         template = decode(json.dumps(value).encode())
     except ShapeError:
@@ -50,7 +50,7 @@ def test_any_json_is_read_or_refused(value: Any) -> None:
         ({"spec": {"volumes": {}}}, "spec.volumes", "must be a list, not a mapping"),
     ],
 )
-def test_wrong_shapes(template: Any, path: str, message: str | None) -> None:
+def test_wrong_type_is_reported_with_its_path(template: Any, path: str, message: str | None) -> None:
     for read in (convert, lambda value: decode(json.dumps(value).encode())):
         with pytest.raises(ShapeError) as caught:
             read(template)
@@ -61,7 +61,7 @@ def test_wrong_shapes(template: Any, path: str, message: str | None) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"[" * 100_000, b'{"metadata": "\xff"}', b'{"spec": {"os": {"name": "\\ud800"}}}']
 )
-def test_no_json(data: bytes) -> None:
+def test_invalid_json_is_rejected(data: bytes) -> None:
     with pytest.raises(ShapeError):
         decode(data)
 
@@ -79,5 +79,5 @@ def test_no_json(data: bytes) -> None:
     ],
 )
 def test_go_quoted(text: str, quoted: str) -> None:
-    """As `fmt.Printf("%q", text)` prints it."""
+    """The expected texts are those that Go's `fmt.Printf("%q", text)` prints."""
     assert go_quoted(text) == quoted

@@ -1,4 +1,4 @@
-"""The standard as a whole: the levels and versions of checks, their order, `evaluate`, and messages."""
+"""The whole standard: levels, versions and order of the checks, `evaluate`, and messages."""
 
 from random import Random
 from typing import Any
@@ -47,16 +47,15 @@ RESTRICTED = {
 }
 
 
-def test_every_check_is_there() -> None:
-    """Id, level and revisions of each check. Results are ordered by id."""
+def test_ids_levels_and_versions_of_all_checks() -> None:
     for level, expected in ((Level.BASELINE, BASELINE), (Level.RESTRICTED, RESTRICTED)):
-        there = {key: [*check.since] for key, check in REGISTRY.items() if check.level == level}
-        assert list(there.items()) == list(expected.items())
+        versions = {key: [*check.since] for key, check in REGISTRY.items() if check.level == level}
+        assert list(versions.items()) == list(expected.items())
     assert [*REGISTRY] == sorted(REGISTRY)
     assert max(minor for check in REGISTRY.values() for minor in check.since) == NEWEST.minor
 
 
-def test_every_check_states_fields_and_values() -> None:
+def test_every_check_documents_fields_and_values() -> None:
     for check in REGISTRY.values():
         documentation = " ".join((check.run.__doc__ or "").split())
         assert "**Restricted fields" in documentation
@@ -64,7 +63,7 @@ def test_every_check_states_fields_and_values() -> None:
         assert all(f"from v1.{minor}" in documentation for minor in check.since[1:]), check.id
 
 
-def test_a_refusal_names_who_does_what_and_where() -> None:
+def test_fault_names_subjects_and_fields() -> None:
     subject = Subject(convert({"spec": {"containers": [{"name": "a"}, {"name": "b"}]}}))
     assert refusal("reason", [], "must not", "field") is None
     assert refusal("reason", [], "must not", "field", pod=True) == Fault("reason", "pod must not", ("spec.field",))
@@ -74,7 +73,7 @@ def test_a_refusal_names_who_does_what_and_where() -> None:
 
 
 @pytest.mark.parametrize(("users", "allowed"), [(False, True), (True, False), (None, False)])
-def test_a_check_spares_pods(users: bool | None, allowed: bool) -> None:
+def test_exempt_pods_pass_a_check(users: bool | None, allowed: bool) -> None:
     check = Check(
         "id", Level.BASELINE, (1,), lambda _: Fault("reason", "", ()), spares=lambda pod: pod.in_user_namespace
     )
@@ -95,13 +94,13 @@ def test_a_check_spares_pods(users: bool | None, allowed: bool) -> None:
     ],
 )
 def test_restricted_replaces_checks_of_baseline(minor: int, missing: set[str], added: set[str]) -> None:
-    """Changes from one version of restricted to the next."""
+    """The differences between a version of restricted and the version before."""
     before = set(checks(Level.RESTRICTED, Version(minor - 1))) if minor else set(checks(Level.BASELINE, Version(0)))
     now = set(checks(Level.RESTRICTED, Version(minor)))
     assert (before - now, now - before) == (missing, added)
 
 
-def test_order() -> None:
+def test_checks_are_in_the_order_of_kubernetes() -> None:
     assert list(checks(Level.BASELINE, NEWEST)) == list(BASELINE)
     replaced = {"capabilities_baseline", "hostPathVolumes", "procMount", "seccompProfile_baseline"}
     assert list(checks(Level.RESTRICTED, NEWEST)) == [key for key in BASELINE if key not in replaced] + list(RESTRICTED)
@@ -145,7 +144,7 @@ def test_evaluate() -> None:
 
 @pytest.mark.parametrize("version", [Version(36), Version(37), Version(99), LATEST])
 def test_versions_above_the_newest(version: Version) -> None:
-    """A version unknown to the API server means its own version; one unknown to us means the last that we know."""
+    """The API server uses its own version for a later one; without `newest`, the last known version is used."""
     template = convert(BAD)
     assert "sysctls" in ids(evaluate(Level.BASELINE, version, template, newest=Version(36)))
     assert ("sysctls" in ids(evaluate(Level.BASELINE, version, template))) == (version == Version(36))
@@ -162,13 +161,13 @@ def test_messages() -> None:
     assert messages.warning(policy, results) == f'would violate PodSecurity "baseline:v1.20": {text}'
 
 
-def test_a_message_without_detail() -> None:
+def test_message_without_detail() -> None:
     unnamed = convert({"spec": {"securityContext": {"sysctls": [{"value": "1"}]}}})
     assert messages.details(evaluate(Level.BASELINE, LATEST, unnamed)) == "forbidden sysctls"
 
 
 @pytest.mark.parametrize("template", [{}, {"metadata": None, "spec": None}, {"spec": {"containers": None}}])
-def test_an_empty_template_breaks_nothing(template: Any) -> None:
+def test_empty_template_has_no_violations(template: Any) -> None:
     assert evaluate(Level.RESTRICTED, LATEST, convert(template)) == []
 
 

@@ -1,4 +1,4 @@
-"""The table for the reference."""
+"""The table of checks in the reference documentation."""
 
 from tools.pod_security_table import HEAD, table
 from webhook.predict.pod_security.checks import REGISTRY
@@ -10,7 +10,7 @@ def rows() -> dict[str, list[str]]:
     return {line[0].strip("`"): line for line in lines[2:]}
 
 
-def test_a_row_per_check() -> None:
+def test_every_check_has_a_row() -> None:
     assert set(rows()) == set(REGISTRY)
     assert all(len(row) == len(HEAD) for row in rows().values())
 
@@ -25,7 +25,7 @@ def test_versions_by_level() -> None:
 
 def test_fields_and_values() -> None:
     _, _, _, summary, fields = rows()["allowPrivilegeEscalation"]
-    assert summary == "No process gains more privileges than its parent, as by set-user-ID files."
+    assert summary == "No process gains more privileges than its parent, for example by a set-user-ID file."
     assert fields == (
         "**Restricted fields:**<br>`spec.containers[*].securityContext.allowPrivilegeEscalation`<br>"
         "**Allowed values:** `false`; from v1.25 anything in pods for Windows"

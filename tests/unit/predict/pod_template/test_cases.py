@@ -9,15 +9,14 @@ import yaml
 from tests.support.pod_template import BOX, SPEC, told
 
 CASES = [
-    pytest.param(case["changes"], case["told"], id=f"{path.stem}-{number}")
+    pytest.param(case["changes"], case["faults"], id=f"{path.stem}-{number}")
     for path in sorted(Path(__file__).parent.glob("*.yaml"))
     for number, case in enumerate(yaml.safe_load(path.read_text()))
 ]
 
 
 @pytest.mark.parametrize(("changes", "expected"), CASES)
-def test_changes_of_a_good_worker(changes: dict[str, Any], expected: list[str]) -> None:
-    """`changes` of the Worker, and every finding."""
+def test_faults_of_a_changed_worker(changes: dict[str, Any], expected: list[str]) -> None:
     assert told({f"Worker.{path}": value for path, value in changes.items()}) == expected
 
 
@@ -29,6 +28,6 @@ def test_changes_of_a_good_worker(changes: dict[str, Any], expected: list[str]) 
         ({f"{BOX}.resources": {"limits": {"a" * 400: 2}}}, f"spec.containers[0].resources.limits[{'a' * 97}...]: "),
     ],
 )
-def test_large_values_are_one_fault(changes: dict[str, Any], start: str) -> None:
+def test_large_value_is_a_single_fault(changes: dict[str, Any], start: str) -> None:
     (text,) = told(changes)
     assert text.startswith(start)

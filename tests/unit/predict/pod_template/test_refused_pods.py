@@ -1,4 +1,4 @@
-"""Pods that never start, and the nearest ones that do."""
+"""Pods that the kubelet or a controller never starts, and similar pods that start."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def test_faults_of_rejected_pods(case: Case) -> None:
     assert told(case.changes) == ([case.told] if case.told else [])
 
 
-def test_a_limit_range_may_request_huge_pages() -> None:
+def test_missing_huge_pages_are_advice_if_a_limit_range_may_add_them() -> None:
     ranges = Snapshot(
         [{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "team-a"}, "spec": {}}]
     )
@@ -22,10 +22,10 @@ def test_a_limit_range_may_request_huge_pages() -> None:
     assert [text.startswith("(advice) ") for text in told(changes, NothingKnown())] == [True]
 
 
-def test_windows_has_no_root() -> None:
+def test_windows_pod_may_run_as_user_0() -> None:
     context = {"runAsNonRoot": True, "runAsUser": 0}
     assert told({f"{SPEC}.os": {"name": "windows"}, f"{BOX}.securityContext": context}) == []
 
 
-def test_the_operators_client_leaves_an_empty_overhead_out() -> None:
-    assert told({f"{SPEC}.overhead": {}}) == []
+def test_empty_overhead_is_not_a_fault() -> None:
+    assert told({f"{SPEC}.overhead": {}}) == [], "the operator's client leaves it out"

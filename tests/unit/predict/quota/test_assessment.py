@@ -1,4 +1,4 @@
-"""The reservation for an admitted job, and the objects of the cluster that affect it."""
+"""The assessment of a job and the reservation for an admitted job, with different cluster objects."""
 
 from typing import Any
 
@@ -30,21 +30,21 @@ def reservation(changes: Json, view: Snapshot, **fields: Any) -> Any:
     return reservation_of(job, ctx)
 
 
-def test_a_reservation_has_all_pods_of_the_job() -> None:
-    found = reservation({}, cluster(GPUS, *pods("u1", 4)))
-    assert (found.uid, found.name) == ("u1", "train")
-    assert [(each.role, each.count) for each in found.pods] == [(LAUNCHER, 1), (WORKER, 4)]
-    [charge] = found.pods[1].charges
+def test_reservation_has_all_pods_of_the_job() -> None:
+    reserved = reservation({}, cluster(GPUS, *pods("u1", 4)))
+    assert (reserved.uid, reserved.name) == ("u1", "train")
+    assert [(each.role, each.count) for each in reserved.pods] == [(LAUNCHER, 1), (WORKER, 4)]
+    [charge] = reserved.pods[1].charges
     assert charge.usage["requests.nvidia.com/gpu"] == 2 * quantity.NANO
     assert charge.traits == PodTraits()
-    assert found.objects == (), "what no quota limits takes no room"
+    assert reserved.objects == (), "objects without a quota are left out"
 
 
-def test_pods_of_train_jobs_are_queried_for_a_ledger_entry() -> None:
+def test_train_jobs_are_not_read_if_no_reservation_is_for_one() -> None:
     view = NotingView(cluster(GPUS, *pods("u1", 4)))
-    found = assess(defaulted(changed({})), Context(namespace="team-a", view=view))
-    assert found is not None
-    assert found.promised.keys() == {"q"}
+    assessment = assess(defaulted(changed({})), Context(namespace="team-a", view=view))
+    assert assessment is not None
+    assert assessment.promised.keys() == {"q"}
     assert view.unknown.isdisjoint({"train-job-pods", "trainjobs"})
 
 
@@ -59,25 +59,25 @@ def test_pods_of_train_jobs_are_queried_for_a_ledger_entry() -> None:
         (SUSPENDED, [GPUS]),
     ],
 )
-def test_nothing_is_reserved(changes: Json, quotas: list[Json]) -> None:
+def test_nothing_is_reserved_without_a_matching_quota(changes: Json, quotas: list[Json]) -> None:
     assert reservation(changes, cluster(*quotas)) is None
 
 
-def test_a_suspended_job_has_its_service_but_no_pods() -> None:
-    found = reservation(SUSPENDED, cluster(quota({"services": 5})))
-    assert found.pods == ()
-    assert found.objects[0].usage["services"] == quantity.NANO
+def test_suspended_job_uses_its_service_but_no_pods() -> None:
+    reserved = reservation(SUSPENDED, cluster(quota({"services": 5})))
+    assert reserved.pods == ()
+    assert reserved.objects[0].usage["services"] == quantity.NANO
     assert reservation(SUSPENDED, cluster(quota({"services": 5})), operation="UPDATE") is None
 
 
-def test_where_quotas_are_unknown_nothing_is_reserved() -> None:
+def test_nothing_is_reserved_if_quotas_are_unknown() -> None:
     assert reservation({}, Snapshot([])) is None
 
 
 def assessed(changes: Json, view: Snapshot) -> Assessment:
-    found = assess(defaulted(changed(changes)), context(view))
-    assert found is not None
-    return found
+    assessment = assess(defaulted(changed(changes)), context(view))
+    assert assessment is not None
+    return assessment
 
 
 def priority_class(name: str, value: int, *, default: bool = True) -> Json:
@@ -93,13 +93,13 @@ def priority_class(name: str, value: int, *, default: bool = True) -> Json:
         ([priority_class("low", 5), priority_class("lowest", 1), priority_class("high", 9)], "lowest"),
     ],
 )
-def test_the_class_of_pods_that_name_none(classes: list[Json], expected: str | None) -> None:
+def test_default_priority_class_of_pods(classes: list[Json], expected: str | None) -> None:
     by_class = quota({"pods": 9}, scopes=["PriorityClass"])
-    found = assessed({}, cluster(by_class, *classes))
-    assert {part.charges[0].traits for part in found.demand.parts} == {PodTraits(priority_class=expected)}
+    demand = assessed({}, cluster(by_class, *classes)).demand
+    assert {part.charges[0].traits for part in demand.parts} == {PodTraits(priority_class=expected)}
 
 
-def test_others_get_the_defaults_of_the_namespace_too() -> None:
+def test_promises_include_defaults_and_overhead_for_other_jobs() -> None:
     bare = {"Worker.template.spec.containers.0.resources": {}, "Worker.template.spec.runtimeClassName": "kata"}
     other = changed(bare | {"metadata.name": "a", "metadata.uid": "a", "Worker.replicas": 3})
     kata = {
@@ -113,52 +113,51 @@ def test_others_get_the_defaults_of_the_namespace_too() -> None:
 
 
 class TestDeadJobs:
-    """Stored jobs for which the operator creates no pods in their present state."""
+    """Stored jobs in a state in which the operator creates no pods."""
 
     DEAD = {"Worker.restartPolicy": "ExitCode"}  # noqa: RUF012
 
     def stored(self, **changes: Any) -> Json:
         return changed({"metadata.name": "old", "metadata.uid": "u0", **changes})
 
-    def test_they_hold_nothing(self) -> None:
+    def test_dead_job_has_no_promised_use(self) -> None:
         alive, dead = (assessed({}, cluster(GPUS, self.stored(**more))) for more in ({}, self.DEAD))
         assert [*alive.promised.values()] == [{"requests.nvidia.com/gpu": 8 * quantity.NANO}]
         assert [*dead.promised.values()] == [{}]
 
-    def test_fixed_job_takes_its_whole_request(self) -> None:
-        """Nothing of it was counted while it was dead."""
+    def test_update_that_revives_a_job_is_assessed_as_a_whole(self) -> None:
         before = changed({**self.DEAD, "metadata.uid": "u1"})
         ctx = context(cluster(GPUS), operation="UPDATE", old=defaulted(before))
-        found = assess(defaulted(changed({"metadata.uid": "u1"})), ctx)
-        assert found is not None
-        assert found.before is None
+        assessment = assess(defaulted(changed({"metadata.uid": "u1"})), ctx)
+        assert assessment is not None
+        assert assessment.before is None, "the dead job used no quota"
         running = changed({"metadata.uid": "u1", **self.DEAD, "status": {"conditions": [{"type": "Created"}]}})
-        found = assess(
+        assessment = assess(
             defaulted(changed({"metadata.uid": "u1"})),
             context(cluster(GPUS), operation="UPDATE", old=defaulted(running)),
         )
-        assert found is not None
-        assert found.before is not None
+        assert assessment is not None
+        assert assessment.before is not None
 
 
 class TestDeviceClaims:
-    """Devices that the claims of pods use. `tests/conformance/test_device_quota.py` checks the amounts."""
+    """Devices that the pods' claims use. `tests/conformance/test_device_quota.py` checks the amounts."""
 
     RESOURCE = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
     TEMPLATE = claim_template("t", exactly(count=4))
 
-    def test_each_pod_of_the_job_takes_them(self) -> None:
+    def test_each_pod_of_the_job_uses_the_devices(self) -> None:
         limit = quota({self.RESOURCE: 15})
         [short] = assessed(claims("t"), cluster(limit, self.TEMPLATE)).shortages()
         assert (short.resource, quantity.format(short.missing)) == (self.RESOURCE, "16")
         assert assessed(claims("t"), cluster(quota({self.RESOURCE: 16}), self.TEMPLATE)).shortages() == []
 
-    def test_so_do_those_of_stored_jobs(self) -> None:
+    def test_pods_of_stored_jobs_use_the_devices(self) -> None:
         stored = changed({**claims("t"), "metadata.name": "old", "metadata.uid": "u0"})
-        found = assessed({}, cluster(quota({self.RESOURCE: 100}), self.TEMPLATE, stored))
-        assert [*found.promised.values()] == [{self.RESOURCE: 16 * quantity.NANO}]
+        promised = assessed({}, cluster(quota({self.RESOURCE: 100}), self.TEMPLATE, stored)).promised
+        assert [*promised.values()] == [{self.RESOURCE: 16 * quantity.NANO}]
 
-    def test_claims_are_counted_where_their_template_is_unknown(self) -> None:
+    def test_claims_with_an_unknown_template_are_counted(self) -> None:
         limit = quota({self.RESOURCE: 0, "count/resourceclaims.resource.k8s.io": 3})
         [short] = assessed(claims("t"), cluster(limit)).shortages()
         assert short.resource == "count/resourceclaims.resource.k8s.io"

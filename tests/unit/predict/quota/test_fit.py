@@ -1,4 +1,4 @@
-"""Requests that fit, resources that are short, and the number of workers that would fit."""
+"""Demands that fit, resources that are short, and the number of workers that fits."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ def demand(workers: int, *, made: int = 0, launcher: int = 1, **each: int) -> De
     )
 
 
-def test_only_what_the_quota_counts_is_charged() -> None:
+def test_only_resources_in_the_quota_are_charged() -> None:
     loads = demand(3, cpu=2, pods=1, memory=0).whole
     assert charged(quota({"cpu": 9, "memory": 9}), loads) == {"cpu": 7}
     assert charged(quota({"cpu": 9}, None, Scope("Terminating")), loads) == {}
@@ -51,34 +51,34 @@ def test_only_what_the_quota_counts_is_charged() -> None:
         (9, 12, 0, "busy"),
     ],
 )
-def test_short(hard: int, used: int, promised: int, expected: str | None) -> None:
+def test_shortage(hard: int, used: int, promised: int, expected: str | None) -> None:
     promises = {"q": {"cpu": Quantity(promised)}, "another": {"cpu": Quantity(9)}}
-    found = shortages([quota({"cpu": hard}, {"cpu": used})], demand(3), promises)
-    assert [("never" if each.impossible else "busy") for each in found] == ([expected] if expected else [])
-    for each in found:
+    short = shortages([quota({"cpu": hard}, {"cpu": used})], demand(3), promises)
+    assert [("never" if each.impossible else "busy") for each in short] == ([expected] if expected else [])
+    for each in short:
         assert (each.missing, each.whole, each.hard, each.taken) == (7, 7, hard, used + promised)
         assert each.available == max(hard - used - promised, 0)
 
 
-def test_of_a_resource_that_was_not_counted_yet_only_the_hard_limit_is_known() -> None:
+def test_only_the_hard_limit_applies_if_the_use_is_unknown() -> None:
     assert shortages([quota({"cpu": 7}, {})], demand(3)) == []
     [short] = shortages([quota({"cpu": 6}, {})], demand(3))
     assert short.impossible
 
 
-def test_what_takes_nothing_is_not_short() -> None:
+def test_resource_that_the_job_does_not_use_is_not_short() -> None:
     assert shortages([quota({"gpu": 1}, {"gpu": 5})], demand(3)) == []
 
 
-def test_pods_that_exist_are_used_already() -> None:
-    there = quota({"cpu": 9}, {"cpu": 8})
-    assert shortages([there], demand(3, made=3)) == []
-    [short] = shortages([there], demand(4, made=3))
+def test_existing_pods_are_already_used() -> None:
+    busy = quota({"cpu": 9}, {"cpu": 8})
+    assert shortages([busy], demand(3, made=3)) == []
+    [short] = shortages([busy], demand(4, made=3))
     assert (short.missing, short.whole, short.impossible) == (3, 9, False)
-    assert shortages([there], demand(2, made=3)) == []
+    assert shortages([busy], demand(2, made=3)) == []
 
 
-def test_only_what_grew_counts() -> None:
+def test_update_is_short_only_of_resources_that_grow() -> None:
     full = quota({"cpu": 9, "pods": 99}, {"cpu": 9, "pods": 0})
     assert shortages([full], demand(3), before=demand(3)) == []
     assert shortages([full], demand(2), before=demand(3)) == []
@@ -105,7 +105,7 @@ def test_most_workers(workers: int, made: int, each: dict[str, int], limits: dic
     assert job.with_workers(fits).workers == fits
 
 
-def test_a_job_without_workers() -> None:
+def test_job_without_workers() -> None:
     job = Demand((RolePods(LAUNCHER, 1, (Charge(POD, {"cpu": 1}),)),))
     assert job.workers == 0
     assert most_workers(job.workers, lambda _: False) == 0

@@ -1,4 +1,4 @@
-"""The resources that other jobs will still use: stored jobs, reserved jobs, and jobs that are both."""
+"""The resources that stored and reserved jobs will still use, including jobs that are both."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -53,14 +53,14 @@ def pod(index: int, role: str, *, uid: str = "u", name: str = "") -> Owned:
     return Owned("ns", f"{uid}-{role}-{index}", worker if role == WORKER else launcher)
 
 
-def there(made: dict[str, int], *, uid: str = "u") -> Pods:
-    found = [pod(index, role, uid=uid) for role, count in made.items() for index in range(count)]
-    return Group({("ns", each.name): each for each in found})
+def existing(made: dict[str, int], *, uid: str = "u") -> Pods:
+    created = [pod(index, role, uid=uid) for role, count in made.items() for index in range(count)]
+    return Group({("ns", each.name): each for each in created})
 
 
 def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "") -> dict[str, int]:
-    """The largest sum of each resource."""
-    found = promised(
+    """The maximum for each resource."""
+    loads_of_jobs = promised(
         pod_counts(pods).outstanding(jobs),
         reservations,
         job=lambda name: jobs.get(("ns", name)),
@@ -68,7 +68,7 @@ def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "")
         charges=lambda _: (POD, CLAIM),
     )
     total: Counter[str] = Counter()
-    for alternatives in found:
+    for alternatives in loads_of_jobs:
         most: Counter[str] = Counter()
         for loads in alternatives:
             counts: Counter[str] = Counter()
@@ -79,8 +79,8 @@ def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "")
     return dict(total)
 
 
-def test_of_jobs_with_one_name_one_is_stored_at_most() -> None:
-    """A user submits a job again with a different size, so it has a different uid."""
+def test_only_the_larger_of_two_reservations_with_one_name_is_promised() -> None:
+    """A user submits a job again with a different size; the new job has a different uid."""
     again = Reservation("v", "job-u", (ReservedPods(WORKER, 5, (RESERVED,)),), (OBJECTS,))
     assert sums(group([]), [reserved(3), again], Group()) == {"RESERVED": 5, "OBJECTS": 1}
     assert sums(group([]), [reserved(8), again], Group()) == {"RESERVED": 9, "OBJECTS": 1}
@@ -88,17 +88,15 @@ def test_of_jobs_with_one_name_one_is_stored_at_most() -> None:
 
 @pytest.mark.parametrize("sizes", [(1, 4), (4, 1)])
 @pytest.mark.parametrize("known", [[], [MPIJobRecord("ns", "job-u", "u", pods=(PodsRecord(WORKER, 3, SHAPE),))]])
-def test_of_updates_with_as_many_pods_of_another_size_the_larger_counts(
-    sizes: tuple[int, int], known: list[MPIJobRecord]
-) -> None:
-    """Either update may be stored, or neither. Each pod has one of the sizes."""
+def test_only_the_larger_of_two_updates_is_promised(sizes: tuple[int, int], known: list[MPIJobRecord]) -> None:
+    """Either update may be stored, or neither. All pods have the same size."""
     updates = [
         Reservation("u", "job-u", (ReservedPods(WORKER, 3, (Charge(PodTraits(), {"cpu": size}),)),)) for size in sizes
     ]
     jobs = group(known)
 
     def taken(*reservations: Reservation) -> dict[str, int]:
-        found = promised(
+        loads = promised(
             pod_counts(Group()).outstanding(jobs),
             reservations,
             job=lambda name: jobs.get(("ns", name)),
@@ -106,7 +104,7 @@ def test_of_updates_with_as_many_pods_of_another_size_the_larger_counts(
             charges=lambda _: (POD,),
         )
         quota = ResourceQuota("ns", "q", {"cpu": Quantity(99)}, {})
-        return {**charged_at_most(quota, found)}
+        return {**charged_at_most(quota, loads)}
 
     assert taken(*updates) == {"cpu": 12}
     assert taken(updates[0]) == {"cpu": 3 * sizes[0]}
@@ -126,7 +124,7 @@ def test_of_updates_with_as_many_pods_of_another_size_the_larger_counts(
         ([stored(3), stored(2, uid="v")], [], {WORKER: 3}, {"POD": 4, "CLAIM": 4}),
         ([], [reserved(3)], {}, {"RESERVED": 4, "OBJECTS": 1}),
         ([], [reserved(3)], {WORKER: 1}, {"RESERVED": 3}),
-        # The job as it is stored, or what was admitted since.
+        # Either the stored job, or the job that was admitted since.
         ([stored(3)], [reserved(3)], {}, {"POD": 4, "CLAIM": 4, "RESERVED": 4}),
         ([stored(3)], [reserved(5)], {LAUNCHER: 1, WORKER: 3}, {"RESERVED": 2}),
         ([stored(5)], [reserved(3)], {LAUNCHER: 1, WORKER: 3}, {"POD": 2, "CLAIM": 2}),
@@ -134,7 +132,7 @@ def test_of_updates_with_as_many_pods_of_another_size_the_larger_counts(
         ([stored(3)], [msgspec.structs.replace(reserved(3), new=True)], {}, {"POD": 4, "CLAIM": 4}),
         ([stored(3, suspended=True)], [reserved(3)], {LAUNCHER: 1, WORKER: 2}, {"RESERVED": 1}),
         ([stored(1)], [reserved(2, uid="v")], {LAUNCHER: 1, WORKER: 1}, {"RESERVED": 3, "OBJECTS": 1}),
-        # A job of the same name that is another one by now.
+        # A stored job that replaces the reserved job of the same name.
         ([stored(1)], [Reservation("w", "job-u", (ReservedPods(WORKER, 2, (RESERVED,)),))], {WORKER: 1},
          {"POD": 1, "CLAIM": 1, "RESERVED": 2}),
     ],
@@ -142,17 +140,17 @@ def test_of_updates_with_as_many_pods_of_another_size_the_larger_counts(
 def test_promised(
     jobs: list[MPIJobRecord], reservations: list[Reservation], made: dict[str, int], expected: dict[str, int]
 ) -> None:
-    assert sums(group(jobs), reservations, there(made)) == expected
+    assert sums(group(jobs), reservations, existing(made)) == expected
 
 
-def test_the_job_in_question_does_not_count() -> None:
+def test_promises_exclude_the_assessed_job() -> None:
     jobs = group([stored(3), stored(2, uid="v")])
     reservations = [reserved(9), reserved(2, uid="v")]
-    assert sums(jobs, reservations, there({WORKER: 1}), but="job-u") == {"POD": 3, "CLAIM": 3, "RESERVED": 3}
-    assert sums(jobs, [], there({WORKER: 1}), but="job-u") == {"POD": 3, "CLAIM": 3}
+    assert sums(jobs, reservations, existing({WORKER: 1}), but="job-u") == {"POD": 3, "CLAIM": 3, "RESERVED": 3}
+    assert sums(jobs, [], existing({WORKER: 1}), but="job-u") == {"POD": 3, "CLAIM": 3}
 
 
-def test_pods_are_counted_by_whose_they_are() -> None:
+def test_only_pods_of_the_job_itself_are_counted() -> None:
     strangers = [
         Owned("ns", "a"),
         Owned("ns", "b", Owner("batch", "Job", "job-u", "u")),
@@ -169,12 +167,12 @@ def test_pods_are_counted_by_whose_they_are() -> None:
     assert counts.outstanding(group([stored(3)])).missing == {SHAPE: 4}
 
 
-def test_jobs_that_run_by_their_shapes() -> None:
+def test_running_jobs_are_counted_by_their_shapes() -> None:
     jobs = [stored(3), stored(1, uid="v"), stored(0, uid="w"), stored(2, uid="x", suspended=True)]
-    found = without_pods(group(jobs))
-    assert found.running == {(SHAPE, SHAPE): 2, (SHAPE,): 1}
-    assert found.running_but(jobs[1]) == {(SHAPE, SHAPE): 1, (SHAPE,): 1}
-    assert found.running_but(jobs[3]) == found.running_but(None) == found.running
+    outstanding = without_pods(group(jobs))
+    assert outstanding.running == {(SHAPE, SHAPE): 2, (SHAPE,): 1}
+    assert outstanding.running_but(jobs[1]) == {(SHAPE, SHAPE): 1, (SHAPE,): 1}
+    assert outstanding.running_but(jobs[3]) == outstanding.running_but(None) == outstanding.running
 
 
 CHANGES = st.lists(
@@ -194,39 +192,39 @@ def apply(change: tuple[str, tuple[object, ...]], jobs: Jobs, pods: Pods) -> Non
     match change:
         case uid, ("job", int(workers), bool(suspended), PodShape() as shape):
             jobs.put(("ns", f"job-{uid}"), stored(workers, uid=uid, suspended=suspended, shape=shape))
-        case uid, ("pod", int(index), str(role), bool(there)):
-            found = pod(index, role, uid=uid)
-            if there:
-                pods.put(("ns", found.name), found)
-            elif ("ns", found.name) in pods:
-                pods.drop(("ns", found.name))
+        case uid, ("pod", int(index), str(role), bool(exists)):
+            changed = pod(index, role, uid=uid)
+            if exists:
+                pods.put(("ns", changed.name), changed)
+            elif ("ns", changed.name) in pods:
+                pods.drop(("ns", changed.name))
         case uid, _ if ("ns", f"job-{uid}") in jobs:
             jobs.drop(("ns", f"job-{uid}"))
 
 
 @PROPERTY
 @given(CHANGES, CHANGES)
-def test_incremental_sums_equal_recomputed_ones(
+def test_updated_sums_equal_recomputed_sums(
     first: list[tuple[str, tuple[object, ...]]], second: list[tuple[str, tuple[object, ...]]]
 ) -> None:
     jobs: Jobs = Group()
     pods: Pods = Group()
-    kept = pods.derived(pod_counts).outstanding(jobs)
+    live = pods.derived(pod_counts).outstanding(jobs)
     for change in first:
         apply(change, jobs, pods)
     frozen = copy(pods)
-    kept_frozen = frozen.derived(pod_counts).outstanding(jobs)
+    live_frozen = frozen.derived(pod_counts).outstanding(jobs)
     for change in second:
         apply(change, jobs, pods)
-    for found, of in ((kept, pods), (kept_frozen, frozen)):
-        anew = pod_counts(of).outstanding(jobs)
-        assert (found.made, found.missing, found.running) == (anew.made, anew.missing, anew.running)
-        assert 0 not in {*found.made.values(), *found.missing.values(), *found.running.values()}
-    assert pods.derived(pod_counts).outstanding(jobs) is kept
+    for updated, of in ((live, pods), (live_frozen, frozen)):
+        expected = pod_counts(of).outstanding(jobs)
+        assert (updated.made, updated.missing, updated.running) == (expected.made, expected.missing, expected.running)
+        assert 0 not in {*updated.made.values(), *updated.missing.values(), *updated.running.values()}
+    assert pods.derived(pod_counts).outstanding(jobs) is live
 
 
-def test_what_is_outstanding_belongs_to_these_jobs() -> None:
-    pods = there({WORKER: 1})
+def test_outstanding_is_recomputed_for_other_jobs() -> None:
+    pods = existing({WORKER: 1})
     counts = pods.derived(pod_counts)
     jobs = group([stored(3)])
     assert counts.outstanding(jobs).missing == {SHAPE: 3}

@@ -1,4 +1,4 @@
-"""Whether jobs certainly fit: never more than the quota itself admits, and one after the other."""
+"""Whether many jobs certainly fit. The answer is never more optimistic than the quota."""
 
 import pytest
 
@@ -28,20 +28,20 @@ def workers(count: int) -> Reservation:
     ("used", "count", "holds"),
     [({GPUS: 0}, 8, True), ({GPUS: 0}, 9, False), ({GPUS: 6}, 2, True), ({GPUS: 6}, 3, False)],
 )
-def test_it_holds_what_is_left(used: dict[str, int], count: int, holds: bool) -> None:
+def test_job_fits_into_what_is_left(used: dict[str, int], count: int, holds: bool) -> None:
     assert room({GPUS: 8}, used).holds(workers(count)) is holds
 
 
-def test_what_is_promised_counts_from_then_on() -> None:
-    found = room({GPUS: 8}, {GPUS: 0})
-    found.promise(workers(5))
-    assert found.holds(workers(3))
-    assert not found.holds(workers(4))
+def test_promised_job_reduces_what_is_left() -> None:
+    left = room({GPUS: 8}, {GPUS: 0})
+    left.promise(workers(5))
+    assert left.holds(workers(3))
+    assert not left.holds(workers(4))
 
 
-def test_nothing_is_certain_where_it_is_unknown_what_is_used() -> None:
+def test_no_job_certainly_fits_if_the_use_is_unknown() -> None:
     assert not room({GPUS: 8}, {}).holds(workers(1))
 
 
-def test_what_no_quota_counts_fits() -> None:
+def test_resource_without_a_quota_always_fits() -> None:
     assert room({"requests.cpu": 1}, {"requests.cpu": 1}).holds(workers(100))

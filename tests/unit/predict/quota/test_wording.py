@@ -1,4 +1,4 @@
-"""Amounts in the words of a message."""
+"""Texts for amounts of a quota's resources."""
 
 import pytest
 
@@ -49,6 +49,6 @@ def test_spelled(resource: str, amount: str, text: str) -> None:
     assert spelled(resource, quantity.parse(amount), DEFAULT_ACCELERATORS, more=True) == f"{counted} more {noun}"
 
 
-def test_which_resources_are_gpus_is_a_setting() -> None:
+def test_accelerators_of_the_policy_are_called_gpus() -> None:
     assert spelled("requests.example.com/npu", quantity.parse(2), ("example.com/*",)) == "2 GPUs"
     assert spelled("requests.nvidia.com/gpu", quantity.parse(2), ()) == "2 nvidia.com/gpu"

@@ -1,6 +1,6 @@
-"""Verdicts and assigned contexts against those of OpenShift.
+"""Results of `matching` compared with OpenShift's results.
 
-`verdicts.jsonl.xz` has 2,000 generated pods with the verdicts computed by OpenShift's own admission code
+`verdicts.jsonl.xz` has 2,000 generated pods with the results of OpenShift's own admission code
 (github.com/openshift/apiserver-library-go of 2025-09-17).
 """
 
@@ -23,9 +23,9 @@ HERE = Path(__file__).parent
 
 
 def reserved() -> Ranges:
-    found = ranges(RESERVED)
-    assert found is not None
-    return found
+    result = ranges(RESERVED)
+    assert result is not None
+    return result
 
 
 CONSTRAINTS = {
@@ -40,7 +40,7 @@ def verdicts() -> Iterator[dict[str, Any]]:
 
 
 def assigned(verdict: dict[str, Any]) -> PodTemplate:
-    """The pod with the contexts that OpenShift assigned."""
+    """The pod with the security contexts that OpenShift assigned."""
     pod, of_containers = verdict["assigned"]["pod"], verdict["assigned"]["containers"]
     lists = {
         field: [{**each, "securityContext": of_containers[each["name"]]} for each in verdict["spec"].get(field, ())]
@@ -49,20 +49,20 @@ def assigned(verdict: dict[str, Any]) -> PodTemplate:
     return convert({"spec": {**verdict["spec"], **lists, "securityContext": pod}})
 
 
-def details(words: list[str]) -> set[str]:
-    return {re.sub(r'^\S+ (?:Forbidden|Invalid value: (?:"[^"]*"|\S+)): ', "", each) for each in words}
+def details(messages: list[str]) -> set[str]:
+    return {re.sub(r'^\S+ (?:Forbidden|Invalid value: (?:"[^"]*"|\S+)): ', "", each) for each in messages}
 
 
-# OpenShift repeats fields of the pod at its containers, and has other names for ports.
+# OpenShift also reports fields of the pod at its containers, and has different names for ports.
 _PLACED = re.compile(
     r"spec\.(?:(?:c|initC)ontainers\[\d+\]\.(?!containers|initContainers|host|ports|seL|seccomp)|spec\.securityContext\.seL|volumes)"
     ".*Invalid value"
 )
 
 
-def placed(words: list[str]) -> set[str]:
-    """Those with the path and value of a field."""
-    return set(filter(_PLACED.match, words))
+def placed(messages: list[str]) -> set[str]:
+    """The messages with a path and a value that can be compared."""
+    return set(filter(_PLACED.match, messages))
 
 
 def in_their_words(rejection: Rejection) -> str:
@@ -76,16 +76,16 @@ def test_constraints_are_tried_in_openshifts_order() -> None:
     assert list(CONSTRAINTS) == ORDER
 
 
-def test_every_verdict_and_assigned_context_is_openshifts() -> None:
+def test_results_and_assigned_contexts_equal_openshifts() -> None:
     for number, verdict in enumerate(verdicts()):
         template = convert({"spec": verdict["spec"]})
         filled = {name: fill(scc, template) for name, scc in CONSTRAINTS.items()}
-        refused = {name: list(rejections(CONSTRAINTS[name], each)) for name, each in filled.items()}
-        assert [name for name, found in refused.items() if not found] == verdict["accepted"], number
-        for name, words in verdict["refused"].items():
-            assert {each.detail for each in refused[name]} == details(words), (number, name)
-            here = placed([in_their_words(each) for each in refused[name]])
-            assert here == placed(words), (number, name)
+        rejected = {name: list(rejections(CONSTRAINTS[name], each)) for name, each in filled.items()}
+        assert [name for name, violations in rejected.items() if not violations] == verdict["accepted"], number
+        for name, messages in verdict["refused"].items():
+            assert {each.detail for each in rejected[name]} == details(messages), (number, name)
+            ours = placed([in_their_words(each) for each in rejected[name]])
+            assert ours == placed(messages), (number, name)
         if "assigned" in verdict:
             assert filled["restricted-v2"] == assigned(verdict), number
     assert number == 1999
