@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from tests.support.namespaces import labelled
-from tests.support.promises import has_distinct_containers, keep, without_defaults
+from tests.support.promises import has_valid_pods, keep, without_defaults
 from tests.support.strategies import COMPLETE
 from webhook import injections
 from webhook.admission import pipelines
@@ -76,7 +76,7 @@ def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> De
     """Mutate a job, a JSON value, and check all properties of injections on the decision."""
     decision = mutate(job, policy, view=view)
     keep(job, decision, lambda other: mutate(other, policy, view=view))
-    if decision.patch and at(job, "metadata").get("deletionTimestamp") is None and has_distinct_containers(job):
+    if decision.patch and at(job, "metadata").get("deletionTimestamp") is None and has_valid_pods(job):
         dropped = without_defaults(job, kept_in=decision.document)
         stored = copy.deepcopy(decision.document)
         if isinstance(at(job).get("metadata"), dict) and isinstance(job["metadata"].get("annotations"), dict | None):

@@ -15,6 +15,7 @@ from webhook.api.annotations import INJECTED
 from webhook.api.networks import NETWORKS
 from webhook.api.shape import ShapeError
 from webhook.api.sshd import WAIT_CONTAINER
+from webhook.api.untyped import at
 
 WARNING_LENGTH = 120
 IDS_LENGTH = 256
@@ -164,8 +165,11 @@ def assert_no_new_duplicates(before: Any, after: Any) -> None:
         assert all(count == had[name] or (count == 1 and not had[name]) for name, count in counted.items()), path
 
 
-def has_distinct_containers(job: Any) -> bool:
-    """Whether the containers of each pod have different names. The API server rejects other jobs."""
+def has_valid_pods(job: Any) -> bool:
+    """Whether each replica has a template, and the containers of each pod have different names. Others are rejected."""
+    replicas = at(job, "spec", "mpiReplicaSpecs")
+    if not all(at(replicas, name).get("template") for name in replicas):
+        return False
     pods = (items for path, items in lists(job) if path[-1] in {"containers", "initContainers"})
     return all(count == 1 for items in pods for count in keyed(items, "name").values())
 

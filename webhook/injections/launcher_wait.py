@@ -135,7 +135,7 @@ def _is_ours(_: str, container: Any) -> bool:
 
 def _is_copied(name: str, amount: object) -> bool:
     """Whether the amount is copied. A `0` of a device is copied, because a LimitRange may add devices by default."""
-    return name in _OWN_RESOURCES or ("/" in name and amount in ("0", 0))
+    return not isinstance(amount, dict | list) and (name in _OWN_RESOURCES or ("/" in name and amount in ("0", 0)))
 
 
 FORMS: Final = (in_launcher("spec", "initContainers", ITEM, holds=_is_ours),)
