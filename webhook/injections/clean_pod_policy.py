@@ -7,8 +7,8 @@ keeps the workers for inspection.
 
 In debug mode the launcher also gets `restartPolicy: Never` if it has no policy. With the operator's default,
 `OnFailure`, the launcher's pod restarts in place, and at `backoffLimit` Kubernetes deletes the pod and its log. With
-`Never` each failed pod is kept (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode the list of
-injections mentions a launcher that loses its log.
+`Never` each failed pod is kept (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode, the warning
+that lists the injections also says if the launcher's log will be lost.
 """
 
 from collections.abc import Iterator

@@ -29,7 +29,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             continue
         if token := gets_token(pod, ctx.view, ctx.namespace):
             fix = "Set automountServiceAccountToken: false."
-            # An unknown account of the stored job does not excuse a certain token in an update.
+            # An update that turns a possible token (0) into a certain token (1) is a new fault.
             degree = Degree(path, int(token is True))
             yield Violation(f"{path}.template.spec", "gets an API token", fix=fix, degree=degree)
         for index, volume in enumerate(pod.volumes or ()):

@@ -4,10 +4,10 @@ A job that Kueue can never admit waits for ever, and only the status of its Work
 if
 
 - its pods request a resource for which the ClusterQueue has no quota (`resource X unavailable in ClusterQueue`);
-- no flavor matches the pods (`NoMatchingFlavor`): they do not tolerate its taint, they require another label, or only
-  one of pods and flavor uses topology-aware scheduling;
+- no flavor matches the pods (`NoMatchingFlavor`): they do not tolerate its taint, they require another label, or
+  topology-aware scheduling is used by the pods but not by the flavor, or the reverse;
 - all flavors are topology-aware and a role, as most launchers do, requests no resource that the ClusterQueue covers
-  (`no TAS flavor assigned`): a request of `0` is enough;
+  (`no TAS flavor assigned`). Requesting `0` of such a resource avoids this;
 - no matching flavor has enough quota, including all quota that the cohort could lend (`ExceedsMaxQuota`).
 
 Requests of launcher and workers are added up as Kueue does it: after the defaults of LimitRanges, with the overhead of

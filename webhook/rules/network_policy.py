@@ -148,7 +148,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _blocked_launcher(job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """Policies of the namespace that block the launcher. One policy that admits it is enough."""
+    """Policies of the namespace that block the launcher. There are none if one policy admits it."""
     policies = ctx.view.within(NETWORK_POLICIES, ctx.namespace)
     if policies is UNKNOWN or not policies or job.worker is None or job.launcher is None:
         return

@@ -24,9 +24,10 @@ warning:
 * a launcher that runs mpirun as another user, such as by `gosu USER`, although the key is for root.
 
 A namespace that enforces the level restricted starts no container as root. On OpenShift the pods' SCC chooses the user
-if the job does not: usually a user without a home, from the range `openshift.io/sa.scc.uid-range`. In both cases a
-warning names a job whose key is for root, that starts mpirun as root (`--allow-run-as-root`, `OMPI_ALLOW_RUN_AS_ROOT`),
-or, on OpenShift, that has upstream's image, which does not have the chosen user.
+if the job does not: usually a user without a home, from the range `openshift.io/sa.scc.uid-range`. In both cases a job
+gets a warning if its key is for root and it runs sshd or starts mpirun as root (`--allow-run-as-root`,
+`OMPI_ALLOW_RUN_AS_ROOT`). On OpenShift, a job with upstream's image also gets one, because this image does not have the
+chosen user.
 
 A job that cannot work is rejected, and a job that very likely cannot work gets a warning. If neither container nor pod
 names a user, the image decides, and the user is unknown. A `/root/.ssh` may also come from the API server, since it is
