@@ -14,12 +14,13 @@ into a queue only if the annotation names a queue, or if Kueue suspends every jo
 every job, and Kueue ignores it.
 
 A job that names a queue of Volcano (`spec.runPolicy.schedulingPolicy.queue`, or Volcano's annotation) is not put into a
-queue of Kueue, unless the annotation names one. If Volcano is not installed, the field names a LocalQueue. If this
-LocalQueue does not exist, the job is put into the usual queue, and a warning names the missing queue.
+queue of Kueue, unless `training.openshift.io/queue` names one. If Volcano is not installed, the field is the name of a
+LocalQueue. If this LocalQueue does not exist, the job is put into the usual queue, and a warning names the missing
+queue.
 
-An update with another annotation moves a waiting job to the new queue if that queue can be used. A running job stays in
-its queue, and a waiting job cannot leave all queues, because Kueue rejects these changes: delete the job and submit it
-again.
+An update with another value of `training.openshift.io/queue` moves a waiting job to the new queue if that queue can be
+used. A running job stays in its queue, and a waiting job cannot leave all queues, because Kueue rejects these changes:
+delete the job and submit it again.
 
 With `required`, a job without a Kueue queue is rejected if Kueue manages the namespace and the operator of this cluster
 runs the job. This includes updates, jobs that opt out of a queue, and jobs in a queue of Volcano.

@@ -1,10 +1,10 @@
 """The cluster's nodes, if empty, could hold each pod of the job, and all pods together.
 
-The requests of one pod (accelerators, cpu, memory and all others) are compared with what nodes offer, its nodeSelector
-and required node affinity with their labels, and its tolerations with their taints. Cordoned, starting and temporarily
-missing nodes are included. Current free capacity is ignored, and so are labels that differ on every node, such as
-`kubernetes.io/hostname`. If no node has a device at all, the other resources of the pod are not checked: nodes with
-that device might have more of them.
+The requests of one pod (accelerators, cpu, memory and all others) are compared with what nodes offer. The pod's
+nodeSelector and required node affinity are compared with the nodes' labels, and its tolerations with the nodes' taints.
+Cordoned, starting and temporarily missing nodes are included. Current free capacity is ignored, and so are labels that
+differ on every node, such as `kubernetes.io/hostname`. If no node has a device at all, the other resources of the pod
+are not checked: nodes with that device might have more of them.
 
 All workers together, with a launcher that is one of them, are compared with all nodes that match. If these nodes cannot
 hold the whole job, it starts in part and holds its GPUs for ever. This check is left out if nodes may be added: by

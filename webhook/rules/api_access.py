@@ -1,10 +1,10 @@
 """Pods have a token for the Kubernetes API only if they name a service account.
 
 The injection of the same name keeps the token from pods that name no account. This rule reports pods that get a token
-nevertheless: the injection is off or skipped, a controller owns the job, or `automountServiceAccountToken` is true
-without an account. Nothing is reported if the ServiceAccount `default` gives its pods no token. A projected volume with
-a `serviceAccountToken` is reported too, for any audience. A token in a Secret of the namespace is not seen. Pods that
-need the API should name a `serviceAccountName`, even `default`, with no more permissions than they need.
+nevertheless, because the injection is off or skipped, a controller owns the job, or `automountServiceAccountToken` is
+true without an account. Nothing is reported if the ServiceAccount `default` gives its pods no token. A projected volume
+with a `serviceAccountToken` is reported too, for any audience. A token in a Secret of the namespace is not seen. Pods
+that need the API should name a `serviceAccountName`, even `default`, with no more permissions than they need.
 """
 
 from collections.abc import Iterator

@@ -16,8 +16,8 @@ mpirun needs a program after its options. If a line of a script lacks its `\\` a
 line runs once, on the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt.
 
 mpirun fails at once with an option of another MPI than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to
-Open MPI, `-genv` and `-ppn` to Intel MPI and MPICH. If the image has another MPI, as upstream's `mpi-pi:intel` has,
-mpirun finds no hostfile and runs all ranks on the launcher.
+Open MPI, `-genv` and `-ppn` to Intel MPI and MPICH. If the image has another MPI than `mpiImplementation`, such as
+Intel MPI in upstream's `mpi-pi:intel`, mpirun finds no hostfile and runs all ranks on the launcher.
 
 sshd starts itself again for each connection, so it starts only if it is called by its absolute path. Without `-D`, or
 followed by `&`, it runs in the background, and the container ends unless another program follows.

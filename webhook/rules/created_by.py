@@ -5,9 +5,9 @@ The annotation `training.openshift.io/created-by` attributes a job and its GPU-h
 has the annotation, it must name the user who creates the job; users can apply their own exported jobs again. An update
 must not change, add or remove the annotation.
 
-A new job by one of the policy's `controllers` may name another user: MultiKueue copies jobs with their annotations.
-Programs that restore jobs of other users from a backup need an exemption from this rule. Names in jobs that were stored
-before this rule was enabled are not checked.
+A new job that one of the policy's `controllers` creates may name another user: MultiKueue copies jobs with their
+annotations. Programs that restore jobs of other users from a backup need an exemption from this rule. Names in jobs
+that were stored before this rule was enabled are not checked.
 """
 
 from collections.abc import Iterator

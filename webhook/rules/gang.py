@@ -4,8 +4,8 @@ The operator's flag `--gang-scheduling` enables gang scheduling and names the sc
 so repeat its value in the setting `scheduler`. With gang scheduling, no pod of a job is bound before `minAvailable`
 pods exist (default: all workers and the launcher). If `minAvailable` is above the number of pods, they wait for ever.
 With `WaitForWorkersReady` they also wait for ever if `minAvailable` is unset or above the number of workers: the
-operator creates the launcher only when the workers run (kubeflow/mpi-operator#608). If the setting is empty, these
-faults are warnings, because without gang scheduling the operator ignores `schedulingPolicy`.
+operator creates the launcher only when the workers run (kubeflow/mpi-operator#608). If the setting `scheduler` is
+empty, these faults are warnings, because without gang scheduling the operator ignores `schedulingPolicy`.
 
 The following faults are warnings, because the job runs nevertheless:
 

@@ -1,12 +1,12 @@
 """GPUs and other accelerators are requested in a way that a node can provide.
 
 A worker requests between `min` and `max` accelerators, added up as Kubernetes does it for a pod (init containers and
-sidecars included). The numbers are whole, requests equal limits, and a job has one kind of accelerator: a part that
-needs another kind must be a separate job. The setting `resources` lists the accelerators. For cores, of which a device
-has several (`coreResources`, such as `aws.amazon.com/neuroncore`), the limit is `maxCores`. `max` and `maxCores` also
-apply to a launcher that is not a worker, `min` does not. A GPU of this launcher's first container stays idle, because
-the operator sets its `NVIDIA_VISIBLE_DEVICES` to an empty value: that is a warning, and so is a GPU that a LimitRange
-adds to this launcher by default.
+sidecars included). The numbers are whole, requests equal limits, and a job has one kind of accelerator: a part of the
+program that needs another kind must be a separate job. The setting `resources` lists the accelerators. For cores, of
+which a device has several (`coreResources`, such as `aws.amazon.com/neuroncore`), the limit is `maxCores`. `max` and
+`maxCores` also apply to a launcher that is not a worker, `min` does not. A GPU of this launcher's first container stays
+idle, because the operator sets its `NVIDIA_VISIBLE_DEVICES` to an empty value: that is a warning, and so is a GPU that
+a LimitRange adds to this launcher by default.
 
 `NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
 container toolkit, it gives the container GPUs of the node without a request, quota or queue. With

@@ -8,8 +8,8 @@ operator.
 mpirun connects to workers only by ssh, so it cannot use a worker that runs `sleep infinity` or the training itself.
 
 A violation is a warning, because a program may start processes on the workers in other ways, and a Python script may
-start mpirun. Nothing is reported if the command is a file of the image, or if it mentions ssh, hosts or another
-launcher.
+start mpirun. Nothing is reported if the command is a file of the image, or if it mentions ssh, hosts or another program
+that starts ranks.
 """
 
 import re

@@ -4,7 +4,7 @@ Kubernetes only checks that the name is not empty, so a typo appears only on the
 pod. Init containers are checked too. An image id (64 hexadecimal digits, or any digits after `sha256:`) is rejected: a
 node runs any image that it has stored under this id, from any registry.
 
-These checks are off unless they are set: `allowedRegistries` (registries, also with a path such as
+The checks of these settings are off by default: `allowedRegistries` (registries, also with a path such as
 `registry.example.com/team`), `requireDigest`, and `pullSecretsFor` (registries that need a pull secret). A missing pull
 secret is a warning, because the service account may have the secret. An image without a tag, or with the tag `latest`,
 is a warning, once for each image, because nodes may run different versions of it. With `refuseLatest` such an image is

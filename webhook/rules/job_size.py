@@ -7,8 +7,8 @@ more than 20,000 mappings and lists, is rejected; other rules do not check it, a
 whose checks take more than 250 ms of processor time is rejected as too expensive to check, because other jobs would
 have to wait. With `mode` `warn` or `audit`, jobs above these two limits are admitted unchecked; a job that is too
 expensive then gets only the injections of its creator and its time limit. An update that leaves spec, labels and
-annotations unchanged is admitted. In a cluster with Kueue, an update by a controller of the policy may also change the
-fields that Kueue changes when it starts and stops a job.
+annotations unchanged is always admitted. In a cluster with Kueue, an update by a controller of the policy may also
+change the fields that Kueue changes when it starts and stops a job.
 """
 
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ no NetworkPolicy: its other pods would not accept their connections. RDMA does n
 networks (Multus), and replacements of the cluster's network, have their own kind of policy. Isolate such jobs by
 partitions (InfiniBand), VLANs or separate networks.
 
-For a job without its own NetworkPolicy, the policies of its namespace must admit the launcher. It is a warning if a
+For a job without its own NetworkPolicy, the policies of its namespace must admit the launcher. There is a warning if a
 policy selects the workers and no policy admits any pod of the namespace.
 """
 

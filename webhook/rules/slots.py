@@ -17,8 +17,8 @@ knows how it uses its ranks:
 If the launcher's command is itself one of these calls of Open MPI's `mpirun`, not a script, the job is rejected if the
 call certainly fails: if it reads the operator's hostfile (by an option, or by the injection `mpi-env`), and no setting
 could allow more ranks. Settings that could allow more ranks are other parameters of Open MPI, a rank file, variables
-with an unknown value, and volumes over its configuration. Settings in the image are not seen. With `--oversubscribe` on
-the command line, several ranks on a slot are not reported.
+with an unknown value, and volumes over Open MPI's configuration. Settings in the image are not seen. With
+`--oversubscribe` on the command line, several ranks on a slot are not reported.
 
 Only known facts of the command line are compared. The value of a variable is known if the script or the container's
 `env` has only one value for it, such as `NP=4` or `NP=${NP:-4}`. A call with other variables, or with unknown options,

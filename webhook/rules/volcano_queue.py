@@ -1,10 +1,10 @@
 """Volcano could run the job in its queue.
 
-If the operator runs with `--gang-scheduling=volcano` (setting `gangScheduling`), it creates a PodGroup for every job in
-the queue `schedulingPolicy.queue`, else in the queue of the annotation `scheduling.volcano.sh/queue-name`, else in
-`default`. The job does not show a problem with its queue. If the queue does not exist or is not open, Volcano rejects
-the PodGroup, and only the operator's log shows it. If the PodGroup requests more than the queue's `capability`, it is
-Pending for ever.
+If the operator runs with `--gang-scheduling=volcano` (setting `gangScheduling`), the operator creates a PodGroup for
+every job. The PodGroup is in the queue `schedulingPolicy.queue`, else in the queue of the annotation
+`scheduling.volcano.sh/queue-name`, else in `default`. The job does not show a problem with its queue. If the queue does
+not exist or is not open, Volcano rejects the PodGroup, and only the operator's log shows it. If the PodGroup requests
+more than the queue's `capability`, the PodGroup is Pending for ever.
 
 A job that never starts is rejected:
 
