@@ -192,7 +192,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
-        fix = "Put \\ at the end of each line that continues." if of_lines else "Add the program after the options."
+        fix = "End each continued line with \\." if of_lines else "Add the program after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):
         fix = "Split it at its blanks." if call.without_shell else "Remove its quotes."
