@@ -23,9 +23,9 @@ Nothing is injected if waiting could do harm or is not needed:
 * the user requests an Istio sidecar;
 * the operator waits, with `launcherCreationPolicy: WaitForWorkersReady`, outside of queues and gangs.
 
-The annotation `training.openshift.io/worker-readiness` overrides this for a job: with `"false"` nothing is injected,
-and with `"true"` or the port of sshd the container is injected for every image. With the annotation, the operator's
-waiting is enough only if the workers have a readiness probe.
+The annotation `training.openshift.io/worker-readiness` overrides these conditions for a job: with `"false"` nothing is
+injected, and with `"true"` or the port of sshd the container is injected for every image. Even with the annotation, the
+container is left out if the operator waits and the workers have a readiness probe.
 
 The init container has the CPU, memory and storage of the launcher's first container, so the pod requests no more than
 before. It has this container's user, no capability, and no GPU.
@@ -172,7 +172,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _container(own: Any, command: list[str]) -> dict[str, object]:
-    """The init container for `own`, the launcher's first container. For such an init container it is a copy."""
+    """The init container for `own`, the launcher's first container. If `own` is this init container, it is a copy."""
     amounts_by_field = {field: at(own, "resources", field) for field in _AMOUNTS}
     resources = {
         field: copied

@@ -1,14 +1,15 @@
 """The launcher starts ranks on the workers, and the workers run sshd for the launcher's connections.
 
-Without a hostfile horovodrun and deepspeed run all ranks on the launcher. So do torchrun, accelerate and a plain Python
-program if mpirun does not start them. Such a job seems to work, but its workers and their GPUs stay idle. The list of
-workers is the operator's file `/etc/mpi/hostfile`. Open MPI, MPICH and Intel MPI get its path from the operator.
+Without a hostfile horovodrun and deepspeed run all ranks on the launcher. torchrun, accelerate and a plain Python
+program do the same if mpirun does not start them. Such a job seems to work, but its workers and their GPUs stay idle.
+The list of workers is the operator's file `/etc/mpi/hostfile`. Open MPI, MPICH and Intel MPI get its path from the
+operator.
 
 mpirun connects to workers only by ssh, so it cannot use a worker that runs `sleep infinity` or the training itself.
 
 A violation is a warning, because a program may start processes on the workers in other ways, and a Python script may
-start mpirun. Nothing is reported if the command is a file of the image, or if it mentions ssh, hosts or another
-launcher.
+start mpirun. Nothing is reported if the command is a file of the image, or if it mentions ssh, hosts or another program
+that starts ranks.
 """
 
 import re
@@ -43,7 +44,7 @@ _NAMES_HOSTS: Final = re.compile(
 )
 _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent", re.IGNORECASE)
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
-# A worker's host name without the name of the Service, or with a wrong one. The hostfile has both names.
+# A worker's host name without the name of the Service, or with a wrong one. The hostfile has `worker.service`.
 _UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
 _EMPTY: Final = '""'
 _USE: Final = f"--hostfile {HOSTFILE}"
@@ -70,7 +71,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
         return
     program = _only(worker, started)
-    # With tools in args, the image's entry point may start sshd.
+    # If `args` begins with a tool, such as sleep, the image's entry point may start sshd.
     shown = program is not None and (worker.command or program not in programs.TOOLS)
     if program is not None and shown and b'"postStart"' not in bytes(ctx.document):
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
@@ -84,7 +85,7 @@ def _only(worker: Container, started: frozenset[str] | None) -> str | None:
     known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | {""}
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
         return None
-    if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start it
+    if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start sshd when they are installed
         return None
     return max(started, key=lambda name: (name not in others, name == "sleep", name))
 

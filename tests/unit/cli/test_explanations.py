@@ -95,10 +95,10 @@ def test_text_of_a_rule() -> None:
         "",
         "The number of workers is within the limits of the policy.",
         "",
-        "Distributed training needs at least two workers, and the platform is tested up to one hundred. With",
-        "`runLauncherAsWorker` the launcher takes part in the training, so it counts too. The operator also runs "
-        "launchers alone,",
-        "without Worker: `min: 0` admits such jobs.",
+        "Distributed training needs at least two workers, and the platform is tested with up to one hundred. With",
+        "`runLauncherAsWorker` the launcher takes part in the training, so it is included in the number. "
+        "The operator also runs a",
+        "launcher without workers: `min: 0` admits such jobs.",
         "",
         "\x1b[1mSettings\x1b[0m",
         "  action: deny, warn, audit or off, default deny",
