@@ -176,7 +176,7 @@ def _in_parts(body: bytes) -> AdmissionReview | None:
     or the rest fails.
     """
     start = body.find(_BEFORE) + len(_BEFORE)
-    end = body.rfind(_AFTER, start)  # searched from the end, where it is in the review of a new job
+    end = body.rfind(_AFTER, start)  # searched from the end, because the review of a new job has it there
     if end < 0 or len(body) > _SMALL:
         return None
     try:

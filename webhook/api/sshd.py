@@ -87,10 +87,10 @@ class Call(NamedTuple):
 
 
 def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
-    """All starts of sshd in the container's command or shell script, and the start that is the last command.
+    """All starts of sshd in the container's command or shell script, and the last command if it starts sshd.
 
-    The latter is None if the last command is, or may be, a different program.
-    Without a command the image decides how `args` are used, so only a shell script in `args` is read.
+    The last command is None if it is, or may be, a different program. Without a command the image decides how `args`
+    are used, so only a shell script in `args` is read.
     """
     argv = shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
