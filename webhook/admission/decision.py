@@ -50,8 +50,7 @@ class Decision(msgspec.Struct):
     patch: list[dict[str, object]] = msgspec.field(default_factory=list)
     """JSON Patch operations."""
     authors: list[str] = msgspec.field(default_factory=list)
-    """The injection of each operation in `patch`. The last operation, which writes the annotation
-    with the ids of the injections, may have none."""
+    """The injection of each operation in `patch`. The last operation may have none: it lists the injections."""
     document: dict[str, Any] | None = None
     """The patched object without its managedFields."""
     reservation: Reservation | None = None

@@ -79,8 +79,8 @@ class Finding:
         """Field, fault and fix on one line.
 
         If the line is too long, these parts are left out in turn: the middle of the field's path, the parts of the
-        fault in parentheses, the fix, the middle of the fault. The rule's id and the date from which it rejects always
-        stay. The first line of a long fault is a heading, so the second line is shown.
+        fault in parentheses, the fix, the middle of the fault. The rule's id always stays. The first line of a long
+        fault is a heading, so the second line is shown.
         """
         path, fault = self.violation.path, self.violation.message
         heading, *lines = fault.split("\n")
@@ -187,7 +187,7 @@ def _cut(text: str, room: int) -> str:
 
 
 def _elided(path: str, room: int) -> str:
-    """`path` with the job's role and as many of its last characters as fit."""
+    """`path` without its middle: the parts up to the job's role, and as many of the last parts as fit."""
     if _length(path) <= room:
         return path
     parts = _PATH_PART.findall(path)

@@ -96,7 +96,8 @@ def passes_unjudged(
     """Whether an update of an object that cannot be judged passes.
 
     An update passes if it does not change labels, annotations and spec. A controller may also make the changes that
-    `controllers_change` accepts, by default Kueue's changes of a spec. Users may not, because rules read these fields.
+    `controllers_change` accepts, by default Kueue's changes of a spec. Users may not make these changes, because
+    rules read these fields.
     """
     pair = _pair(request)
     if pair is None:

@@ -61,7 +61,7 @@ class Exports:
 
     def names(self, name: str) -> bool:
         """Whether `-x` names the variable."""
-        # Only the last entry that does not sort after the name can be its start.
+        # Of the sorted texts, only the last one that is not after the name can be its start.
         place = bisect_right(self._starts, name)
         return name in self.named or (place > 0 and name.startswith(self._starts[place - 1]))
 

@@ -50,7 +50,7 @@ _BLANKS: Final = re.compile(r"\s")
 VARIABLE: Final = re.compile(r"\$(?:\{(\w+)([^}]*+)\}|(\w+))")
 """`$NAME`, and `${NAME}` with anything else in the braces."""
 REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*+)\)")
-"""`$(NAME)`, which Kubernetes replaces, and `$$`, which it does not."""
+"""`$(NAME)`, which Kubernetes replaces, and `$$`, which is the escape for `$`."""
 _NEEDS_SHELL: Final = re.compile(r"[|&;<>$`\n*]")
 _PLAIN: Final = re.compile(r"[\w./:,@%+=-]+", re.ASCII)
 _DEFAULT: Final = re.compile(r":?-([\w./:,@%+-]++)")
@@ -59,7 +59,7 @@ _ASSIGNED: Final = re.compile(
     r"(?=[ \t]*(?:[\n;&]|\Z))"
 )
 _NAME: Final = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*")
-# Commands that may set any variable, and commands that may or may not set one.
+# Commands that may set any variable, and branches, in which an assignment may not run.
 _OTHER_SCRIPT: Final = re.compile(r"\b(?:eval|source)\b|(?:\A|[\n;&|])[ \t]*\.[ \t]")
 _BRANCH: Final = re.compile(r"\b(?:case|for|function|if|select|until|while)\b|\(\)|&&|\|\|")
 

@@ -297,7 +297,7 @@ def _error(problem: str, event: Any) -> yaml.MarkedYAMLError:
 
 _CANNOT_START: Final = "found character that cannot start any token"
 _TAB: Final = "a tab; use spaces"
-# By libyaml's texts: https://github.com/yaml/libyaml/blob/0.2.5/src/parser.c and scanner.c
+# Clearer texts than libyaml's: https://github.com/yaml/libyaml/blob/0.2.5/src/parser.c and scanner.c
 _MEANT: Final = {
     "found a tab character that violates indentation": _TAB,
     "found a tab character where an indentation space is expected": _TAB,
@@ -332,6 +332,6 @@ def words(error: yaml.YAMLError, text: str) -> str:
 
 
 def _at_start(mark: Any, text: str) -> str:
-    """For a character that cannot start a value."""
+    """The message for a character that cannot start a value."""
     found = text[mark.index : mark.index + 1]
     return _TAB if found == "\t" else f"text that begins with {found} needs quotes"

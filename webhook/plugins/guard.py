@@ -66,9 +66,8 @@ def injection(entry: Injection, plugin: str, on_failure: OnFailure) -> Injection
         try:
             job = mpijob.decode(ctx.document)
             notes = _all(entry.inject(job, settings, _own(ctx), patch), str)
-            msgspec.json.encode(
-                patch.operations[done:]
-            )  # a value that is not JSON fails here, not when the reply is written
+            # A value that JSON cannot express fails here, not when the reply is written.
+            msgspec.json.encode(patch.operations[done:])
         except PatchConflict as error:
             patch.take_back(done, untyped.decode(before))
             notes = [Caution(f"nothing was injected: {error}")]

@@ -210,7 +210,7 @@ def _check_id(entry_id: str, group: _Group) -> None:
 
 
 def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:
-    """Raises PluginFault if the settings or texts are invalid. They are used outside of reviews, where no guard is."""
+    """Raises PluginFault if the settings or texts are invalid. They are used outside of reviews too."""
     if not (isinstance(entry.settings, type) and issubclass(entry.settings, group.settings)):
         raise PluginFault(f"its settings are not derived from {group.settings.__name__}")
     fields = entry.settings.model_fields

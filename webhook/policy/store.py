@@ -89,9 +89,7 @@ def load(
         else:
             states[source.name] = "unusable"
             if source.name in remembered:
-                last_good[source.name] = remembered[
-                    source.name
-                ]  # a replica of a newer version may be able to read the text
+                last_good[source.name] = remembered[source.name]  # a newer version of the service may read it
     return Loaded(tuple(layers), states, errors, last_good)
 
 
@@ -131,7 +129,7 @@ def _of_part(text: str, name: str, model: type[PolicyDocument]) -> Layer:
 def embedded(data: Mapping[str, Any], text: str, path: tuple[str | int, ...]) -> dict[str, Any] | None:
     """The data of the ConfigMap at `path` of the YAML `text`, padded so that line numbers refer to `text`.
 
-    None if the lines of the policy document are not lines of `text`.
+    None if the document is not a literal block, so its lines are not lines of `text`.
     """
     document = data.get(KEY)
     line = yaml.lines(text).get((*path, "data", KEY), 0)  # 0 for a file with too many values

@@ -111,7 +111,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return None
 
     def on_nodes(self, ctx: Context) -> Size | None:
-        """A size with the most accelerators per worker that a node has; None if a node has enough for the job."""
+        """A size with the most accelerators per worker that a node has; None if it is unknown or enough."""
         if not self.resource or not self.own.gpus:
             return None
         amounts = (shape.allocatable.get(self.resource, Quantity(0)) for shape in node_shapes(ctx.view))

@@ -84,7 +84,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
 
 def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """The injections that users cannot skip, for a new job for which `mutate` takes too long. It warns about no fields.
+    """The injections that users cannot skip, for a new job for which `mutate` takes too long; without other warnings.
 
     An update gets no injections: rules reject the removal of these values.
     """

@@ -182,9 +182,9 @@ def _put(dropped: Dropped, builder: PatchBuilder, value: Any) -> None:
 def _networks(dropped: Dropped, today: PatchBuilder, *, same_file: bool) -> str:
     """The text of the annotation with networks.
 
-    It is the injection's present result if each of its networks is in the stored or in the user's text. If the user
-    applies the same file again, it is otherwise the stored text, unless this does not begin with the user's text. In
-    all other cases it is the user's text.
+    - The injection's present result, if each network of this result is in the stored or in the user's text.
+    - Else the stored text, if the user applies the same file again and the stored text begins with the user's text.
+    - Else the user's text.
     """
     users, text = str(dropped.new or ""), today.get(dropped.path)
     try:

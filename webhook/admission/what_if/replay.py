@@ -161,7 +161,7 @@ def _rules(decision: Decision, action: Action) -> set[str]:
 def _by_author(decision: Decision) -> dict[str, set[tuple[str, bytes]]]:
     """(path, value) of all values that each injection added."""
     values: dict[str, set[tuple[str, bytes]]] = {}
-    # The last operation writes the annotation with the ids of the injections, and has no author.
+    # The last operation, which lists the injections in an annotation, has no author.
     for author, operation in zip(decision.authors, decision.patch, strict=False):
         values.setdefault(author, set()).update(_parts(str(operation["path"]), operation["value"]))
     return values

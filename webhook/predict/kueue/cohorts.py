@@ -20,7 +20,7 @@ _NOTHING = Quota()
 def within_reach(view: ClusterView, queue: ClusterQueue, pair: FlavorResource) -> int:
     """The maximum that the ClusterQueue can get when nothing is in use; UNLIMITED if that is unknown.
 
-    This walks through all cohorts of the tree, so call it only for more than the nominal quota of the ClusterQueue.
+    The search visits all cohorts of the tree, so call it only if a request exceeds the ClusterQueue's nominal quota.
     """
     own = queue.quotas.get(pair, _NOTHING)
     if not queue.cohort:
