@@ -32,7 +32,7 @@ _CALL: Final = re.compile(
 )
 # A script that writes a port into a configuration file.
 _CONFIGURED: Final = re.compile(r"\bPort\b")
-# Options of sshd that name a configuration file, or a shell variable as port.
+# Options of sshd for a configuration file, or for a port that is a shell variable.
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 # A command of a script, and its end. The & of a redirection does not end a command.
 _COMMAND: Final = re.compile(r"((?:[^\n;&|()]|(?<=[<>])&|&(?=>))++)(&&|\|\||[\n;&|()]|\Z)")
@@ -87,10 +87,10 @@ class Call(NamedTuple):
 
 
 def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
-    """All starts of sshd in the container's command or shell script, and the start that is the last command.
+    """All starts of sshd in the container's command or shell script, and the last command if it starts sshd.
 
-    The latter is None if the last command is, or may be, a different program.
-    Without a command the image decides how `args` are used, so only a shell script in `args` is read.
+    The second value is None if the last command is, or may be, a different program. Without a command the image decides
+    how `args` are used, so only a shell script in `args` is read.
     """
     argv = shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
@@ -117,7 +117,7 @@ def ends_in(container: Container) -> bool:
 
 
 def _call(command: str, end: str) -> Call | None:
-    """The command's start of sshd; None if it is in parentheses, or if sshd only prints something and ends."""
+    """The start of sshd by this command; None if it is in parentheses, or if sshd only prints something and ends."""
     match = _SSHD.match(command)
     if match is None or end in {"(", ")", "|"}:
         return None

@@ -124,7 +124,7 @@ def test_second_plugin_with_the_same_id_is_broken(tmp_path: Path) -> None:
     with taken_in(tmp_path, "better", "acme") as plugins:
         assert [(each.name, each.state) for each in plugins] == [("better", "in force"), ("acme", "broken")]
         assert plugins[1].faults == (
-            "rule acme-no: the plug-in better already has a rule with this name, which remains active",
+            'rule acme-no: the plug-in "better" already has a rule with this name; that rule remains active',
         )
         assert rules.REGISTRY["acme-no"].plugin == "better"
         assert rules.REGISTRY.unusable == set()

@@ -20,7 +20,7 @@ from webhook.predict.scc.matching import Rejection, fill, rejections
 
 REQUIRED: Final = "openshift.io/required-scc"
 OPEN: Final = ("spec.hostUsers", None)
-"""A rejected field and its value. The injection `scc` sets the field."""
+"""The field and value of the rejection of an unset `hostUsers`. The injection `scc` sets this field."""
 DEFAULT: Final = "restricted-v2"
 """OpenShift grants this SCC to all authenticated users."""
 # The users that create pods: the operator for workers, the Job controller for the launcher.
