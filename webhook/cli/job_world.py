@@ -106,7 +106,7 @@ class JobWorld:
         return [layer.name for layer in self.layers if layer.document.selector is not None]
 
     def reasons(self, unknown: Iterable[str]) -> dict[str, list[str]]:
-        """Unknown resources by the reason. Like in the service, kinds that the cluster does not have are left out."""
+        """Unknown resources by the reason why. Like in the service, kinds are left out if the cluster lacks them."""
         by_reason: dict[str, list[str]] = {}
         for name in sorted(unknown):
             why = self.why.get(name, self.otherwise)

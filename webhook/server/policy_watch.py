@@ -30,8 +30,8 @@ from webhook.work_limit import TooExpensive, limited
 POLICIES: Final = "policies"
 # Seconds until a failed write is retried.
 RETRY = 30.0
-# Seconds between attempts to list the policies, and the number of successive denials after which the right is missing.
-# Right after its start the API server denies every request.
+# Seconds between two checks whether the right to list the policies is missing, and the number of denials in a row that
+# show it. One denial is not enough: right after its start the API server denies every request.
 LOOK = 5.0
 DENIALS = 3
 

@@ -25,7 +25,7 @@ class KueueConfig(msgspec.Struct, frozen=True):
     frameworks: frozenset[str]
     namespaces: Selector
     selector_holds: bool | None
-    """Whether Kueue ignores a namespace that the selector does not match, even if a job names a queue.
+    """Whether Kueue also ignores jobs with a queue in a namespace that the selector does not match.
 
     None if this depends on Kueue's version.
     """

@@ -35,7 +35,8 @@ from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filter
 from webhook.policy.in_force import PolicySet
 from webhook.rules.network_policy import Posture, Settings, posture
 
-# Calls planned for each job when all jobs are checked: more than needed, which leaves calls for new jobs.
+# When all jobs are checked, the checks are spread over the time in which this number of calls for each job is allowed.
+# A check needs fewer calls, so some calls are left for new jobs.
 CALLS: Final = 3
 
 NETWORK_POLICIES: Final = NETWORK_POLICY_KIND.watched()
