@@ -48,8 +48,8 @@ class FileCertificate:
     ) -> None:
         """Load the files; CertificateError if they are invalid.
 
-        The certificate must be valid for each of `hosts`. If the file `ca` exists and is not empty, a
-        CA in this file must have issued the certificate, directly or through intermediate CAs.
+        The certificate must be valid for each of `hosts`. If the file `ca` exists and is not empty, a CA in this file
+        must have issued the certificate, directly or through intermediate CAs.
         """
         self._certificate = certificate
         self._key = key

@@ -21,7 +21,7 @@ from webhook.server.log import RefusalLog
 LINGER_SECONDS: Final = 2.0
 """Seconds in which the rest of a body is read and dropped after an early reply: the client can then read the reply."""
 AHEAD_SECONDS: Final = 0.2
-"""Seconds for a client that sent too much to read the reply to its first request."""
+"""Seconds in which a client that sent more than one request can read the reply to its first request."""
 KEEPALIVE_SECONDS: Final = 200.0
 """Go clients keep an idle connection for 90 s. The client should close it, not the server."""
 # Descriptors for everything else: the operations port, calls to the API server, files.

@@ -1,7 +1,8 @@
 """Loads the policy ConfigMaps of one namespace. If a document is broken, its last good version is used.
 
-The last good document of each is stored in the ConfigMap `mpijob-webhook-last-good` in the same namespace, so that it
-outlives a restart. All replicas of a version write the same content there, so they need no leader.
+The last good document of each policy is stored in the ConfigMap `mpijob-webhook-last-good` in the same namespace, so
+that the document outlives a restart. All replicas of the same version write the same content there, so they need no
+leader.
 """
 
 import asyncio
@@ -43,7 +44,8 @@ class PolicyWatch:
     `base` are layers from other sources (a file). `apply` gets the policies and the state of each ConfigMap. While the
     ConfigMaps cannot be listed, the last good documents of the previous run are used. Without these documents the
     defaults are used if the right to list ConfigMaps is certainly missing; otherwise the service has no policies and is
-    not ready. It does not become ready either while this `version` can read neither a document nor its last good copy.
+    not ready. It also is not ready if there is a document of which this `version` can read neither the current text nor
+    the last good copy.
     """
 
     watch: Watch[str, PolicySource]

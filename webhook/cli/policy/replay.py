@@ -38,7 +38,8 @@ def replay(
     apply`, a bare document is added under the name of its file, and the policies of --without are removed. The cluster
     is not changed, and existing jobs keep running.
 
-    Injections are compared too. They are made into the job without the injections that the job records.
+    Injections are compared too, but only values that the job does not have yet: a job keeps the values that were
+    injected before.
 
     \b
     Examples:

@@ -16,7 +16,7 @@ from webhook.cluster.resource import Metadata, Wire, cluster_wide
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
-# Labels with a different value on every node. A label whose value is the node's name is treated like them.
+# Labels with a different value on every node. Any label whose value is the node's name is treated like these labels.
 _OWN: Final = frozenset({HOSTNAME, "nvidia.com/gfd.timestamp", "alpha.eksctl.io/instance-id"})
 # Taints for a temporary state of a node: unreachable, cordoned, starting, about to be removed.
 _PASSING: Final = (

@@ -5,9 +5,9 @@ fields that the requested version lacks. A v2beta1 job that was created in an ol
 WRITTEN_AS with the original older spec. A v2beta1 job that is converted for an older client has the annotation SHOWN
 with the fields that only v2beta1 has.
 
-Later changes of a v2beta1 job, such as injections, are merged into the original older spec. Each older
-spec is tested by converting it back to v2beta1. If no older spec converts back to the same job, the client gets the
-v2beta1 spec unchanged ("as it is"), together with the fields of the original that only older versions have.
+Later changes of a v2beta1 job, such as injections, are merged into the original older spec. Each older spec is tested
+by converting it back to v2beta1. If no older spec converts back to the same job, the client gets the v2beta1 spec
+unchanged ("as it is"), together with the fields of the original that only older versions have.
 
 A v2beta1 job that is too large for this conversion is also returned with its v2beta1 spec, and its pods are not
 decoded. A request with an older job that is too large is rejected. For a stored older job that is too large, the client

@@ -40,8 +40,8 @@ def mpijob(
     unchanged.
 
     Standard error has a report on each job: what moved, what has another meaning now, what is lost, and what is left to
-    do. Workers are reached by ssh now, which the image must have. Each job is then checked, as by `mpijob-webhook
-    check` without a cluster. With -o json standard output has all of it.
+    do. Workers are reached by ssh now, which the image must have. Each converted job is then checked, as by
+    `mpijob-webhook check` without a cluster. With -o json, standard output has the jobs and the reports.
 
     \b
     Examples:
