@@ -5,9 +5,9 @@ read back from all caBundles and a grace time has passed. The replaced CA stays 
 Each step is one write that depends only on the objects just read, so any replica can take any step at any time. A
 replica that is late gets a Conflict.
 
-The caBundles must be read before the Secret: then the Secret is at least as new, and another replica's new CA in a
-caBundle is not mistaken for a foreign CA. In cert-controller and cert-manager's dynamic authority a new CA signs at
-once, which has caused outages (gatekeeper#1045, kueue#622, cert-manager#6624).
+The caBundles must be read before the Secret. Only in this order the Secret is at least as new as the caBundles, and
+another replica's new CA in a caBundle is not mistaken for a foreign CA. In cert-controller and cert-manager's dynamic
+authority a new CA signs at once, which has caused outages (gatekeeper#1045, kueue#622, cert-manager#6624).
 """
 
 from collections.abc import Sequence

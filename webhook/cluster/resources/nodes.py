@@ -81,7 +81,8 @@ class _Node(Wire):
 def coarse(name: str, amount: Quantity) -> Quantity:
     """The amount of a resource. Bytes are cut to 8 significant bits.
 
-    Machines of the same type differ by some pages of memory. A pod that just fits still fits if both amounts are cut.
+    Machines of the same type differ by some pages of memory. A pod that just fits still fits if the amounts of the node
+    and of the pod are both cut.
     """
     if name not in _COARSE:
         return amount

@@ -268,8 +268,8 @@ class QuotaLedger:
             await self._judge_again(namespace, rejected, view)
 
     async def _read(self, namespace: str) -> Known:
-        """The namespace's current objects. The pods must not be newer than the quotas: `used` does not include newer
-        pods, and the jobs' remaining use does not either.
+        """The namespace's current objects. The pods must not be newer than the quotas: newer pods are not in `used`,
+        and they no longer count as pods that do not exist yet.
         """
         caches = self._other_pods(namespace)
         caches[PODS] = copy(self._view.within(PODS, namespace))

@@ -174,7 +174,7 @@ class SightReader:
             events += await self._try("events", selected, [])
             if "events" in self.unread:
                 break
-        # Events of a deleted job with the same name are left out. Events of this job's replaced pods are not.
+        # Events of a deleted job with the same name are left out. Events of this job's replaced pods are kept.
         return [
             event
             for event in events
