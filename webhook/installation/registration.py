@@ -86,10 +86,10 @@ def configurations(
 ) -> list[dict[str, Any]]:
     """The mutating and the validating webhook configuration, as objects for the API server.
 
-    The policy hook gets only labelled ConfigMaps in `policy_namespace`. The other hooks get nothing from it. Without
-    `match_conditions` the hook for SSH keys gets every Secret with the operator's label, so it fails open, and jobs
-    that are being deleted keep their finalizers while the service is down. `options` of `serve` add the hooks of
-    optional parts.
+    The policy hook gets only labelled ConfigMaps in `policy_namespace`. The other hooks get nothing from this
+    namespace. Without `match_conditions`, the hook for SSH keys gets every Secret with the operator's label, so it
+    fails open. Without them, finalizers of a job also cannot be removed while the service is down. `options` of `serve`
+    add the hooks of optional parts.
     """
     jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}

@@ -89,7 +89,7 @@ def _record(decoded: _ConfigMap) -> KueueConfig | None:
         config = msgspec.convert(documents[0], _Configuration)
     except msgspec.ValidationError as error:
         raise ValueError(f"{KEY}: {error}") from None
-    # The default of both feature gates: they are on in all Kueue releases that have v1beta2 of the configuration, and in
+    # The default of both feature gates: they are on in all Kueue releases with v1beta2 of the configuration, and in
     # some of the releases that have only v1beta1.
     default = True if config.api_version == f"{GROUP}v1beta2" else None
     gates = config.feature_gates or {}

@@ -1,8 +1,9 @@
 """Maintains the NetworkPolicy of every job from the job's creation on.
 
-A job is checked every few minutes, and when the job, its NetworkPolicy, its namespace or a policy changes, or when a
-ServiceAccount in the namespace starts or stops to give its pods a token. If the caches have the expected NetworkPolicy,
-the API server gets no request. Before a write the job is read from the API server: it may be deleted or replaced.
+A job is checked every few minutes, and when the job, its NetworkPolicy, its namespace or a policy changes. It is also
+checked when a ServiceAccount in the namespace starts or stops to give its pods a token. If the caches have the expected
+NetworkPolicy, the API server gets no request. Before a write the job is read from the API server: it may be deleted or
+replaced.
 
 The administrator decides about the content of a NetworkPolicy, so changes by other users are overwritten by force.
 """
