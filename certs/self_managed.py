@@ -2,7 +2,7 @@
 
 If a caBundle cannot be written, calls with this caBundle fail, but calls with other caBundles must not.
 
-Any number of replicas do this in parallel, without a leader (see `rotation`).
+Any number of replicas maintain the Secret and the caBundles in parallel, without a leader (see `rotation`).
 """
 
 import asyncio

@@ -197,7 +197,7 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
     except ManifestError:
         pattern = rb"(?m)kind[\"']?\s*:\s*.{0,99}(%b)|^[\"']?mpireplicaspecs[\"']?:" % b"|".join(kinds)
         if only and not re.search(pattern, text):
-            return []  # not a Kubernetes object: the file only mentions the kind
+            return []  # broken, and it only mentions the kind: not a file of Kubernetes objects
         raise
     several = len(documents) > 1
     return [
