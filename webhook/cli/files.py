@@ -43,7 +43,7 @@ class Manifest:
     content: bytes = field(default=b"", repr=False, compare=False)
     """The content of the file."""
     moved: dict[str, str] = field(default_factory=dict, compare=False)
-    """The path in the file of each moved field, by the corrected path that messages use. Outer fields come first."""
+    """The path of each moved field in the file, by the corrected path, which messages use. Outer fields come first."""
 
     @property
     def kind(self) -> str:

@@ -259,7 +259,7 @@ def _line(error: str) -> str:
 
 
 def _unreadable(outcome: Loaded) -> str:
-    """The policies of which this version can read no copy. Without them it would admit jobs that they deny."""
+    """The policies of which this version can read no copy. Without them the service would admit jobs that they deny."""
     unusable = (name for name, state in outcome.states.items() if state == "unusable")
     return "; ".join(
         f'policy "{name}": this version can read neither the document nor its last good copy: '
