@@ -169,7 +169,7 @@ def check(
 
 
 def _try_pods(access: Access, *, announced: bool) -> "TryPods":
-    """Return a function that tries pods by a dry run. It prints a line before the first pod, unless `announced`."""
+    """Return a function that tries pods by a dry run. Unless `announced`, it prints a line before the first pod."""
     from webhook.client import tried_pods
 
     def announce() -> None:
