@@ -1,4 +1,4 @@
-"""Compares which jobs can never be admitted: this service and the real Kueue.
+"""Compares the jobs that can never be admitted according to this service with the real Kueue's decisions.
 
 Kueue's controllers create a Workload for each generated MPIJob, and admit it or not, in a tree of cohorts where
 nothing else runs. The service sees the same objects. MPIJOB_KUEUE_JOBS sets how many jobs are tried in each tree.
@@ -192,7 +192,7 @@ def test_both_api_versions_of_kueue_give_the_same_objects(cluster: Cluster, view
 
 @dataclass(frozen=True)
 class Queue:
-    """A LocalQueue `queue` in a separate namespace, with the messages of local-queue and Kueue about a job in it."""
+    """A LocalQueue `queue` in a separate namespace. The rule `local-queue` and Kueue have messages about its job."""
 
     id: str
     ours: str

@@ -190,7 +190,7 @@ def test_overwritten_ca_bundles_are_restored_while_the_ca_secret_is_deleted(
 
 
 def test_no_job_is_lost_when_the_api_server_restarts(deployment: Deployment, replicas: list[Backend]) -> None:
-    """It is down until the leaf certificates expired: each replica renews its leaf with the CA in its memory."""
+    """It is down until the leaf certificates have expired. Each replica renews its leaf with the CA in its memory."""
     _use_lasting_ca(deployment)
     with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
         time.sleep(1)

@@ -1,4 +1,4 @@
-"""Deadline Events and metrics of jobs, with two replicas that have only their components' permissions. One is killed.
+"""Deadline Events and metrics of jobs, from two replicas with only their components' permissions. One is killed.
 
 MPIJOB_LIVES sets the number of jobs of each of the seven kinds. `make lives` sets it to 72.
 """
@@ -152,7 +152,7 @@ def test_each_event_comes_once_and_metrics_match_the_api_server(cluster: Cluster
         for replica in (
             killed,
             stays,
-        ):  # otherwise new jobs would be taken for old ones, which the metrics do not count
+        ):  # otherwise a replica treats the new jobs as old jobs, which the metrics do not count
             cluster.wait_for("the first list", partial(_has_list, replica))
         create(cluster, *(each for number in range(EACH) for each in _of_each_kind(namespace, number)))
         cluster.wait_for("a run", lambda: _started(cluster, namespace, "resumed-0"), timeout=LIMIT)

@@ -282,7 +282,7 @@ def test_job_whose_config_map_belongs_to_a_different_owner_is_rejected(operator_
     wait_for(operator_cluster, error, lambda: is_logged(operator_cluster, f"with-{suffix}", error))
 
 
-def test_number_of_pods_is_as_warned(operator_cluster, checked, namespace):
+def test_number_of_pods_matches_the_warning(operator_cluster, checked, namespace):
     runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
     runtime["kind"], runtime["metadata"] = "TrainingRuntime", {"name": "own", "namespace": namespace}
     runtime["spec"]["mlPolicy"]["numNodes"] = 3

@@ -1,7 +1,7 @@
 """Runs injections with the whole pipeline, alone or together. `inject` and `operations` check all properties.
 
 `examples` has a job, settings and a cluster for each injection, with which it injects a value. The test file of an
-injection has an `EXAMPLE` if COMPLETE and the default settings do not suffice.
+injection has an `EXAMPLE` if it injects nothing into the job `strategies.COMPLETE` with its default settings.
 """
 
 import copy

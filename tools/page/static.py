@@ -1,4 +1,4 @@
-"""The page for any web server, with verdicts computed in the browser: `python -m tools.page.static FOLDER`."""
+"""Builds the playground page for any web server: verdicts are computed in the browser. `python -m tools.page.static FOLDER`."""
 
 import argparse
 import json
