@@ -194,7 +194,7 @@ REFUSED_LATER = {
 }
 
 
-# Errors that a job may correct, so the runtime is admitted.
+# Errors that a job can correct. So the service admits the runtime, and rejects a job that does not correct the error.
 AT_THE_JOB = ("coordinated-by-no-pod", "claim-for-nobody", "fetches-into-nothing")
 
 
@@ -231,7 +231,7 @@ def stored(operator_cluster, checked):
 
 
 @pytest.mark.parametrize("case", REFUSED_LATER)
-def test_job_that_would_fail_after_creation_is_rejected_at_creation(operator_cluster, checked, stored, namespace, case):
+def test_error_that_controllers_only_log_is_rejected_at_creation(operator_cluster, checked, stored, namespace, case):
     rule = "pod-template" if case == "fetches-into-nothing" else "upstream-contract"
     if case in AT_THE_JOB:
         operator_cluster.kubectl("create", "-f", "-", stdin=broken_runtime(checked, case, namespace))

@@ -1,4 +1,4 @@
-"""Builds the playground page for any web server: verdicts are computed in the browser. `python -m tools.page.static FOLDER`."""
+"""Builds the page with verdicts computed in the browser, for any web server: `python -m tools.page.static FOLDER`."""
 
 import argparse
 import json
