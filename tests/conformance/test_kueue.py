@@ -167,8 +167,8 @@ def test_job_that_never_fits_is_never_admitted(cases: list[Case]) -> None:
 def test_nearly_all_jobs_that_are_never_admitted_are_reported(cases: list[Case]) -> None:
     """With topology-aware scheduling, Kueue also looks for nodes, and the service does not.
 
-    Without it, the service misses a few jobs: Kueue gives the launcher a flavor and keeps that flavor even if no flavor
-    is left for the workers. This depends on the order of events, so the service does not report it as certain.
+    Without topology-aware scheduling, the service misses a few jobs: Kueue gives the launcher a flavor and keeps it,
+    even if no flavor is left for the workers. This depends on the order of events, so the service reports nothing.
     """
     refused = [case for case in cases if not case.theirs.admitted]
     missed = [case for case in refused if not case.ours]

@@ -131,7 +131,7 @@ def warned(replica: Replica, made: dict[str, Any], text: str) -> bool:
 
 
 def test_missing_objects_cause_warnings(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
-    """Once the object exists, there is no warning."""
+    """Once the objects exist, there is no warning about them."""
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     volumes = [
         {"name": "data", "persistentVolumeClaim": {"claimName": "datset"}},
