@@ -1,4 +1,5 @@
 // Stores the three texts in the fragment of the page's address, which browsers never send to a server.
+
 // Maximum length of the fragment. If it is longer, the objects of the cluster are left out.
 const LONGEST = 60_000;
 

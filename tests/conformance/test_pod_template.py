@@ -1,7 +1,7 @@
 """Compares the rule `pod-template` on jobs with the API server's validation of the jobs' pods.
 
-A mutant is a template with one value that is wrong by the API server's schema. It is made of a template in
-tests/corpus, or of a template with nearly all fields. Each mutant is posted as a pod by dry run, as the operator would
+A mutant is a template with one changed value, which is wrong in most cases. It is made of a template in tests/corpus,
+or of a template with nearly all fields. Each mutant is posted as a pod by dry run, as the operator would
 create it. The service must not reject a template that the API server accepts, and must reject nearly all templates that
 the API server rejects. The test prints the others. MPIJOB_POD_TEMPLATE_MUTANTS sets how many mutants are tried.
 """

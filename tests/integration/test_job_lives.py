@@ -141,7 +141,7 @@ def test_deadline_during_downtime_is_reported(cluster: Cluster, account: Path, r
 
 
 @rare
-def test_each_event_is_written_once_and_metrics_match_the_api_server(
+def test_events_are_written_once_and_metrics_match_the_api_server(
     cluster: Cluster, account: Path, rights: None
 ) -> None:
     namespace = cluster.create_namespace()
