@@ -340,7 +340,7 @@ def lasting(cluster, namespace, checked):
 
 
 def limited(cluster, namespace, gpus):
-    """Create a quota. Returns the rejection of a job with one node too many, once the service sees the quota."""
+    """Create a quota. Returns the rejection of a job with too many nodes, once the service sees the quota."""
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -490,7 +490,7 @@ def slots(cluster, namespace, config_map):
     ("example", "as_worker"), [each for each in CONVERTED if not any(name in each[0] for name in NOT_OF_OPEN_MPI)]
 )
 def test_converted_job_has_the_same_pods_as_the_mpi_job(operator_cluster, checked, namespace, example, as_worker):
-    """With injected values and defaults of the API server."""
+    """The comparison includes injected values and the API server's defaults."""
     cluster, written = operator_cluster, mpi_job(example, namespace, runLauncherAsWorker=as_worker)
     name = written["metadata"]["name"]
     created = create(cluster, namespace, written)
