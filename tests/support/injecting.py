@@ -91,7 +91,7 @@ def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> De
 
 
 def without_list(document: Any) -> Any:
-    """The job without the annotation that lists its injections, which an update does not restore."""
+    """The job without the annotations that an update does not restore: the list of injections, and kubectl's copy."""
     document = copy.deepcopy(document)
     annotations = document["metadata"].get("annotations") or {}
     for key in (INJECTED, LAST_APPLIED):
