@@ -1,4 +1,4 @@
-"""Jobs with slow workers do not fail, with real sshd and mpirun, with and without a queue of the real Kueue.
+"""With the injection `launcher-wait`, jobs with slow workers do not fail. sshd, mpirun and Kueue are real.
 
 The same jobs run without the injection for comparison, and some of them fail.
 """

@@ -1,7 +1,7 @@
 """Runs injections with the whole pipeline, alone or together. `inject` and `operations` check all properties.
 
 `examples` has a job, settings and a cluster for each injection, with which it injects a value. The test file of an
-injection has an `EXAMPLE` if COMPLETE and the default settings do not suffice.
+injection has an `EXAMPLE` if it injects nothing into the job `strategies.COMPLETE` with its default settings.
 """
 
 import copy
@@ -91,7 +91,7 @@ def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> De
 
 
 def without_list(document: Any) -> Any:
-    """The job without the annotation that lists its injections, which an update does not restore."""
+    """The job without the annotations that an update does not restore: the list of injections, and kubectl's copy."""
     document = copy.deepcopy(document)
     annotations = document["metadata"].get("annotations") or {}
     for key in (INJECTED, LAST_APPLIED):

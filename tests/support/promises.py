@@ -28,7 +28,8 @@ FILLED_IN: dict[tuple[str, ...], object] = {
 }
 # No injection changes or adds a program, except the wait of the launcher for its workers.
 RUNS = ("name", "image", "command", "args", "workingDir")
-# The first is added in a namespace without a Pod Security level, the second with `drop: [ALL]`.
+# Capabilities that injections add: IPC_LOCK in a namespace without a Pod Security level, NET_BIND_SERVICE together with
+# `drop: [ALL]`.
 GRANTED = ("IPC_LOCK", "NET_BIND_SERVICE")
 # Fields that give a pod access to its node.
 GRANTS = {"hostNetwork", "hostPID", "hostIPC", "hostPath", "privileged", "allowPrivilegeEscalation"}
