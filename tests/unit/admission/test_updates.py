@@ -210,7 +210,7 @@ def test_later_policy_does_not_change_a_stored_job():
     assert at(asked.document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
 
 
-def test_failed_new_request_is_reported():
+def test_invalid_annotation_in_the_new_file_is_reported():
     stored = mutate(job({"timeout": "24h"}), only("job-timeout"), view=KNOWN).document
     again = update(job({"timeout": "soon"}), stored, only("job-timeout"))
     assert again.warnings == [

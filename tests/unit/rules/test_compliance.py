@@ -225,7 +225,7 @@ def test_storage_without_an_allowed_class_is_rejected(volume: Json, where: str |
     assert result == ([] if where is None else [expected])
 
 
-def test_unknown_claim_is_accepted() -> None:
+def test_claim_is_accepted_if_claims_are_unknown() -> None:
     changes = {**MARKED, "Worker.template.spec.volumes": [{"persistentVolumeClaim": {"claimName": "gone"}}]}
     assert violations("compliance", changes, settings={"storageClasses": ["encrypted"]}) == []
 

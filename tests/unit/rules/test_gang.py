@@ -234,7 +234,7 @@ def test_setting_without_effect_is_a_warning(changes: Json, settings: Json, path
     [("Worker", "volcano", "Launcher"), ("Launcher", "volcano", "Worker")],
 )
 def test_scheduler_named_for_only_one_role_is_a_warning(role: str, scheduler: str, other_role: str) -> None:
-    """Unless the operator replaces both names, one of them has no effect."""
+    """The other role's pods go to the default scheduler, unless the operator replaces both names."""
     changes = {f"{role}.template.spec.schedulerName": scheduler}
     result = violations("gang", changes)
     path = f"spec.mpiReplicaSpecs[{other_role}].template.spec.schedulerName"

@@ -32,7 +32,7 @@ CORES = "aws.amazon.com/neuroncore"
 
 
 def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str = GPU) -> Json:
-    """Changes to the resources of the first container. None is omitted."""
+    """Changes to the resources of the first container. An amount of None is left out."""
     resources = {
         "limits": {} if limit is None else {name: limit},
         "requests": {} if request is None else {name: request},
@@ -312,7 +312,7 @@ def visible(value: str | None = "all", **container: Any) -> Json:
 
 
 class TestVisibleDevices:
-    """NVIDIA's container toolkit gives the GPUs in this variable to a container without a request."""
+    """NVIDIA's container toolkit gives a container the GPUs in NVIDIA_VISIBLE_DEVICES even without a request."""
 
     @pytest.mark.parametrize(
         ("changes", "path"),
@@ -369,7 +369,7 @@ class TestVisibleDevices:
 
 
 class TestClaims:
-    """Devices of ResourceClaimTemplates."""
+    """Devices that pods request by ResourceClaimTemplates."""
 
     PATH = "spec.mpiReplicaSpecs[Worker].template.spec.resourceClaims"
 

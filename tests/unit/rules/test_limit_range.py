@@ -277,7 +277,7 @@ def test_pod_without_containers_is_left_to_upstream_contract() -> None:
     assert worker_violations({CONTAINERS: []}, of_pod(max={"cpu": "1"})) == []
 
 
-def test_fix_for_contradicting_limits_is_an_administrator() -> None:
+def test_fix_for_contradicting_limits_is_to_ask_an_administrator() -> None:
     ranges = [limit_range("a", of_pod(max={"cpu": 2})), limit_range("b", of_pod(min={"cpu": 3}))]
     *_, result = violations("limit-range", with_resources(limits={"cpu": 4}), view=Snapshot(ranges))
     assert result.fix == "No amount fits: ask an administrator to change the LimitRanges."

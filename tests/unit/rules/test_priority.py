@@ -92,7 +92,7 @@ def test_violation_has_path_message_fix_and_reason() -> None:
     assert label[0].fix == "Name an existing WorkloadPriorityClass (kubectl get workloadpriorityclass), or remove it."
 
 
-def test_unknown_class_is_accepted() -> None:
+def test_class_is_accepted_if_classes_are_unknown() -> None:
     changes = job(labels={**QUEUED, **OURS}, policy="gone", launcher="gone", worker="gone")
     assert violations("priority", changes) == []
 

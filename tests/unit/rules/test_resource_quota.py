@@ -299,7 +299,7 @@ def test_job_for_another_cluster_is_accepted() -> None:
     ("others", "fits"),
     [
         ([], 8),
-        (running("a"), 8),  # its pods are part of the usage
+        (running("a"), 8),  # the usage includes the pods of a
         ([changed(job(3) | {"metadata.name": "a", "metadata.uid": "a"})], 5),
         ([*running("a", 3), *pods("a", 1)], 8),
         ([changed(job(3) | {"metadata.name": "a", "metadata.uid": "a"}), *pods("a", 2)], 7),

@@ -311,7 +311,7 @@ def test_mpirun_that_certainly_fails_is_rejected(changes: Json) -> None:
         {COMMAND: ["bash", "-c", "mpirun -np 9 x"]},
         {COMMAND: None, ARGS: ["mpirun", "-np", "9", "x"]},  # the image's entry point is unknown
         {COMMAND: ["/entry"], ARGS: ["mpirun", "-np", "9", "x"]},
-        # Open MPI 5 does not read the hostfile then, and runs all ranks on the launcher if it has the cores.
+        # Without HOSTFILE, Open MPI 5 does not read /etc/mpi/hostfile, and may run all ranks on the launcher.
         {ENV: []},
         {ENV: [{"name": HOSTFILE["name"], "value": "/other/hostfile"}]},
         {ENV: [HOSTFILE, {"name": HOSTFILE["name"], "value": "/other/hostfile"}]},
