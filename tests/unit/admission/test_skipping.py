@@ -84,7 +84,7 @@ def test_violation_in_another_change_by_kueue_is_rejected() -> None:
 
 def test_kueues_account_is_judged_like_a_user_without_kueue() -> None:
     assert update(STARTS, view=NothingKnown()).skipped == ""
-    assert update(STARTS, view=NothingKnown()).allowed, "it makes nothing worse"
+    assert update(STARTS, view=NothingKnown()).allowed, "the update makes nothing worse"
 
 
 @pytest.mark.parametrize("username", [KUEUE, COLLECTOR])

@@ -246,7 +246,7 @@ class TestKueue:
     def test_default_queue_of_kueue_applies(self):
         job = self.job()
         del job["metadata"]["labels"]
-        assert inject(job, self.all_tas())[1] == {}, "it is in no queue"
+        assert inject(job, self.all_tas())[1] == {}, "the job is in no queue"
         default = kueue.local_queue("default", "cq", namespace="team")
         assert inject(job, self.all_tas(default))[:2] == ({}, {"Worker": {LEVEL: RACK}})
 

@@ -381,7 +381,7 @@ def test_ignored_options_of_sshd_are_reported() -> None:
     assert found(violations(ID, changes)) == [f'(advice) {SSHD}.args: bash ignores "-De"']
 
 
-def test_launcher_without_a_container_is_left_to_upstream_contract() -> None:
+def test_launcher_without_a_container_is_left_to_the_rule_upstream_contract() -> None:
     assert violations(ID, {"Launcher.template": {}}) == []
 
 

@@ -214,7 +214,7 @@ UNNAMED: list[Json] = [ephemeral(spec={}), ephemeral(), {"ephemeral": {}}]
             ({kind: {}}, None, "", "")
             for kind in ("configMap", "secret", "projected", "downwardAPI", "image", "emptyDir")
         ),
-        ({"hostPath": {}}, None, "", ""),  # the setting refuseHostPath decides
+        ({"hostPath": {}}, None, "", ""),  # the setting refuseHostPath decides about host paths
         ({}, None, "", ""),
     ],
 )

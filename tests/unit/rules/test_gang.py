@@ -130,7 +130,7 @@ def test_scheduling_policy_that_no_scheduler_reads_is_a_warning(
     ],
 )
 def test_min_available_out_of_range_is_reported(changes: Json, settings: Json, message: str, fix: str) -> None:
-    # Without gang scheduling the operator ignores minAvailable, so it is a warning.
+    # Without gang scheduling the operator ignores minAvailable, so the violation is a warning.
     assert violations("gang", changes, settings=settings) == [Violation(MIN, message, fix=fix, advisory=not settings)]
 
 

@@ -84,7 +84,7 @@ def test_misspelt_accelerator_without_a_limit_is_reported_twice() -> None:
         (gpus(16), {}),
         (gpus("16", 16), {}),
         (gpus("4", "4000m"), {}),
-        (gpus("two"), {}),  # upstream-contract reports it
+        (gpus("two"), {}),  # the rule upstream-contract reports this
         (gpus(2, "two"), {}),
         (gpus(-1, -1), {}),
         (gpus("-2"), {}),
@@ -192,7 +192,7 @@ def test_invalid_request_is_rejected(changes: Json, settings: Json, expected: Vi
     assert violations("gpus", changes, settings=settings) == [expected]
 
 
-def test_pod_without_containers_is_left_to_upstream_contract() -> None:
+def test_pod_without_containers_is_left_to_the_rule_upstream_contract() -> None:
     assert violations("gpus", {"Worker.template.spec.containers": []}, settings={"min": 1}) == []
 
 
@@ -348,7 +348,7 @@ class TestVisibleDevices:
     @pytest.mark.parametrize(
         ("resources", "device"),
         [({"limits": {GPU: 1}}, "nic"), ({"claims": [{"name": "c0"}]}, "gpu.nvidia.com")],
-        ids=["limit", "claim"],
+        ids=["GPUs by a limit", "GPUs by a claim"],
     )
     def test_container_with_gpus_is_rejected_only_by_the_setting(self, resources: Json, device: str) -> None:
         changes = {**claims("t"), "Worker.template.spec.containers": [visible("all", resources=resources)]}
@@ -422,7 +422,7 @@ class TestClaims:
             (claims("t"), [NIC, NONE], 'its DeviceClass ("nic") does not exist', ABSENT),
         ],
     )  # fmt: skip
-    def test_unknown_claim_is_a_warning(
+    def test_claim_that_cannot_be_counted_is_a_warning(
         self, changes: Json, objects: list[Json], why: str, fix: str, settings: Json
     ) -> None:
         (violation,) = violations("gpus", changes, settings=settings, view=Snapshot(objects))

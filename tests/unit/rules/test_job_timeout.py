@@ -338,7 +338,7 @@ class TestLimitOfWorkers:
             ({"spec.runPolicy": {"cleanPodPolicy": "All"}}, WEEK),
             ({"spec.launcherCreationPolicy": "WaitForWorkersReady"}, WEEK),
             ({**LIMITED, OWN: 60}, 60),
-            ({FIELD: 2 * WEEK}, 2 * WEEK),  # only with an exemption
+            ({FIELD: 2 * WEEK}, 2 * WEEK),  # admitted only with an exemption
             ({"Worker.replicas": 0}, WEEK),  # an update may add workers
             ({"Worker.template.spec.containers": []}, None),
         ],

@@ -273,7 +273,7 @@ def test_message_has_the_strictest_limit_and_names_the_limit_ranges() -> None:
     assert result.message == "limit 4, at most 2 for a container; the pods are rejected (LimitRange a, b, c, ...)"
 
 
-def test_pod_without_containers_is_left_to_upstream_contract() -> None:
+def test_pod_without_containers_is_left_to_the_rule_upstream_contract() -> None:
     assert worker_violations({CONTAINERS: []}, of_pod(max={"cpu": "1"})) == []
 
 

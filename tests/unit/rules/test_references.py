@@ -114,7 +114,7 @@ class TestEachReference:
         {},
         volume("configMap", {"name": "gone", "optional": True}),
         volume("configMap", {}),
-        volume("configMap", {"name": "train-config"}),  # the operator creates it
+        volume("configMap", {"name": "train-config"}),  # the operator creates this ConfigMap
         volume("persistentVolumeClaim", {}),
         volume("secret", {"secretName": "gone"}),
         first("env", [{"name": "A", "value": "x"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "gone"}}}]),

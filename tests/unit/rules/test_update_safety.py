@@ -163,7 +163,7 @@ def test_changing_containers_of_a_job_that_kueue_admitted_is_a_warning(changes: 
     assert violation.path == f"spec.mpiReplicaSpecs[{role}].template"
     assert violation.advisory
     assert fits_a_warning("update-safety", violation)
-    assert violations("update-safety", changes, old=RUNS, view=KUEUE) == [], "it is in no queue"
+    assert violations("update-safety", changes, old=RUNS, view=KUEUE) == [], "the job is in no queue"
     assert violations("update-safety", {**changes, **QUEUED}, old=queued) == [], "the cluster may have no Kueue"
     suspended = {**QUEUED, **SUSPENDED}
     assert violations("update-safety", {**changes, **suspended}, old=suspended, view=KUEUE) == []

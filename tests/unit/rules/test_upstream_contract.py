@@ -171,7 +171,7 @@ def test_invalid_job_is_rejected(changes: dict[str, Any], path: str, message: st
         {"spec.mpiImplementation": ""},
         {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"},
         {"spec.runPolicy.activeDeadlineSeconds": 0},
-        {f"{SPEC}.volumes": [{"name": "mpi-job-config"}]},  # only the launcher gets that volume
+        {f"{SPEC}.volumes": [{"name": "mpi-job-config"}]},  # only the launcher gets a volume with this name
         {f"{SPEC}.containers.0.volumeMounts": [{"name": "k", "mountPath": "/etc/mpi"}]},
         {"Launcher.template.spec.containers.0.volumeMounts": [{"name": "k", "mountPath": "/data"}]},
     ],

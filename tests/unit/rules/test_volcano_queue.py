@@ -109,7 +109,9 @@ def test_missing_default_queue_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("Team", "team"), ("a_b", "a-b"), ("-a", "a"), ("x" * 254, "x" * 253)], ids=range(4)
+    ("name", "meant"),
+    [("Team", "team"), ("a_b", "a-b"), ("-a", "a"), ("x" * 254, "x" * 253)],
+    ids=["upper case", "underscore", "dash first", "too long"],
 )
 def test_invalid_queue_name_is_rejected(name: str, meant: str) -> None:
     (fault,) = violations(ID, policy(queue=name), settings=ON)
