@@ -41,7 +41,7 @@ def ranks(script: str, implementation: str = "OpenMPI") -> list[int | None]:
         (None, None, []),
     ],
 )
-def test_position_of_the_mpirun_call(
+def test_mpirun_call_is_found_in_command_and_args(
     command: list[str] | None, args: list[str] | None, expected: list[int | None]
 ) -> None:
     assert [call.ranks for call in find(command, args, "OpenMPI")] == expected
@@ -253,5 +253,5 @@ def test_variables_of_the_container(command: list[str], value: str | None, expec
 
 
 @pytest.mark.parametrize("script", ["mpirun -np ${NP:-2} x", "NP=${NP:-2}; mpirun -np $NP x"])
-def test_shell_default_is_uncertain_with_variables_from_a_source(script: str) -> None:
+def test_default_value_in_a_script_is_uncertain_if_env_from_may_set_the_variable(script: str) -> None:
     assert [call.ranks for call in find(["bash", "-c", script], None, "OpenMPI", env_from=True)] == [None]

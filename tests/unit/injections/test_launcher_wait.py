@@ -102,7 +102,7 @@ def test_init_container_has_fields_that_other_injections_add():
     assert (rights["runAsNonRoot"], rights["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
 
 
-def test_fault_in_the_copy_is_reported_only_at_the_users_container():
+def test_fault_that_the_init_container_copies_is_reported_only_at_the_users_container():
     root = {"Launcher.template.spec.containers.0.securityContext": {"runAsUser": 0}}
     mutated = mutate(changed(root)).document
     assert mutated["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"]
@@ -193,9 +193,11 @@ def test_launcher_waits(fields, settings):
         pytest.param(
             {"launcher": {"command": ["horovodrun", "--host-discovery-script", "/etc/mpi/discover_hosts.sh", "x"]}},
             {},
-            id="elastic",
+            id="elastic Horovod",
         ),
-        pytest.param({"launcher": {"command": ["horovodrun", "--min-np", "2", "x"]}}, {}, id="elastic by --min-np"),
+        pytest.param(
+            {"launcher": {"command": ["horovodrun", "--min-np", "2", "x"]}}, {}, id="elastic Horovod by --min-np"
+        ),
         pytest.param(
             {"launcher": {"command": ["sh", "-c", "echo Port 2222 >> ~/.ssh/config; mpirun x"]}},
             {},
@@ -211,8 +213,10 @@ def test_launcher_waits(fields, settings):
             {},
             id="another agent than ssh",
         ),
-        pytest.param({"annotation": "false"}, {}, id="turned off"),
-        pytest.param({"annotation": "false", "labels": QUEUED}, {"when": "always"}, id="turned off in a queue"),
+        pytest.param({"annotation": "false"}, {}, id="turned off by annotation"),
+        pytest.param(
+            {"annotation": "false", "labels": QUEUED}, {"when": "always"}, id="turned off by annotation, in a queue"
+        ),
         pytest.param({"policy": "WaitForWorkersReady"}, {}, id="the operator waits"),
         pytest.param(
             {"policy": "WaitForWorkersReady", "annotation": "true", "worker": {"readinessProbe": {"exec": {}}}},

@@ -51,11 +51,11 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-o", "pipefail", "-c", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/run.sh", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/my scripts/run.sh"], None, "OpenMPI"),
-        (None, ["mpirun -np 4 train"], "OpenMPI"),  # the image's entry point reads it
+        (None, ["mpirun -np 4 train"], "OpenMPI"),  # the image's entry point reads the word
         (["/entrypoint.sh", "mpirun -np 4 train"], None, "OpenMPI"),
         ([""], None, "OpenMPI"),
         (None, None, "OpenMPI"),
-        # The script uses the words after -c, or the only word is the script's name.
+        # The script uses the words after it, or there is only one, which is the script's name.
         (["bash", "-c", 'mpirun -np "$1" x', "run", "4"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 8 python x.py", "mpirun"], None, "OpenMPI"),
         (["bash", "-c", "source /entrypoint.sh", "--", "mpirun", "-np", "8", "x"], None, "OpenMPI"),
@@ -381,11 +381,11 @@ def test_ignored_options_of_sshd_are_reported() -> None:
     assert found(violations(ID, changes)) == [f'(advice) {SSHD}.args: bash ignores "-De"']
 
 
-def test_launcher_without_a_container_is_left_to_another_rule() -> None:
+def test_launcher_without_a_container_is_left_to_the_rule_upstream_contract() -> None:
     assert violations(ID, {"Launcher.template": {}}) == []
 
 
-def test_fix_names_only_the_first_words_of_a_long_option() -> None:
+def test_fix_names_only_the_first_parts_of_a_long_word() -> None:
     [violation] = check(["mpirun", "-np" + " 4" * 50_000, "train"])
     assert violation.fix == 'Split it: "-np"' + ', "4"' * 49 + ", ..."
 
