@@ -53,7 +53,7 @@ def test_strict_client_accepts_the_certificate(in_loop):
     in_loop(check)
 
 
-def test_swap_affects_new_handshakes_and_not_connections(in_loop):
+def test_swap_affects_new_handshakes_and_not_open_connections(in_loop):
     first, second = pair(), pair(lifetime=2 * DAY)
 
     async def check():

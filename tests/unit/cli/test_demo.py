@@ -130,7 +130,7 @@ def test_patch_is_applied_like_a_json_patch(job: dict[str, Any]) -> None:
     assert walkthrough.apply(job, decision.patch) == jsonpatch.apply_patch(job, decision.patch)
 
 
-def test_apply_to_lists_and_escaped_keys() -> None:
+def test_patch_of_lists_and_escaped_keys_is_applied() -> None:
     operations = [
         {"op": "add", "path": "/a~1b/~0", "value": 1},
         {"op": "add", "path": "/l/-", "value": 3},

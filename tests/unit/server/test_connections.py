@@ -93,7 +93,7 @@ def silent(running: Live) -> socket.socket:
 
 
 def test_silent_connections_do_not_block_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """256 silent connections used up the descriptors, and even the probes failed."""
+    """Formerly, 256 silent connections used up the descriptors, and even the probes failed."""
     monkeypatch.setattr(service, "most_connections", lambda: 20)
     with live() as running:
         held = [silent(running) for _ in range(60)]

@@ -107,7 +107,7 @@ def test_failure_to_make_a_key_is_a_500(monkeypatch):
         assert "PRIVATE" not in running.log_text()
 
 
-# A generated value may be in the log by chance, but not this one.
+# A generated text may occur in the log by chance. This mark does not.
 MARK = "hunter2"
 values = st.text(max_size=40).map(lambda text: MARK + text)
 texts = st.dictionaries(st.sampled_from(["ssh-privatekey", "ssh-publickey", "note"]), values)

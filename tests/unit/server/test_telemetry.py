@@ -112,7 +112,7 @@ def test_each_operation_of_a_patch_is_counted(telemetry):
     for injection in set(decision.authors):
         count = decision.authors.count(injection)
         assert value(telemetry, "patch_ops_total", injection=injection) == count
-    # The last operation records the injections. It is not an injection's operation.
+    # The last operation adds the annotation that lists the injections. It belongs to no injection.
     assert sum(map(decision.authors.count, set(decision.authors))) == len(decision.patch) - 1 > 1
 
 

@@ -719,7 +719,7 @@ def test_finding_of_admission_does_not_change_the_state_of_a_running_job() -> No
     assert diagnose(sight(job=RUNNING, findings=[MISSING])).state is State.RUNS
 
 
-def test_place_in_the_queue_is_by_priority_then_age() -> None:
+def test_place_in_the_queue_depends_on_priority_and_then_on_age() -> None:
     def waits(name: str, priority: int, created: str, queue: str = "gpu") -> dict[str, Any]:
         return {
             "metadata": {"name": name, "creationTimestamp": created},
