@@ -203,7 +203,7 @@ def test_incomplete_head_is_cut_off(monkeypatch: pytest.MonkeyPatch, before: int
             assert connection.post(PATH, GOOD).status == 200
         monkeypatch.setattr(http_server, "MAX_HEAD_SECONDS", 0.1)
         connection.send(review()[:20])
-        if not before:  # the time starts with the handshake
+        if not before:  # the time limit starts with the TLS handshake
             connection.close()
             connection = running.connect()
         running.wait_until(refused(running, "silent"))
@@ -292,7 +292,7 @@ def test_rest_of_a_rejected_body_is_discarded(connection: Connection) -> None:
     response = connection.receive()
     assert (response.status, response.headers["connection"]) == (404, "close")
     connection.send(b" " * 10_000_000)
-    assert connection.closed  # without a second reply
+    assert connection.closed  # no second reply was sent
 
 
 def test_rejected_request_with_a_complete_body_keeps_its_connection(connection: Connection) -> None:

@@ -171,7 +171,7 @@ from webhook.server import log
 @asynccontextmanager
 async def running(settings, telemetry):
     telemetry.log.warning("watch failed")
-    time.sleep(0.1)  # the thread writes that line, and pauses
+    time.sleep(0.1)  # the thread writes this line, then pauses
     telemetry.log.warning("watch failed")
     raise process.StartError("no right to register")
     yield

@@ -77,7 +77,7 @@ def limited_to(*kinds: str) -> Any:
     return found
 
 
-# (changes, findings as id: words of the text).
+# Each case: changes of a healthy installation, and the expected findings, each as id: a part of its text.
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "healthy": ({}, {}),
     "old Kubernetes": ({"version": {"gitVersion": "v1.26.3+k3s1"}}, {"kubernetes-old": "v1.26.3"}),
@@ -444,7 +444,7 @@ def test_unreadable_object_is_unknown_and_not_a_problem(field: str) -> None:
     assert field == "version" or any("no permission" in each.text for each in found)
 
 
-def test_all_objects_unreadable() -> None:
+def test_everything_is_unknown_if_no_object_can_be_read() -> None:
     nothing: dict[str, Any] = dict.fromkeys([*OBJECTS, "kueue_config", "rights", "policies", "unknown_names"], UNREAD)
     unread = certificates(data=UNREAD, bundles=UNREAD, served={})
     found = [each for _, each in checks.run(replace(HEALTHY, **nothing, **unread))]

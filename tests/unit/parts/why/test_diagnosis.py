@@ -758,7 +758,7 @@ def test_workers_deleted_by_clean_pod_policy_are_not_the_cause_of_a_failure() ->
 
 
 def test_text_of_an_event_is_cut_before_patterns_search_it() -> None:
-    """The time for patterns is quadratic in the length: a user who may create Events could delay other users."""
+    """The time of a search is quadratic in the text's length. A user who may create Events could delay other users."""
     message = "worker pod created failed: " + "maximum " * 200_000
     seen = sight(pods=[], events=[event("train", "MPIJobFailed", message)])
     assert len(loose.text(seen.events[0], "message")) == MAX_TEXT_CHARACTERS
