@@ -1,4 +1,7 @@
-"""The certificates of a replica, from the first start through rotations and faults."""
+"""The certificates of a replica, from the first start through rotations and faults.
+
+The grace is the time between the publication of a new CA in all caBundles and the first leaf of this CA.
+"""
 
 import asyncio
 from dataclasses import replace

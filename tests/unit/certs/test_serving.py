@@ -103,7 +103,7 @@ def rsa_pair():
     return pem, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
-def test_swap_to_another_type_of_key(in_loop):
+def test_certificate_with_a_different_type_of_key_is_served_after_a_swap(in_loop):
     first = pair()
     rsa_certificate, rsa_key = rsa_pair()
     context = client_context()
@@ -119,7 +119,7 @@ def test_swap_to_another_type_of_key(in_loop):
     in_loop(check)
 
 
-def test_negotiated_protocol(in_loop):
+def test_http_1_1_and_the_newest_common_tls_version_are_negotiated(in_loop):
     first = pair()
     context = client_context()
     context.set_alpn_protocols(["h2", "http/1.1"])

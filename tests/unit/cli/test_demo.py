@@ -87,7 +87,7 @@ def test_example_with_an_unexpected_verdict_is_reported(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("job", [{**GOOD, "apiVersion": "kubeflow.org/v1"}, changed({"Worker.replicas": "4"})])
-def test_unreadable_job_is_an_error(job: dict[str, Any]) -> None:
+def test_job_that_cannot_be_decoded_is_shown_as_rejected(job: dict[str, Any]) -> None:
     result = run("-", stdin=json.dumps(job))
     assert result.exit_code == 0
     assert "[schema]" in result.stdout

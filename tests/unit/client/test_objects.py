@@ -104,7 +104,7 @@ async def answered(folder: Path, body: str | bytes, ask: Any, **options: Any) ->
 @pytest.mark.parametrize("body", NO_OBJECTS)
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 async def test_answer_that_is_not_an_object_is_an_error(tmp_path: Path, body: str | bytes, method: str) -> None:
-    """Otherwise it would be used as an object without fields, or raise an unexpected exception."""
+    """Otherwise the answer would be used as an object without fields, or raise an unexpected exception."""
     with pytest.raises(ClusterError, match=r"^what answers at http://127\.0\.0\.1:\d+ is not an API server$"):
         await answered(tmp_path, body, lambda client: client.request(method, "/api/v1/namespaces/team-a"))
 
