@@ -183,7 +183,7 @@ ONE, OTHER = pair(), pair()
         "the CA first",
     ],
 )
-def test_invalid_certificate_is_rejected_and_the_old_one_stays(chain, key, fault):
+def test_invalid_certificate_is_rejected_and_the_old_certificate_is_still_served(chain, key, fault):
     certificate = ServingCertificate(ONE.certificate_pem, ONE.key_pem)
     with pytest.raises(CertificateError) as error:
         certificate.swap(chain, key)

@@ -554,7 +554,7 @@ class TestSarif:
     def test_output_for_any_file_fits_the_schema(self, check: Check, text: str) -> None:
         self.log(check("a.yaml", "-o", "sarif", files={"a.yaml": text}))
 
-    def test_file_name_that_is_not_utf8(self, check: Check) -> None:
+    def test_file_name_that_is_not_utf8_is_percent_encoded(self, check: Check) -> None:
         (run,) = self.log(check("\udcff #.yaml", "-o", "sarif", files={"\udcff #.yaml": ONE_WORKER}))["runs"]
         assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "%FF%20%23.yaml"}
 

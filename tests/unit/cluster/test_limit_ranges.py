@@ -85,7 +85,7 @@ def test_invalid_limit_range_is_an_error() -> None:
     [
         ({}, None),
         ({"overhead": {}}, {}),
-        ({"overhead": {"podFixed": {"cpu": "100100u"}}}, {"cpu": 100_100_000}),  # not rounded
+        ({"overhead": {"podFixed": {"cpu": "100100u"}}}, {"cpu": 100_100_000}),  # the exact amount, not rounded
     ],
 )
 def test_overhead_of_a_runtime_class(overhead: Json, expected: Json | None) -> None:

@@ -57,7 +57,7 @@ async def test_concurrency_is_limited_for_a_thousand_keys() -> None:
     assert reconciler.results == {DONE: 1000, FAILED: 0}
 
 
-async def test_failed_key_is_retried_without_blocking_others(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_key_is_retried_without_blocking_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_DELAY", 0)
     failures = {"denied": 2, "broken": 1}
 

@@ -68,7 +68,7 @@ def test_disconnection_during_the_body_is_logged_and_is_no_internal_error():
         assert service.post("/mutate-mpijob", GOOD).status == 200
 
 
-def test_half_sent_bodies_do_not_block_others():
+def test_half_sent_bodies_do_not_block_other_requests():
     """Formerly, 64 incomplete bodies blocked the service for seven seconds, repeatedly."""
     with live() as service:
         slow = [service.connect() for _ in range(100)]

@@ -91,7 +91,7 @@ QUOTA = quota_objects.quota(GPUS)
 CACHED = Snapshot([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}])
 
 
-def test_reviews_that_wait_for_the_cluster_do_not_block_others():
+def test_reviews_that_wait_for_the_cluster_do_not_block_other_reviews():
     """Formerly, 64 reviews that waited for a SubjectAccessReview blocked the service for all clients."""
     with live(max_in_flight=3) as service:
         service.service.handler.view = CACHED

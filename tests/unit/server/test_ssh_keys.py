@@ -67,7 +67,7 @@ def test_no_spare_keys_are_made_during_a_drain():
         assert made < 1000
 
 
-def test_review_that_waits_for_a_key_gets_503_without_blocking_others(monkeypatch):
+def test_review_that_waits_for_a_key_gets_503_without_blocking_other_reviews(monkeypatch):
     """The reply is not a denial, because the operator tries again."""
     gate = threading.Event()
 

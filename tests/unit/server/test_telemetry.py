@@ -281,7 +281,7 @@ def refusal(telemetry, changes, **fields):
 
 
 def test_gpus_of_rejected_jobs_are_counted_once(telemetry):
-    """They are counted under the most severe rule, so that a sum over the rules is correct."""
+    """The GPUs are counted under the most severe rule, so that a sum over the rules is correct."""
     changes = {"Worker.replicas": 1, "spec.slotsPerWorker": 0}
     denied = validated(jobs.changed(changes))[1].denied
     assert len({finding.rule for finding in denied}) > 1

@@ -208,7 +208,7 @@ def test_removals_are_repeated_if_progress_cannot_be_stored(api: Api, monkeypatc
 @pytest.mark.parametrize(
     "error", [ApiError(500, "oops"), ClusterError("the API server does not answer"), KeyError("metadata")]
 )
-def test_failed_removal_is_retried_without_blocking_others(api: Api, error: Exception) -> None:
+def test_failed_removal_is_retried_without_blocking_other_removals(api: Api, error: Exception) -> None:
     api.failures["bad"] = error
 
     async def scenario(world: World) -> None:
