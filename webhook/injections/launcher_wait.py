@@ -11,8 +11,8 @@ the container ends at once.
 
 The init container needs a shell. With `when: shell` it is injected if the launcher's command is a shell, or if the
 workers run sshd in the launcher's image: the operator's default command of a worker is sshd, and sshd rejects a user
-whose login shell is missing (OpenSSH `auth.c`, `allowed_user`). With `when: ownShell` only the launcher's command decides, and `when: always` assumes a shell in every image. If the image
-has no ssh, the launcher starts at once.
+whose login shell is missing (OpenSSH `auth.c`, `allowed_user`). With `when: ownShell` only the launcher's command
+decides, and `when: always` assumes a shell in every image. If the image has no ssh, the launcher starts at once.
 
 Nothing is injected if waiting could do harm or is not needed:
 

@@ -140,19 +140,13 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
 
 
 def _missing(launcher: Container, path: str) -> Iterator[tuple[str, str]]:
-    if _is_missing(launcher, path):
-        yield f"nothing in the job writes {shortened(path, MAX_SHOWN_WORDS_CHARACTERS)}", f"Use {HOSTFILE}."
-
-
-def _is_missing(launcher: Container, path: str) -> bool:
-    """Whether the file certainly does not exist: no volume contains it, and the launcher's script does not write it."""
+    """A fault if the file certainly does not exist: no volume contains it, and no program could write it."""
     if "$" in path or path == HOSTFILE or sshd.text(launcher).count(path) > 1:
-        return False
+        return
     started = programs.started_by(launcher)
     if not started or not started <= programs.TOOLS | mpirun.LAUNCHERS | {"deepspeed"}:
-        return False
+        return
     mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
-    if not path.startswith("/"):
-        return not mounts
-    whole = normpath(join("/", path))
-    return not any(f"{whole}/".startswith(f"{normpath(mount)}/") for mount in mounts)
+    whole = f"{normpath(join('/', path))}/"
+    if not any(whole.startswith(f"{normpath(mount)}/") or not path.startswith("/") for mount in mounts):
+        yield f"nothing in the job writes {shortened(path, MAX_SHOWN_WORDS_CHARACTERS)}", f"Use {HOSTFILE}."
