@@ -48,6 +48,10 @@ OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
 BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "sshd-port", "no-host-keys", "sshd-directory"})
 """Causes that are found in the log of a worker's sshd."""
 
+_RAN: Final = re.compile(
+    r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
+    r"|BAD TERMINATION"
+)
 # Messages of ranks that lost the connection to a different rank, and the signal with which such ranks end.
 _LOST: Final = re.compile(
     r"Connection (?:was likely )?(?:closed|reset)|gloo/transport|remote process exited|PROC_FAILED"
@@ -66,7 +70,7 @@ _RULE: Final = re.compile(r"^[-=*]{40,}\s*$", re.MULTILINE)
 # A line after which the output is not from the program.
 _REPORT: Final = re.compile(rf"[-=*]{{40,}}\s*$|\[mpiexec\b|.*{re.escape(_TRACEBACK)}")
 _ERROR: Final = re.compile(r"\b(?:ERROR|FATAL|[Ff]atal|(?:[Ee]|\w+E)rror:)")
-# Messages of mpirun, torchrun and similar programs about a rank that ran and failed, without the cause.
+# Messages of mpirun, torchrun and similar programs about a failed rank, without its cause.
 _TRAILER: Final = re.compile(
     r"\s*(?:Primary job|(?:mpirun|mpiexec|prterun|prte) (?:has exited|detected|noticed)|MPI_ABORT was|=\s+BAD TERM"
     r"|YOUR APPLICATION|There are processes|\d+ total process|\S+ FAILED\s*$|Failures:|Root Cause )"
@@ -107,7 +111,7 @@ def known(log: str) -> Known | None:
     exception, after = _raised(lines)
     cause = exception if exception and not _SECOND.search(exception.text) else None
     failed = cause.start if cause else 0
-    ran = max((match.end() for match in _TRAILER.finditer(lines)), default=0)
+    ran = max((match.end() for match in _RAN.finditer(lines)), default=0)
     outputs = [*_outputs(lines)]
     matches = (
         (*_precedence(message, match), message, match)
