@@ -32,7 +32,7 @@ function showJob(job, explanations, goTo, named) {
     ...list("Problems", job.causes.map((each) => finding(each, "problem"))),
     ...list("Warnings", job.warnings.map((each) => finding(each, "warning"))),
     ...(job.allowed ? showInjected(job, explanations) : []),
-    ...list("Not judged", job.notJudged.map(({ why, what }) => e("li", { class: "hint" }, `What depends on ${what.join(", ")}: ${why}`))),
+    ...list("Not judged", job.notJudged.map(({ why, what }) => e("li", { class: "hint" }, `Rules that need ${what.join(", ")}: ${why}`))),
     ...(job.decidedBy ? [e("p", { class: "hint" }, `Decided by: ${job.decidedBy}`)] : []),
   );
 }

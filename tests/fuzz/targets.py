@@ -14,8 +14,8 @@ import msgspec
 
 from tests.bench.replies.cases import clusters
 from tests.support import promises
+from tests.support.custom_rules import outcomes
 from tests.support.jobs import body, request
-from tests.support.own_rules import outcomes
 from tests.support.trainer import Runtimes
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision

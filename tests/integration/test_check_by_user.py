@@ -147,7 +147,7 @@ def test_verdicts_match_the_api_server(world: World) -> None:
     assert 15 <= refused <= len(files) - 15
     assert "ten-workers" in {path.stem for path in files}
     unread = [line for line in stderr.splitlines() if line.startswith("not judged")]
-    assert unread in ([], ["not judged: what depends on reservations of quotas (no permission to read them)"])
+    assert unread in ([], ["not judged: rules that need reservations of quotas (no permission to read them)"])
 
 
 def test_user_without_read_rights_sees_what_was_not_judged(world: World) -> None:

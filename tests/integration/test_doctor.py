@@ -296,7 +296,7 @@ def test_broken_policy_is_reported(unattended: Installed) -> None:
         findings, code = report(cluster)
         cluster.kubectl("delete", "configmap", "bad", *IN)
     assert code == 1
-    assert 'policy "bad" is broken, nothing of it is in force' in findings["policy-broken"]["text"]
+    assert 'policy "bad" is broken, it has no effect' in findings["policy-broken"]["text"]
 
 
 def test_operator_flag_that_contradicts_the_policies_is_reported(unattended: Installed) -> None:

@@ -88,7 +88,7 @@ def test_effective_policy_depends_on_the_labels_of_the_namespace(cluster: Cluste
     where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
     done = run("effective", "-n", team, *where, "-o", "json")
     assert value(done.stdout, "rules.worker-count.max") == (8, "base")
-    assert done.stderr.startswith('warning: policy "broken" is broken, nothing of it is in force: line 3: mode: ')
+    assert done.stderr.startswith('warning: policy "broken" is broken, it has no effect: line 3: mode: ')
     premium = cluster.create_namespace("team", labels={"tier": "premium"})
     assert value(run("effective", "-n", premium, *where, "-o", "json").stdout, "rules.worker-count.max") == (
         64,

@@ -93,7 +93,7 @@ def test_accepted_pods_cause_no_warning(operator_cluster: Cluster, strict: str, 
     labelled = {"Launcher.template.metadata.labels": {LABEL: "4000"}}
     done = run(operator_cluster, "check", written(tmp_path, strict, labelled))
     assert "the API server rejects" not in done.stdout
-    assert "not judged: what depends on the job's pods" not in done.stderr
+    assert "not judged: rules that need the job's pods" not in done.stderr
 
 
 def test_pods_are_not_tried_without_permission_to_create_them(

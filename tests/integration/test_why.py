@@ -132,7 +132,7 @@ def test_user_with_view_sees_the_same_diagnosis(world: World) -> None:
         found = world.why(f"{TEAM}/{case.name}", kubeconfig=ann)
         assert re.search(case.says, found.stdout.partition("\n")[0]), found.stdout
         assert "not read: " not in found.stdout
-        assert "not judged: what depends on " in found.stdout
+        assert "not judged: rules that need " in found.stdout
 
 
 def test_all_jobs_of_a_namespace_are_listed(world: World) -> None:

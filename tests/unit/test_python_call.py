@@ -32,7 +32,7 @@ def test_valid_job_is_admitted() -> None:
     assert "istio" in verdict.injected
     assert verdict.job["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false"
     assert "sidecar.istio.io/inject" not in GOOD["metadata"].get("annotations", {}), "the argument is not changed"
-    assert verdict.not_judged[0].startswith("not judged: what depends on ")
+    assert verdict.not_judged[0].startswith("not judged: rules that need ")
     assert verdict.not_judged[0].endswith("(no cluster was given)")
     assert repr(verdict).startswith("team-a/train: admitted\n  injected:")
 

@@ -147,7 +147,7 @@ def check(
     with_notes = output == "text" and not quiet
     if with_notes:
         skipped = (each for each, verdict in zip(objects, judged, strict=True) if verdict is None)
-        _note(f"{each.source}: passed over {_passed_over(each)}" for each in skipped)
+        _note(f"{each.source}: skipped {_skipped(each)}" for each in skipped)
     if output in {"text", "json", "yaml"}:
         summary = (level_check if world is None else job_verdict).summary(verdicts)
         many = len(verdicts) > MAX_VERDICTS_IN_FULL
@@ -188,7 +188,7 @@ def _note(lines: Iterable[str]) -> None:
         click.echo(faint(printable(line)), err=True)
 
 
-def _passed_over(manifest: "Manifest") -> str:
+def _skipped(manifest: "Manifest") -> str:
     hint = next((f", which {each.option} checks" for each in CHECKS if each.kinds[0] == manifest.kind), "")
     return f"{manifest.kind} {manifest.title}{hint}"
 

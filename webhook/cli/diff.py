@@ -45,5 +45,5 @@ def diff(*, job: str | None, access: Access, namespace: str | None, policy_names
     show(output, (line for each in diffs for line in each.as_text()), [each.as_json() for each in diffs])
     if output == "text":
         for why, names in {why: names for each in diffs for why, names in each.unjudged.items()}.items():
-            click.echo(faint(printable(f"not judged: what depends on {', '.join(names)} ({why})")), err=True)
+            click.echo(faint(printable(f"not judged: rules that need {', '.join(names)} ({why})")), err=True)
     sys.exit(1 if any(each.differs for each in diffs) else 0)

@@ -193,7 +193,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     if world.policies is None and world.instead is None:
         unknown.add(POLICIES)
     by_user = any(each.users or each.groups or each.service_accounts for each in policy.document.exemptions)
-    by_user = by_user or any(rule.needs_user for rule in policy.own_rules)
+    by_user = by_user or any(rule.needs_user for rule in policy.custom_rules)
     if world.user is None and (validation.requested or by_user):
         unknown.add(USER)
     refused_pods: Mapping[str, str] = {}
@@ -287,7 +287,7 @@ def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
     for why, kinds in world.reasons(unknown).items():
         what = "a cluster" if why == NO_CLUSTER and len(kinds) > MAX_KINDS_LISTED else ", ".join(kinds)
-        yield f"not judged: what depends on {what} ({why})"
+        yield f"not judged: rules that need {what} ({why})"
     for namespace in dict.fromkeys(verdict.namespace for verdict in verdicts):
         if policies := world.left_out(namespace):
             yield f'labels of namespace "{namespace}" unknown: these policies are ignored: {", ".join(policies)}'

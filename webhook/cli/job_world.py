@@ -29,7 +29,7 @@ POLICIES: Final = "policies"
 USER: Final = "the user's exemptions"
 PODS: Final = "the job's pods"
 DENIED: Final = "no permission to read them"
-NO_CLUSTER: Final = "none is known: see --kubeconfig and --cluster"
+NO_CLUSTER: Final = "none given: see --kubeconfig and --cluster"
 
 # Descriptions of resources whose names users do not know.
 _IN_WORDS: Final = {
@@ -166,6 +166,6 @@ def _policies(objects: Iterable[Manifest], namespace: str) -> tuple[tuple[Layer,
     policies = store.load(sources, store.remembered_texts(remembered), policy_model())
     problems = []
     for name, error in policies.errors.items():
-        instead = "its last good document is" if policies.states[name] == "last-good" else "nothing of it is"
-        problems.append(f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}')
+        instead = "its last good document is in force" if policies.states[name] == "last-good" else "it has no effect"
+        problems.append(f'policy "{name}" is broken, {instead}: {"; ".join(error.splitlines())}')
     return policies.layers, problems

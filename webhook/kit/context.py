@@ -45,7 +45,7 @@ class Context(msgspec.Struct, frozen=True, eq=False):
     view: ClusterView = msgspec.field(default_factory=NothingKnown)
     admitted: Admitted = ANYTHING
     """The limits that all rejecting rules set on workers, accelerators and slots. Advice stays within these limits."""
-    own_rules: Mapping[str, Outcome] = {}
+    custom_rules: Mapping[str, Outcome] = {}
     """Outcomes of the policy's custom rules by id. A missing outcome means that the rule is met."""
     memo: Memo = msgspec.field(default_factory=Memo)
 

@@ -47,7 +47,7 @@ Source = Annotated[str, _at_most(MAX_EXPRESSION_CHARACTERS)]
 Text = Annotated[str, _at_most(MAX_RULE_TEXT_CHARACTERS)]
 
 
-class OwnRule(RuleSettings):
+class CustomRule(RuleSettings):
     """A custom rule, written in CEL in the policy document."""
 
     id: Annotated[str, AfterValidator(_name)] = Field(
@@ -109,9 +109,9 @@ def mentions(source: str, variable: str) -> bool:
     return re.search(rf"(?<!\w)(?<!\.)(?<!\.\?){variable}\b", _NOT_CODE.sub("''", source)) is not None
 
 
-def check(_job: MPIJob, settings: OwnRule, ctx: Context) -> Iterator[Violation]:
+def check(_job: MPIJob, settings: CustomRule, ctx: Context) -> Iterator[Violation]:
     """The violation if the rule's outcome, which is in the context, is negative."""
-    outcome = ctx.own_rules.get(settings.id, NO_FAULT)
+    outcome = ctx.custom_rules.get(settings.id, NO_FAULT)
     if outcome.too_large:  # regardless of `on_error`: otherwise a user could avoid the rule with a larger job
         fix = "Use fewer variables, labels and so on, and shorter texts."
         yield Violation("spec", outcome.too_large, fix=fix)
@@ -124,9 +124,9 @@ def check(_job: MPIJob, settings: OwnRule, ctx: Context) -> Iterator[Violation]:
         yield Violation(settings.field, (settings.message or "").rstrip(" ."), fix=settings.advice)
 
 
-def compiled(settings: OwnRule) -> Rule:
+def compiled(settings: CustomRule) -> Rule:
     """The custom rule as a `Rule`."""
-    return Rule(id=full_id(settings.id), settings=OwnRule, check=check, since="")
+    return Rule(id=full_id(settings.id), settings=CustomRule, check=check, since="")
 
 
 def merged(below: list[dict[str, Any]], above: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -134,7 +134,7 @@ def merged(below: list[dict[str, Any]], above: list[dict[str, Any]]) -> list[dic
     return [*({rule["id"]: rule for rule in (*below, *above)}.values())]
 
 
-def each_once(rules: tuple[OwnRule, ...]) -> tuple[OwnRule, ...]:
+def each_once(rules: tuple[CustomRule, ...]) -> tuple[CustomRule, ...]:
     """Raises ValueError if two rules have the same name."""
     seen: set[str] = set()
     for rule in rules:
@@ -144,7 +144,7 @@ def each_once(rules: tuple[OwnRule, ...]) -> tuple[OwnRule, ...]:
     return rules
 
 
-OwnRules = Annotated[
-    tuple[OwnRule, ...], AfterValidator(each_once), Field(json_schema_extra={"maxItems": MAX_CUSTOM_RULES})
+CustomRules = Annotated[
+    tuple[CustomRule, ...], AfterValidator(each_once), Field(json_schema_extra={"maxItems": MAX_CUSTOM_RULES})
 ]
 """Several documents together may have more rules: `webhook.policy.document` limits each document."""

@@ -37,7 +37,7 @@ def check(document: PolicyDocument, text: str, outcomes: Sequence[Outcome]) -> C
         if outcome.written_wrong or any(sign in outcome.fault.lower() for sign in _ALWAYS):
             faults.append((("rules", PREFIX, index, name), outcome.fault))
         elif outcome.fault:
-            rule = document.own_rules[index]
+            rule = document.custom_rules[index]
             leads_to = "such a job is rejected" if rule.on_error == "deny" else "such a job is admitted"
             notes.append(f"rules.{PREFIX}[{index}].{name}: no value for a usual job, {leads_to}: {outcome.fault}")
     return Checked(tuple(faults_at(faults, text)), tuple(notes))
@@ -45,7 +45,7 @@ def check(document: PolicyDocument, text: str, outcomes: Sequence[Outcome]) -> C
 
 def _places(document: PolicyDocument) -> Iterator[tuple[tuple[int, str], str]]:
     """((index of the rule, setting), source) for each expression."""
-    for index, rule in enumerate(document.own_rules):
+    for index, rule in enumerate(document.custom_rules):
         if rule.action is not Action.OFF:
             for name, source in (("match", rule.match), ("expression", rule.expression)):
                 if source is not None:

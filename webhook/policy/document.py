@@ -22,7 +22,7 @@ from webhook.api.text import visible
 from webhook.kit.custom_rules import PREFIX, is_own
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
 from webhook.policy import faults
-from webhook.policy.custom_rules import OwnRule, OwnRules
+from webhook.policy.custom_rules import CustomRule, CustomRules
 from webhook.policy.exemptions import EVERY_RULE, Exemption
 from webhook.policy.faults import Location
 from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
@@ -181,8 +181,8 @@ class PolicyDocument(Settings):
         return settings
 
     @property
-    def own_rules(self) -> tuple[OwnRule, ...]:
-        own: tuple[OwnRule, ...] = getattr(self.rules, PREFIX, ())
+    def custom_rules(self) -> tuple[CustomRule, ...]:
+        own: tuple[CustomRule, ...] = getattr(self.rules, PREFIX, ())
         return own
 
     def settings_of_injection(self, injection_id: str) -> InjectionSettings:
@@ -208,7 +208,7 @@ def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]
         __doc__="The rules that an administrator enforces and the values that are injected.",
         inject_only=_names_of(injections, INJECT_ONLY),
         exemptions=_exemptions(rules),
-        rules=_section("Rules", rules, "Settings of each rule.", own_rules=True),
+        rules=_section("Rules", rules, "Settings of each rule.", custom_rules=True),
         injections=_section("Injections", injections, "Settings of each injection."),
     )
 
@@ -245,13 +245,13 @@ def faults_at(located: Sequence[tuple[faults.Location, str]], text: str | bytes)
     return [_fault(location, reason, lines) for location, reason in located]
 
 
-def _section(name: str, entries: Mapping[str, Described], description: str, *, own_rules: bool = False) -> Any:
+def _section(name: str, entries: Mapping[str, Described], description: str, *, custom_rules: bool = False) -> Any:
     fields: dict[str, Any] = {
         attribute(key): (entry.settings, Field(default_factory=entry.settings.model_construct, alias=key))
         for key, entry in entries.items()
     }
-    if own_rules:
-        fields[PREFIX] = (OwnRules, Field((), description="Custom rules of the policy, in CEL."))
+    if custom_rules:
+        fields[PREFIX] = (CustomRules, Field((), description="Custom rules of the policy, in CEL."))
     section = create_model(name, __base__=Settings, __doc__=description, **fields)
     return (section, Field(default_factory=section.model_construct, description=description))
 

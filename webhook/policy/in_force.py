@@ -23,7 +23,7 @@ from webhook.kit.settings import (
     UncheckedRuleSettings,
 )
 from webhook.policy import custom_rules, document, layers, store
-from webhook.policy.custom_rules import OwnRule
+from webhook.policy.custom_rules import CustomRule
 from webhook.policy.document import Described, PolicyDocument
 from webhook.policy.layers import Effective, Layer
 from webhook.policy.limits import MAX_NAMED_DOCUMENTS
@@ -74,9 +74,9 @@ class Policy:
         return tuple(each for each in self.injections if each[1].required is not Action.OFF)
 
     @cached_property
-    def own_rules(self) -> tuple[OwnRule, ...]:
+    def custom_rules(self) -> tuple[CustomRule, ...]:
         """The custom rules among `rules`."""
-        return tuple(settings for rule, settings, _ in self.rules if isinstance(settings, OwnRule))
+        return tuple(settings for rule, settings, _ in self.rules if isinstance(settings, CustomRule))
 
     def action(self, rule_id: str) -> Action:
         """The strongest action that a violation of the rule triggers."""
@@ -114,7 +114,7 @@ def compiled(effective: Effective) -> Policy:
     """The policy of a merged document, without rules and injections that are off."""
     merged = effective.document
     configured = [(rule, merged.settings_of_rule(rule.id)) for rule in rules.REGISTRY.values()]
-    configured += [(custom_rules.compiled(own), own) for own in merged.own_rules]
+    configured += [(custom_rules.compiled(own), own) for own in merged.custom_rules]
     active = []
     for rule, settings in configured:
         action = settings.action.at_most(merged.ceiling)

@@ -249,7 +249,7 @@ def _read(text: str | None, model: type[PolicyDocument], most: int) -> PolicyDoc
 
 
 def _in_force(state: store.State) -> str:
-    return "its last good document stays in force" if state == "last-good" else "nothing of it is in force"
+    return "its last good document stays in force" if state == "last-good" else "it has no effect"
 
 
 def _line(error: str) -> str:

@@ -258,7 +258,7 @@ class ReviewHandler:
             verdict = policy_review.too_expensive(request_review)
             user = request_review.user_info.username
             self._telemetry.too_expensive("policy", request_review.namespace, request_review.name, user)
-        if verdict.document is not None and verdict.document.own_rules:
+        if verdict.document is not None and verdict.document.custom_rules:
             verdict.add_trial(await self._tried(verdict.document, request.deadline))
         if verdict.after is not None and self.cluster is not None:
             verdict.notes[:0] = await self._policy_impact(self.cluster, verdict.after, request.deadline)

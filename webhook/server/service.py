@@ -178,7 +178,7 @@ async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Te
         clients=settings.client_names,
         options=settings.options,
     )
-    telemetry.policies_in_force(_digest(handler.policies), own_rules=_own_rules(handler.policies))
+    telemetry.policies_in_force(_digest(handler.policies), custom_rules=_custom_rules(handler.policies))
     telemetry.plugins(loading.loaded(), loading.FAILURES)
     source = source_for(settings, telemetry)
     readiness = _readiness(source, telemetry)
@@ -255,7 +255,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     def apply(policies: PolicySet, loaded: Loaded) -> None:
         before, now = _digest(handler.policies), _digest(policies)
         handler.policies = policies
-        telemetry.policies_in_force(now, loaded.states.values(), own_rules=_own_rules(policies))
+        telemetry.policies_in_force(now, loaded.states.values(), custom_rules=_custom_rules(policies))
         # `apply` is also called for unchanged policies. A change makes controllers look at every job.
         for changed in on_policies if now != before else ():
             changed()
@@ -314,7 +314,7 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
         return ()
     try:
         layers = store.load_file(path.stem, path.read_bytes(), model)
-        _try_own_rules(layers)
+        _try_custom_rules(layers)
     except OSError as error:
         raise StartError(f"cannot read the policy {path}: {error.strerror}") from None
     except (PolicyError, TrialFailed) as error:
@@ -322,7 +322,7 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
     return layers
 
 
-def _try_own_rules(layers: tuple[Layer, ...]) -> None:
+def _try_custom_rules(layers: tuple[Layer, ...]) -> None:
     """Try the custom rules of a file, because no review of a ConfigMap has tried them; PolicyError, TrialFailed."""
     for document in (layer.document for layer in layers):
         if sources := custom_rules_check.sources(document):
@@ -331,9 +331,9 @@ def _try_own_rules(layers: tuple[Layer, ...]) -> None:
                 raise PolicyError(*faults)
 
 
-def _own_rules(policies: PolicySet) -> set[str]:
+def _custom_rules(policies: PolicySet) -> set[str]:
     """The ids of custom rules. It imports the engine now, so that no review waits for the import."""
-    ids = {full_id(rule.id) for layer in policies.layers for rule in layer.document.own_rules}
+    ids = {full_id(rule.id) for layer in policies.layers for rule in layer.document.custom_rules}
     if ids and installed():
         import_module("webhook.cel.environment")
     return ids

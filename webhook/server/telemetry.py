@@ -67,7 +67,7 @@ class Telemetry:
         for reason in REASONS:
             self.metrics.add("connections_refused_total", reason, amount=0)
 
-    def policies_in_force(self, digest: str, states: Iterable[str] = (), *, own_rules: Iterable[str] = ()) -> None:
+    def policies_in_force(self, digest: str, states: Iterable[str] = (), *, custom_rules: Iterable[str] = ()) -> None:
         """Report the policies in force: their hash, the `states` of their ConfigMaps, their custom rules."""
         counts = Counted(states)
         named = ("current", "last-good", "unusable")
@@ -78,7 +78,7 @@ class Telemetry:
         broken = counts.total() > counts["current"]
         self.metrics.add("policy_reloads_total", "broken" if broken else "good")
         self._rule_faults.clear()
-        for rule in own_rules:
+        for rule in custom_rules:
             self.metrics.add("own_rule_faults_total", rule, amount=0)
         self.log.info("policies in force", hash=digest, documents=dict(counts))
 

@@ -111,7 +111,7 @@ def test_required_value_removed_by_a_controller_is_missing() -> None:
     assert [each.rule for each in decision.denied] == ["required-injection"]
 
 
-OWN_RULES = {
+CUSTOM_RULES = {
     "finalizers": (["example.com/wait"], "!has(object.metadata.finalizers)"),
     "ownerReferences": (
         [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}],
@@ -120,9 +120,9 @@ OWN_RULES = {
 }
 
 
-@pytest.mark.parametrize("field", list(OWN_RULES))
+@pytest.mark.parametrize("field", list(CUSTOM_RULES))
 def test_custom_rules_judge_any_change_of_user_metadata(field: str) -> None:
-    value, expression = OWN_RULES[field]
+    value, expression = CUSTOM_RULES[field]
     policy = load_policy(f'{HEADER}rules: {{custom: [{{id: a, expression: "{expression}", message: forbidden}}]}}')
     stored, new = changed(), changed({f"metadata.{field}": value})
 

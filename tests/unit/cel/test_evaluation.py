@@ -6,8 +6,8 @@ import re
 import msgspec
 import pytest
 
+from tests.support.custom_rules import outcomes, variables
 from tests.support.jobs import REMOVE, changed
-from tests.support.own_rules import outcomes, variables
 from webhook.api import mpijob
 from webhook.cel import evaluation, limits
 from webhook.cel.environment import MAX_FAULT

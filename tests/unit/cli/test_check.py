@@ -26,7 +26,7 @@ from webhook.cli.main import main
 from webhook.cluster.view import NothingKnown
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-NOT_JUDGED = "not judged: what depends on a cluster (none is known: see --kubeconfig and --cluster)"
+NOT_JUDGED = "not judged: rules that need a cluster (none given: see --kubeconfig and --cluster)"
 
 
 def test_valid_job_is_admitted(check: Check) -> None:
@@ -295,7 +295,7 @@ def test_documents_lists_and_nested_lists_are_read(check: Check) -> None:
 def test_other_kinds_are_skipped_with_a_note(check: Check) -> None:
     result = check("a.yaml", "b.yaml", a_yaml=GOOD, b_yaml=NAMESPACE)
     assert result.exit_code == 0
-    assert result.stderr.startswith("b.yaml: passed over Namespace team-a\nnot judged: ")
+    assert result.stderr.startswith("b.yaml: skipped Namespace team-a\nnot judged: ")
     assert "Namespace" not in result.stdout
     assert check("a.yaml", "b.yaml", "-o", "json").stderr == ""
 
@@ -700,9 +700,7 @@ class TestIgnoreOthers:
         jobs = {f"{number}.yaml": JOB for number in range(20)}
         result = check(*jobs, files=jobs)
         assert (result.exit_code, result.stdout) == (0, "20 jobs: 20 admitted, 0 rejected\n")
-        assert (
-            result.stderr == "not judged: what depends on a cluster (none is known: see --kubeconfig and --cluster)\n"
-        )
+        assert result.stderr == "not judged: rules that need a cluster (none given: see --kubeconfig and --cluster)\n"
 
     @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
     @pytest.mark.parametrize("kind", ["MpiJob", "mpijob", "MPIJobs", "MPI-Job", "MPJob", "MPIJbo", "PyTorchJob"])
@@ -812,4 +810,4 @@ def test_output_of_helm_and_kustomize_is_checked(check: Check, text: str) -> Non
     result = check("-", stdin=text)
     assert result.exit_code == 1
     assert "standard input: team-a/train: rejected" in result.stdout
-    assert result.stderr.startswith("standard input: passed over ConfigMap a\n")
+    assert result.stderr.startswith("standard input: skipped ConfigMap a\n")

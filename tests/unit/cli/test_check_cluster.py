@@ -82,8 +82,8 @@ def test_reason_for_missing_objects_comes_from_the_snapshot(check: Check) -> Non
     unknown = {"nodes in team-a": "forbidden: no", "localqueues": "not installed", "policies": "gone"}
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {}, "unknown": unknown}
     result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=head)
-    assert "not judged: what depends on nodes (no permission to read them)\n" in result.stderr
-    assert "not judged: what depends on policies (gone)\n" in result.stderr
+    assert "not judged: rules that need nodes (no permission to read them)\n" in result.stderr
+    assert "not judged: rules that need policies (gone)\n" in result.stderr
     assert "localqueues" not in result.stderr, "the service does not have this information either"
 
 

@@ -95,7 +95,7 @@ def test_text_output(tmp_path: Path) -> None:
         "\n"
         "2 objects: 1 within baseline:latest, 1 not\n"
     )
-    assert result.stderr == f"{source}: passed over ConfigMap c\n{source}: passed over Job v\n"
+    assert result.stderr == f"{source}: skipped ConfigMap c\n{source}: skipped Job v\n"
 
 
 def test_both_roles_of_a_job_are_checked_without_injections(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.custom_rules import document, policy, rule
 from tests.support.jobs import changed, request
-from tests.support.own_rules import document, policy, rule
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.api.review import UserInfo
@@ -178,7 +178,7 @@ def test_documents_are_combined_and_the_higher_priority_wins() -> None:
         document(rule("false", id="b"), {"id": "c", "action": "off"}, params={"y": 2}, priority=5), policy_model()
     )
     merged = PolicySet([Layer("low", low), Layer("high", high)]).merged([0, 1])
-    assert [(each.id, each.expression) for each in merged.document.own_rules] == [
+    assert [(each.id, each.expression) for each in merged.document.custom_rules] == [
         ("a", "true"),
         ("b", "false"),
         ("c", None),
@@ -278,4 +278,4 @@ def test_number_of_rules_is_limited_per_document_but_not_in_total() -> None:
         ]
     )
     merged = both.merged((0, 1))
-    assert (len(merged.document.own_rules), merged.document.mode, merged.dropped) == (120, "warn", ())
+    assert (len(merged.document.custom_rules), merged.document.mode, merged.dropped) == (120, "warn", ())

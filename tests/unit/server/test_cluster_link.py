@@ -14,9 +14,9 @@ import pytest
 from aiohttp.test_utils import RawTestServer
 
 from tests.support import jobs
+from tests.support.custom_rules import document, rule
 from tests.support.logs import Log
 from tests.support.object_api import kubeconfig
-from tests.support.own_rules import document, rule
 from tests.support.watch_api import FakeApi, refused, until
 from webhook.client.live_view import LiveView
 from webhook.client.watch import Watch

@@ -143,7 +143,7 @@ EXPIRED, OTHER = pair(hours=-1), pair(FOREIGN)
             policies,
             "",
             "policy-broken-platform",
-            'policy "platform" is broken, nothing of it is in force: line 3: mode',
+            'policy "platform" is broken, it has no effect: line 3: mode',
         ),
         (
             installation,

@@ -141,7 +141,7 @@ def test_series_used_by_alerts_exist_from_the_start(telemetry):
     """Without a start at 0, the first failure would not be an increase for Prometheus."""
     expressions = " ".join(rule["expr"] for rule in alert_rules())
     telemetry.plugins((), Failures({("rule", "acme-no"): 0}, {}))
-    telemetry.policies_in_force("0123", own_rules=["custom/team"])
+    telemetry.policies_in_force("0123", custom_rules=["custom/team"])
     text = generate_latest(telemetry.registry).decode()
     counters = set(re.findall(r"mpijob_webhook_[a-z_]+_total", expressions))
     assert counters

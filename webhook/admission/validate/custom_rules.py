@@ -16,7 +16,7 @@ from webhook.cluster.limits import MAX_ANNOTATION_CHARACTERS
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.kit.context import Context, Memo
 from webhook.kit.custom_rules import Outcome, Variables, full_id
-from webhook.policy.custom_rules import OwnRule
+from webhook.policy.custom_rules import CustomRule
 from webhook.policy.in_force import Policy
 from webhook.predict import devices
 
@@ -80,13 +80,13 @@ _RESOURCE: Final = {"group": "kubeflow.org", "version": "v2beta1", "resource": "
 
 def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Policy) -> Context:
     """`ctx` with the outcome of each custom rule."""
-    if not policy.own_rules:
+    if not policy.custom_rules:
         return ctx
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     namespace_is_known = isinstance(namespace, Namespace)
     outcomes: dict[str, Outcome] = {}
-    rules: list[OwnRule] = []
-    for rule in policy.own_rules:
+    rules: list[CustomRule] = []
+    for rule in policy.custom_rules:
         if (rule.needs_namespace and not namespace_is_known) or (rule.needs_user and not request.user_info.username):
             outcomes[rule.id] = Outcome()  # an unknown value never denies
         else:
@@ -103,18 +103,18 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
         )
         found = evaluation.evaluate([rule.asked for rule in rules], variables)
         outcomes.update(zip((rule.id for rule in rules), found, strict=True))
-    return structs.replace(ctx, own_rules=outcomes)
+    return structs.replace(ctx, custom_rules=outcomes)
 
 
 def of_stored(ctx: Context, document: msgspec.Raw) -> Context:
     """The context of the stored job, with the outcomes of custom rules for it."""
-    standing = {own_id: outcome for own_id, outcome in ctx.own_rules.items() if outcome.standing}
-    return structs.replace(ctx, old=None, document=document, own_rules=standing, memo=Memo())
+    standing = {own_id: outcome for own_id, outcome in ctx.custom_rules.items() if outcome.standing}
+    return structs.replace(ctx, old=None, document=document, custom_rules=standing, memo=Memo())
 
 
 def faults(ctx: Context) -> dict[str, str]:
     """Errors of custom rules by id."""
-    return {full_id(own_id): outcome.fault for own_id, outcome in ctx.own_rules.items() if outcome.fault}
+    return {full_id(own_id): outcome.fault for own_id, outcome in ctx.custom_rules.items() if outcome.fault}
 
 
 def _namespace(namespace: Namespace) -> dict[str, Any]:

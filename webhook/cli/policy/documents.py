@@ -137,7 +137,7 @@ def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], fou
         found.policies.append(policy)
     else:
         name = untyped.at(entry, "metadata").get("name", "")
-        found.others.append(f"{title}: passed over {kind or 'something without kind'} {name}".rstrip())
+        found.others.append(f"{title}: skipped {kind or 'something without kind'} {name}".rstrip())
 
 
 def _in_configmap(
@@ -169,7 +169,7 @@ def _checked(policy: PolicyFile, data: Mapping[str, Any] | None = None, *, in_li
             content, text = store.read_from(data, policy_model()), str(data[store.KEY])
     except PolicyError as error:
         return _broken(policy, error.faults)
-    if not content.own_rules:
+    if not content.custom_rules:
         return replace(policy, document=content)
     try:
         outcomes = try_expressions(Trial(custom_rules_check.sources(content), content.params))

@@ -200,7 +200,7 @@ def _brief(location: Location, reason: str) -> str:
 
 def finding_ids(policies: Iterable[Layer]) -> frozenset[str]:
     """The possible ids of findings: of rules, injections, custom rules, and of annotations without effect."""
-    own = (full_id(each.id) for layer in policies for each in layer.document.own_rules)
+    own = (full_id(each.id) for layer in policies for each in layer.document.custom_rules)
     return frozenset((*rules.REGISTRY, *injections.REGISTRY, *own, SCHEMA, REQUIRED_INJECTION, SKIP, ASKED))
 
 

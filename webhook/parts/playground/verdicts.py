@@ -22,7 +22,7 @@ from webhook.policy import in_force
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet
 
-NO_CLUSTER: Final = "none is given"
+NO_CLUSTER: Final = "none given"
 JOB: Final = "job"
 POLICY: Final = "policy"
 CLUSTER: Final = "cluster"

@@ -50,7 +50,7 @@ class JobReport:
             yield from ("", "warnings of the cluster:")
             yield from (printable(f"   {self._warning(event)}") for event in warnings)
         notes = [f"not read: {what} ({why})" for what, why in self.sight.unread.items()]
-        notes += [f"not judged: what depends on {', '.join(names)} ({why})" for why, names in self.unjudged.items()]
+        notes += [f"not judged: rules that need {', '.join(names)} ({why})" for why, names in self.unjudged.items()]
         if notes:
             yield ""
             yield from (faint(printable(note)) for note in notes)

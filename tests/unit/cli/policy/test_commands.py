@@ -83,7 +83,7 @@ class TestValidate:
         assert error(run("validate", "nope.yaml")) == "nope.yaml: no such file or directory"
         result = run("validate", "none.yaml")
         assert result.exit_code == 2
-        assert result.stderr == "none.yaml: passed over Namespace x\nerror: no policy in none.yaml\n"
+        assert result.stderr == "none.yaml: skipped Namespace x\nerror: no policy in none.yaml\n"
         assert run("validate").exit_code == 2
 
 

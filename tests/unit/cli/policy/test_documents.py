@@ -151,8 +151,8 @@ def test_missing_or_wrong_label_is_reported(tmp_path: Path, label: str) -> None:
 def test_other_objects_are_listed(tmp_path: Path) -> None:
     contents = load(tmp_path, "kind: ConfigMap\nmetadata: {name: x}\n---\nkind: Pod\n---\n" + HEADER)
     assert [other.removeprefix(str(tmp_path)) for other in contents.others] == [
-        "/p.yaml, document 1: passed over ConfigMap x",
-        "/p.yaml, document 2: passed over Pod",
+        "/p.yaml, document 1: skipped ConfigMap x",
+        "/p.yaml, document 2: skipped Pod",
     ]
     assert [policy.name for policy in contents.policies] == [f"{tmp_path}/p.yaml, document 3"]
 

@@ -56,7 +56,7 @@ class TestFile:
             'line 4: mode: must be enforce, warn or audit (it is "loud")'
         )
         assert two.startswith(
-            'warning: policy "number" is broken, nothing of it is in force: the document: is missing: it belongs'
+            'warning: policy "number" is broken, it has no effect: the document: is missing: it belongs'
         )
 
     def test_jobs_have_a_namespace(self, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ class TestApi:
         world = self.read(api, tmp_path, namespace="team-a")
         assert world.cluster.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
         assert [layer.name for layer in world.layers] == ["base"]
-        assert world.problems[0].startswith('policy "broken" is broken, nothing of it is in force: ')
+        assert world.problems[0].startswith('policy "broken" is broken, it has no effect: ')
         assert world.origin == f"namespace {NAMESPACE} of the cluster at {api.url}"
         paths = [path for verb, path in api.calls if verb == "GET"]
         assert paths == ["/api/v1/namespaces/team-a", CONFIGMAPS, f"{CONFIGMAPS}/{REMEMBERED}"]

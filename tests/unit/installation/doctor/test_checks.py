@@ -319,7 +319,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "a policy without a copy": (
         {"policies": Policies(1, {"base": ("unusable", "line 3: no")})},
-        {"policy-broken": "nothing of it is in force, and replicas that start do not become ready: line 3: no"},
+        {"policy-broken": "it has no effect, and replicas that start do not become ready: line 3: no"},
     ),
     "a right on the CA": (
         denied(Right("patch", "", "secrets", "mpijob-webhook", "mpijob-webhook-ca")),

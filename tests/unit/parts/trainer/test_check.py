@@ -14,7 +14,7 @@ from tests.support.trainer import NODE, pods, runtime, train_job
 from webhook.cli import world_sources
 from webhook.parts.trainer import kinds
 
-NOT_JUDGED = "not judged: what depends on "
+NOT_JUDGED = "not judged: rules that need "
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_job_without_its_runtime_is_not_judged(check: Check) -> None:
     result = check(train_job(numNodes=300))
 
     assert result.exit_code == 0
-    assert f"{NOT_JUDGED}clustertrainingruntimes (none is known: see --kubeconfig and --cluster)" in result.stderr
+    assert f"{NOT_JUDGED}clustertrainingruntimes (none given: see --kubeconfig and --cluster)" in result.stderr
 
 
 def test_runtime_in_a_different_namespace_is_not_used(check: Check) -> None:
@@ -121,11 +121,11 @@ def test_runtime_without_mpi_is_passed_over(check: Check) -> None:
     result = check(other, train_job(numNodes=300))
 
     assert verdicts(result) == {"team/job": True}
-    assert "all.json: passed over ClusterTrainingRuntime deepspeed\n" in result.stderr
+    assert "all.json: skipped ClusterTrainingRuntime deepspeed\n" in result.stderr
 
 
 def test_train_job_is_passed_over_with_a_hint_without_the_option(check: Check) -> None:
     result = check(train_job(numNodes=300), GOOD, more=())
 
     assert list(verdicts(result)) == ["team-a/train"]
-    assert "all.json: passed over TrainJob job, which --trainer checks\n" in result.stderr
+    assert "all.json: skipped TrainJob job, which --trainer checks\n" in result.stderr

@@ -28,7 +28,7 @@ def policies(facts: Facts) -> Iterator[Diagnosis]:
     for name, (state, error) in facts.policies.broken.items():
         instead = "its last good document is in force"
         if state != "last-good":
-            instead = "nothing of it is in force, and replicas that start do not become ready"
+            instead = "it has no effect, and replicas that start do not become ready"
         yield POLICY_BROKEN(
             f'policy "{name}" is broken, {instead}: {"; ".join(error.splitlines())}',
             fix=f"kubectl -n {namespace} get configmap {name} -o yaml | {PROGRAM} policy validate -",

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.support import jobs
+from tests.support.custom_rules import document, rule
 from tests.support.live_service import live
-from tests.support.own_rules import document, rule
 from webhook.cel import limits, trial
 from webhook.cel.evaluation import TOO_SLOW
 from webhook.server.service import StartError

@@ -14,8 +14,8 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.support.api_client import DRY_RUN, Client, at_a_time, client
+from tests.support.custom_rules import outcomes
 from tests.support.jobs import changed
-from tests.support.own_rules import outcomes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
