@@ -68,6 +68,10 @@ NEAR_MPIRUN: Final = re.compile(
 )
 """A misspelt mpirun or mpiexec at the start of a command."""
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")
+# The value of -x with the output of a command. It is one word, so the words after it can be read.
+_EXPORTED_OUTPUT: Final = re.compile(
+    r"(\s-x[ \t]+\w+=)(?=\S*(?:\$\(|`))(?:\$\([^()]*+\)|`[^`]*+`|[^\s;&|()<>'\"\\`#])++"
+)
 _HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # set by the operator, see `webhook.api.operator_env`
 _AS_USER: Final = frozenset(("runuser", "su"))
 # Text that may precede mpirun in a shell command: an operator, a keyword or the quote of `su USER -c "`, then
@@ -152,6 +156,7 @@ def _calls(
     script: str, implementation: str | None, env: Mapping[str, str | None], *, complete: bool = False
 ) -> Iterator[Invocation]:
     variables: shell.Variables | None = None
+    script = _EXPORTED_OUTPUT.sub(r"\1$_", script)
     readable = not shell.has_here_document(script)
     for start in _mentions(script):
         first = max(start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)

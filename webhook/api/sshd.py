@@ -20,8 +20,10 @@ SSH_OPTIONS: Final = frozenset(
         "PRTE_MCA_plm_ssh_args",
         "HYDRA_LAUNCHER_EXTRA_ARGS",
         "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+        "PDSH_SSH_ARGS_APPEND",
     )
 )
+_PORT_OF_TOOL: Final = re.compile(r"--ssh[-_]port[= ](\d{1,5})\b")  # an option of horovodrun and of deepspeed
 _PARAMETERS: Final = frozenset(("plm_rsh_args", "plm_ssh_args"))
 
 # Options of sshd and ssh without a value. They may share a word with an option that has a value.
@@ -143,6 +145,7 @@ def _declared(container: Container) -> int | None:
 
 def _options_of_ssh(job: MPIJob) -> Iterator[str]:
     for container in job.launcher.template.containers[:1] if job.launcher else ():
+        yield from (f"-p {number}" for number in _PORT_OF_TOOL.findall(text(container)))
         if any(name in word for word in container.argv for name in _PARAMETERS):
             for call in job.mpirun_calls:
                 yield from (value for name, value in mca.parameters(call.words) if name in _PARAMETERS)

@@ -9,15 +9,14 @@ workers. After `timeoutSeconds` the launcher starts without them: mpirun may be 
 the problem. If the operator keeps the launcher suspended until the workers are ready (mpi-operator pull request 868),
 the container ends at once.
 
-The init container needs a shell. With `when: shell` it is injected only if the image certainly has a shell: the
-launcher's command is a shell, or the workers run sshd in the same image. sshd rejects a user whose login shell is
-missing (OpenSSH `auth.c`, `allowed_user`), so in an image without a shell sshd cannot start a rank. With
-`when: ownShell` only the launcher's command decides, and `when: always` assumes a shell in every image. If the image
-has no ssh, the launcher starts at once.
+The init container needs a shell. With `when: shell` it is injected if the launcher's command is a shell, or if the
+workers run sshd in the launcher's image: the operator's default command of a worker is sshd, and sshd rejects a user
+whose login shell is missing (OpenSSH `auth.c`, `allowed_user`). With `when: ownShell` only the launcher's command
+decides, and `when: always` assumes a shell in every image. If the image has no ssh, the launcher starts at once.
 
 Nothing is injected if waiting could do harm or is not needed:
 
-* the workers' commands do not show that they start sshd;
+* the workers have a command that does not show that it starts sshd;
 * the launcher writes or mounts a configuration of ssh;
 * the job is elastic (`discover_hosts.sh`);
 * the user requests an Istio sidecar;
@@ -72,7 +71,7 @@ while :; do
     [ "$(date +%s)" -lt "$end" ] || break
   done
   [ -n "$missing" ] || break
-  if [ "$(date +%s)" -ge "$end" ]; then
+  if ! [ "$(date +%s)" -lt "$end" ]; then
     echo "no answer within $1 s from$missing ($reason): the launcher starts without"
     exit
   fi

@@ -19,7 +19,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from webhook.api import mca, mpirun, programs, sshd
+from webhook.api import mca, mpirun, programs, shell, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS
@@ -46,6 +46,7 @@ _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
 # A worker's host name without the name of the Service, or with a wrong one. The hostfile has `worker.service`.
 _UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
+_DEEPSPEED_HOSTFILE: Final = re.compile(r"(?<!\S)(?:-H|--hostfile)[ =](\S+)")
 _EMPTY: Final = '""'
 _USE: Final = f"--hostfile {HOSTFILE}"
 _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
@@ -82,7 +83,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
 def _only(worker: Container, started: frozenset[str] | None) -> str | None:
     """The only program of the worker; None if another program may start sshd."""
     others = programs.TOOLS | programs.INSTALLERS
-    known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | {""}
+    known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | shell.SHELLS | {"", "jupyter"}
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
         return None
     if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start sshd when they are installed
@@ -112,6 +113,8 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     has_deepspeed = "deepspeed" in started or "-m deepspeed.launcher.runner" in text
     if has_deepspeed and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
         yield "deepspeed runs on the launcher alone", f"Add {_USE}."
+    elif has_deepspeed and (hostfile := _DEEPSPEED_HOSTFILE.search(text)):
+        yield from _missing(launcher, hostfile[1])
     elif own and not of_others:
         name = next((each for each in own if not _PYTHON.fullmatch(each)), "")
         fault = f"{name} runs on the launcher alone" if name else f"workers stay idle unless {own[0]} calls mpirun"
@@ -133,20 +136,18 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
                 yield f"finds no host {unknown[1][:20]}", f"Write {_USE}."
             elif call.program == "horovodrun" and ("/" in value or "hostfile" in value):
                 yield f"-{name} takes hosts, not a file", f"Write {_USE}."
-        elif _is_missing(launcher, value):
-            shown = shortened(value, MAX_SHOWN_WORDS_CHARACTERS)
-            yield f"nothing in the job writes {shown}", f"Use {HOSTFILE}."
+        else:
+            yield from _missing(launcher, value)
 
 
-def _is_missing(launcher: Container, path: str) -> bool:
-    """Whether the file certainly does not exist: no volume contains it, and the launcher's script does not write it."""
+def _missing(launcher: Container, path: str) -> Iterator[tuple[str, str]]:
+    """A fault if the file certainly does not exist: no volume contains it, and no program could write it."""
     if "$" in path or path == HOSTFILE or sshd.text(launcher).count(path) > 1:
-        return False
+        return
     started = programs.started_by(launcher)
-    if not started or not started <= programs.TOOLS | mpirun.LAUNCHERS:
-        return False
+    if not started or not started <= programs.TOOLS | mpirun.LAUNCHERS | {"deepspeed"}:
+        return
     mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
-    if not path.startswith("/"):
-        return not mounts
-    whole = normpath(join("/", path))
-    return not any(f"{whole}/".startswith(f"{normpath(mount)}/") for mount in mounts)
+    whole = f"{normpath(join('/', path))}/"
+    if not any(whole.startswith(f"{normpath(mount)}/") or not path.startswith("/") for mount in mounts):
+        yield f"nothing in the job writes {shortened(path, MAX_SHOWN_WORDS_CHARACTERS)}", f"Use {HOSTFILE}."
