@@ -135,7 +135,8 @@ def test_deadline_during_downtime_is_reported(cluster: Cluster, account: Path, r
         assert event_counts(cluster, namespace) == {("ends", OVER): 1}
     shown = cluster.kubectl("describe", "mpijob", "ends", "-n", namespace).stdout
     assert re.search(
-        r"Warning +TimeLimitReached +\S+ +mpijob-webhook +The 1s of training\.openshift\.io/timeout", shown
+        r"Warning +TimeLimitReached +\S+ +mpijob-webhook +The 1s in the annotation training\.openshift\.io/timeout",
+        shown,
     )
     assert OVER in cluster.kubectl("events", "--for", "mpijob/ends", "-n", namespace).stdout
 
