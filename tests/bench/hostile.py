@@ -63,7 +63,7 @@ def costliest(name: str, job: dict[str, Any], views: dict[str, ClusterView]) -> 
     reviews = {"CREATE": body(job), "UPDATE": body(job, old=older)}
     times = {
         f"{operation} {hook}, {cluster_name}": _milliseconds(hook, data, view)
-        for operation, data in review_handler.items()
+        for operation, data in reviews.items()
         for hook in HOOKS
         for cluster_name, view in views.items()
     }
