@@ -119,7 +119,10 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         yield Violation(FIELD, fault, "Set it to /root/.ssh, or /home/USER/.ssh where the job runs as another user.")
         return
     of_root = normpath(mount_path) == OF_ROOT
-    open_users = all(side.other_than_root and (side.user is None or side.scc) for side in sides.values())
+    rejected = {role for role, outcome in of_scc.items() if outcome.rejections}  # the user of these is unknown
+    open_users = all(
+        (side.other_than_root or side.role in rejected) and (side.user is None or side.scc) for side in sides.values()
+    )
     chosen = next((f"{side.scc} runs it as user {side.user}" for side in sides.values() if side.scc), "")
     if of_root and open_users and (keeps_root_out or chosen):
         if starts_sshd or (launcher is not None and _wants_root(launcher.container)):
