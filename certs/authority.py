@@ -17,13 +17,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from certs.limits import MAX_COMMON_NAME_CHARACTERS
 from certs.pem import NO_EXTENSION, CertificateError, fingerprint, load_pair
 
-# For a verifier with a slow clock, the certificate must not be "not yet valid".
+# The validity starts in the past, because a verifier with a slow clock would reject the certificate as not yet valid.
 CLOCK_SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate and its private key, both in PEM. It expires at `not_after` (UTC)."""
+    """A certificate and its private key, both in PEM. The certificate expires at `not_after` (UTC)."""
 
     certificate_pem: bytes
     key_pem: bytes = field(repr=False)

@@ -48,7 +48,8 @@ class FileCertificate:
     ) -> None:
         """Load the files; CertificateError if they are invalid.
 
-        The certificate must be valid for each of `hosts`, and chain to `ca` if that file exists and is not empty.
+        The certificate must be valid for each of `hosts`. If the file `ca` exists and is not empty, a CA in this file
+        must have issued the certificate, directly or through intermediate CAs.
         """
         self._certificate = certificate
         self._key = key
@@ -92,7 +93,7 @@ class FileCertificate:
         self._tell(Notice("CertificateReloaded", f"{message}{self.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
     def _note(self, problem: str | None) -> None:
-        """Report a problem when it occurs a second time, and when it ends."""
+        """Report a problem after the second poll in a row that finds it, and report when it ends."""
         if problem is None and self.problem is not None:
             self._tell(Notice("CertificatesRecovered", f"{self._certificate} and {self._key} are valid again"))
             self.problem = None

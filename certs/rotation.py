@@ -5,9 +5,9 @@ read back from all caBundles and a grace time has passed. The replaced CA stays 
 Each step is one write that depends only on the objects just read, so any replica can take any step at any time. A
 replica that is late gets a Conflict.
 
-The caBundles must be read before the Secret: then the Secret is at least as new, and another replica's new CA in a
-caBundle is not mistaken for a foreign CA. In cert-controller and cert-manager's dynamic authority a new CA signs at
-once, which has caused outages (gatekeeper#1045, kueue#622, cert-manager#6624).
+The caBundles must be read before the Secret. Only in this order the Secret is at least as new as the caBundles, and
+another replica's new CA in a caBundle is not mistaken for a foreign CA. In cert-controller and cert-manager's dynamic
+authority a new CA signs at once, which has caused outages (gatekeeper#1045, kueue#622, cert-manager#6624).
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,8 @@ class RotationSettings:
             raise ValueError("ca_lifetime must be at least three times leaf_lifetime and grace together")
 
 
-# A replica signs a leaf some moments after it has read the Secret, and clocks differ.
+# Time after a CA's retirement in which a replica may still sign a leaf: a replica signs some moments after it has read
+# the Secret, and clocks differ.
 LATE_LEAF = 2 * CLOCK_SKEW
 
 
@@ -199,8 +200,9 @@ def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step
 def _survivors(state: State, bundles: Sequence[Bundle], name: str) -> list[x509.Certificate]:
     """The service's CAs that are in caBundles but no longer in the Secret. Replicas may still serve their leaves.
 
-    CAs that were just retired look the same. So this applies only if the Secret is damaged, or if none of its CAs was
-    ever published: then the Secret was emptied, recreated, or restored from an old backup.
+    CAs that were just retired are also in caBundles and not in the Secret. Therefore the result is empty, except in two
+    cases: the Secret is damaged, or no caBundle has a CA of the Secret (the Secret was emptied, recreated, or restored
+    from an old backup).
     """
     trusted = {fingerprint(certificate) for certificate in state.bundle}
     live: dict[str, x509.Certificate] = {}

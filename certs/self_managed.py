@@ -2,7 +2,7 @@
 
 If a caBundle cannot be written, calls with this caBundle fail, but calls with other caBundles must not.
 
-Any number of replicas do this in parallel, without a leader (see `rotation`).
+Any number of replicas maintain the Secret and the caBundles in parallel, without a leader (see `rotation`).
 """
 
 import asyncio
@@ -63,7 +63,7 @@ def issue(
 
 
 def new_signer(leaf: Leaf | None, state: State, bundles: Sequence[Bundle], now: datetime) -> Authority | None:
-    """The CA that signs a new leaf now; None to keep `leaf`, because it is valid or a new leaf would not be better."""
+    """The CA that signs a new leaf now; None to keep `leaf`, if it is valid or a new leaf would be no better."""
     authority = signer(state, bundles, now)
     if authority is None or leaf is None or not leaf.valid(now) or lacking(bundles, leaf.issuer):
         return authority
@@ -131,7 +131,8 @@ class SelfManaged:
     def trusted(self) -> bool:
         """Whether the served leaf is valid and at least one caBundle, when last read, trusted it.
 
-        Calls with the other caBundles fail even if this replica becomes unready.
+        A caBundle that does not trust the leaf does not count: calls with it would fail even if this replica became
+        unready.
         """
         return self.leaf is not None and self._some_trust and self.leaf.valid(self.now)
 
@@ -206,7 +207,8 @@ class SelfManaged:
             try:
                 step = plan(state, bundles, now, self._settings)
                 if isinstance(step, Publish) and failed.keys() >= {bundle.name for bundle in step.bundles}:
-                    # The rotation waits for these caBundles, unless the leaf would then be trusted by no client.
+                    # The rotation waits until these caBundles can be written. It continues without them if otherwise no
+                    # CA could sign a leaf that clients trust.
                     rest = [bundle for bundle in bundles if bundle.name not in failed]
                     waits = signer(state, bundles, now) is not None or not rest
                     step = None if waits else self._without(rest, state, now)
@@ -235,7 +237,7 @@ class SelfManaged:
         return failed
 
     def _without(self, rest: Sequence[Bundle], state: State, now: datetime) -> Step | None:
-        """The next step if the other caBundles did not exist."""
+        """The next step if only the caBundles `rest` existed. The leaf is renewed for them first, if necessary."""
         self._renew_leaf(state, rest, now)
         return plan(state, rest, now, self._settings)
 

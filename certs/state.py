@@ -123,7 +123,7 @@ def load(data: Mapping[str, bytes]) -> State:
         successor=successor,
         published_at=time("next-ca.published-at") if successor else None,
         old=tuple(certificate for certificate in (*old, *lost) if fingerprint(certificate) not in signing),
-        # The lost CA signed until now; the stored time belongs to other CAs.
+        # A CA whose key is lost signed until now. The stored time is of CAs that retired earlier.
         retired_at=None if lost else time("old-ca.retired-at"),
         damage=tuple(damage),
         key_removed=bool(removed),

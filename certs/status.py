@@ -19,7 +19,7 @@ from certs.pem import (
 from certs.rotation import Phase, RotationSettings, lacking, phase_of
 from certs.store import Bundle
 
-# Every issuer renews before less than this part of the lifetime is left.
+# If a smaller part of a certificate's lifetime is left, the renewal is overdue: every issuer renews earlier.
 OVERDUE = 0.25
 # A successor is added to the caBundles within seconds, and signs after the grace time.
 STUCK = timedelta(minutes=10)

@@ -1,4 +1,4 @@
-// Builds the page into the folder that is named: `node build.mjs FOLDER`.
+// Builds the page into a folder: `node build.mjs FOLDER`.
 import { cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
@@ -9,7 +9,8 @@ const { metafile } = await build({
   entryPoints: ["page", "loopback", "static", "worker"].map((name) => `src/${name}.js`),
   outdir: folder,
   bundle: true,
-  // Whoever serves the page puts there how it gets its verdicts, and what that needs.
+  // Not bundled, because each way to serve the page adds its own files: backend.js gets the verdicts, and pyodide.js,
+  // if present, computes them in the browser.
   external: ["./backend.js", "./pyodide.js"],
   format: "esm",
   target: "es2022",

@@ -49,7 +49,7 @@ def webhooks() -> list[KubernetesObject]:
 
 
 def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
-    """A Role for the service's namespace, otherwise a ClusterRole: Kueue's namespace may have a different name."""
+    """A Role for the service's namespace, otherwise a ClusterRole, because Kueue's namespace may have any name."""
     own = place is WatchedPlace.OWN
     return {
         "apiVersion": f"{RBAC}/v1",

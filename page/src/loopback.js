@@ -1,4 +1,4 @@
-// Verdicts of the program that serves the page.
+// The back end of the page if `mpijob-webhook playground` serves it: this program computes the verdicts.
 async function ask(path, question) {
   const response = await fetch(path, {
     method: "POST",

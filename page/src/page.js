@@ -1,4 +1,4 @@
-// The page: three texts in, a verdict out. Where verdicts come from is the back end's matter alone.
+// The page: it sends the texts of three panes to the back end, and shows the verdict.
 import { connect } from "./backend.js";
 import { element } from "./dom.js";
 import { Pane } from "./pane.js";
@@ -56,7 +56,7 @@ async function check() {
   const number = ++last;
   try {
     const answer = await backend.check(question);
-    if (number !== last) return; // asked again meanwhile
+    if (number !== last) return; // a newer text is being checked
     for (const name of NAMES) panes[name].mark(marks(answer, name));
     results.replaceChildren(...showResults(answer, data.explanations, (line, pane = "job") => panes[pane].goTo(line)));
     await save(Object.fromEntries(NAMES.map((name) => [name, panes[name].linked ? question[name] : ""])));
@@ -69,7 +69,7 @@ async function check() {
   }
 }
 
-// Said once, and not each time that a key is pressed.
+// Screen readers read the status aloud when it changes, so the same text is not written again at each key press.
 function say(text) {
   if (status.textContent !== text) status.textContent = text;
 }
@@ -90,7 +90,8 @@ function offerCluster() {
     button.disabled = true;
     try {
       const { text, problems } = await backend.cluster();
-      // It may hold what a colleague may not see, and a browser remembers addresses.
+      // The address of the page does not contain objects of the cluster: a colleague who gets the link may not be
+      // allowed to see them, and browsers store addresses.
       panes.cluster.linked = false;
       panes.cluster.text = text;
       panes.cluster.note(element("p", { class: "hint" }, "Links leave it out."), ...missing(problems));

@@ -1,4 +1,4 @@
-// A text with its editor, its examples, and what is wrong with it.
+// A pane: an editor for one text, a list of examples, and the problems of the text.
 import { autocompletion, closeBrackets, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
@@ -17,7 +17,7 @@ import { tags } from "@lezer/highlight";
 import { element } from "./dom.js";
 import { completions, description } from "./schema.js";
 
-// The colours are the page's, so that they follow from light to dark.
+// The colours are variables of the page, so that the editor also changes between light and dark mode.
 const LOOK = EditorView.theme({
   "&": { backgroundColor: "var(--field)", color: "var(--text)", fontSize: "0.875rem", maxHeight: "70vh" },
   "&.cm-focused": { outline: "2px solid var(--accent)" },
@@ -50,7 +50,7 @@ export class Pane {
     this.place = place;
     const title = place.querySelector("h2").textContent;
     this.tools = element("div", { class: "tools" }, this.#examples(title, examples));
-    // In a shadow the editor's styles are made by script alone, which the content security policy lets pass.
+    // In a shadow root, the editor adds its styles by script, which the content security policy allows.
     const host = element("div", { class: "editor" });
     this.notes = element("div", { class: "notes", role: "status" });
     place.append(this.tools, this.notes, host);
@@ -70,7 +70,7 @@ export class Pane {
           closeBrackets(),
           lintGutter(),
           ...(schema ? [autocompletion({ override: [completions(schema)], icons: false }), hoverTooltip(hover(schema))] : []),
-          // Tab is not among them: it leads on to the next field, as everywhere on a page.
+          // The Tab key is not bound, so it moves to the next field, as usual on a page.
           keymap.of([...completionKeymap, ...lintKeymap, ...historyKeymap, ...defaultKeymap]),
           LOOK,
           COLOURS,
@@ -80,7 +80,7 @@ export class Pane {
         ],
       }),
     });
-    // Whether links carry it.
+    // Whether links to the page contain the text.
     this.linked = true;
     if (text) place.open = true;
   }
@@ -95,12 +95,12 @@ export class Pane {
     if (text) this.place.open = true;
   }
 
-  // What is to be said of the text, until there is another one.
+  // Replace the notes above the editor.
   note(...said) {
     this.notes.replaceChildren(...said);
   }
 
-  // Underline the lines of faults: {line, severity, message, rule?, fix?}.
+  // Underline the lines of these problems: {line, severity, message, rule?, fix?}.
   mark(faults) {
     const { doc } = this.view.state;
     const found = faults.map(({ line, severity, message, rule, fix }) => {

@@ -1,7 +1,7 @@
-// Our own modules in Pyodide: what the service says, without it.
+// Runs the service's Python modules in Pyodide, so that verdicts need no server.
 const SITE = "/site";
 
-// `archives` are [name, bytes]; what comes back answers questions as /api/check does.
+// `archives` are [name, bytes]. Returns a function with the input and output of /api/check.
 export async function start(loadPyodide, options, archives) {
   const python = await loadPyodide(options);
   for (const [name, bytes] of archives) {

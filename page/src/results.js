@@ -1,4 +1,4 @@
-// What came of the jobs, for people.
+// Shows the verdicts on the jobs.
 import { element as e } from "./dom.js";
 
 export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
@@ -21,7 +21,7 @@ export function showResults({ jobs, faults }, explanations, goTo) {
   return [...shown, ...jobs.map((job) => showJob(job, explanations, goTo, jobs.length > 1))];
 }
 
-// The headline of a job that is alone is the status.
+// A single job has no heading, because the status above it has the same text.
 function showJob(job, explanations, goTo, named) {
   const finding = (each, kind) => showFinding(each, kind, explanations, goTo);
   return e(
@@ -79,7 +79,7 @@ function showInjected({ injected, diff }, explanations) {
   return [...list("Injected", items), e("h3", {}, "Changes to the job"), code(diff, "Changes to the job as a diff", true)];
 }
 
-// It scrolls by keys too.
+// The tabindex lets users scroll the text with the keyboard.
 function code(lines, label, diff = false) {
   const kinds = { "+": "added", "-": "removed", "@": "place" };
   return e(

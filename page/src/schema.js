@@ -1,11 +1,11 @@
-// Completion and hover out of a JSON Schema. Where the cursor is follows from the indentation, which is there as well
-// while the text cannot be parsed yet.
+// Completion and hover texts from a JSON Schema. The place of the cursor is computed from the indentation, because an
+// unfinished text often cannot be parsed.
 const KEY = /^(\s*)((?:- +)?)(?:"([^"]*)"|'([^']*)'|([^\s#'"-][^:#]*?))\s*:(?:\s+(.*))?$/;
 const ITEM = "[]";
-// A policy stands in a ConfigMap under this key.
+// The key of a ConfigMap's data that has the policy.
 const EMBEDDED = "policy.yaml";
 
-// The keys that lead to `line`, whose own key or item begins at `column`; ITEM for an item of a list.
+// The keys from the root to the key or list item that begins at `column` of `line`. ITEM stands for a list item.
 function pathTo(doc, line, column, inItem) {
   const path = inItem ? [ITEM] : [];
   let atDash = inItem;
@@ -34,7 +34,7 @@ function pathTo(doc, line, column, inItem) {
   return path.slice(path.indexOf(EMBEDDED) + 1);
 }
 
-// Every schema that a node may have, without references and choices.
+// The schemas that can apply to a node, with references and choices (anyOf, oneOf, allOf) resolved.
 function plain(node, root) {
   if (!node || node === true) return [];
   const inner = node.$ref ? plain(root.$defs?.[node.$ref.replace("#/$defs/", "")], root) : [];
@@ -95,7 +95,7 @@ function option(label, nodes, before) {
   return { label, type: "property", detail: kind(nodes), info: first(nodes, "description"), apply };
 }
 
-// What the key at a position is: {from, to, text}.
+// The description of the key at a position: {from, to, text}.
 export function description(schema, doc, position) {
   const line = doc.lineAt(position);
   const match = KEY.exec(line.text);

@@ -1,5 +1,6 @@
-// The three texts in the fragment of the address: it is never sent to anybody.
-// A link has its bounds: what a cluster holds may be too much for one.
+// Stores the three texts in the fragment of the page's address, which browsers never send to a server.
+
+// Maximum length of the fragment. If it is longer, the objects of the cluster are left out.
 const LONGEST = 60_000;
 
 export async function save(texts) {
@@ -12,11 +13,11 @@ export async function load() {
   try {
     return location.hash.length > 1 ? texts(await unpack(location.hash.slice(1))) : null;
   } catch {
-    return null; // a link that somebody cut
+    return null; // an incomplete link
   }
 }
 
-// Anybody may write a link: what is no text in it is left out.
+// A link may contain any values. Values that are not texts are left out.
 function texts(linked) {
   return Object.fromEntries(Object.entries(linked).filter(([, text]) => typeof text === "string"));
 }

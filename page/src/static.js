@@ -1,4 +1,4 @@
-// Verdicts of our own modules, which run in this browser: for a page on any web server.
+// The back end of the page on any web server: the service's Python modules compute the verdicts in this browser.
 export function connect() {
   const worker = new Worker("worker.js", { type: "module" });
   const waiting = new Map();

@@ -1,4 +1,4 @@
-"""Latency of an ordinary review during hostile ones: `python -m tests.bench.beside_hostile`.
+"""Latency of ordinary reviews during hostile reviews: `python -m tests.bench.beside_hostile`.
 
 One client sends costly jobs of the maximum size, one after the other, to a real server. A second client sends the
 example job every few milliseconds.

@@ -56,14 +56,14 @@ def jobs(length: int) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def costliest(name: str, job: dict[str, Any], views: dict[str, ClusterView]) -> Taken:
-    """The costliest review of the job: creation or update, mutating or validating, with each view."""
+    """The costliest review of the job: creation or update, mutating or validating, with each of `views`."""
     job["metadata"]["namespace"] = "team-0000"
     older = json.loads(json.dumps(job))
     older["spec"]["slotsPerWorker"] = 5
     reviews = {"CREATE": body(job), "UPDATE": body(job, old=older)}
     times = {
         f"{operation} {hook}, {cluster_name}": _milliseconds(hook, data, view)
-        for operation, data in review_handler.items()
+        for operation, data in reviews.items()
         for hook in HOOKS
         for cluster_name, view in views.items()
     }
@@ -104,7 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--most", type=float, default=300, help="milliseconds that a review may take")
     parser.add_argument("--lines", type=int, default=20, help="number of lines in the table")
     chosen = parser.parse_args(arguments)
-    gc.freeze()  # like the server
+    gc.freeze()  # garbage collection as in the server
     gc.set_threshold(*PORTIONS)
     work_limit.arm()
     empty, full = clusters()

@@ -1,4 +1,4 @@
-"""Reviews of pods of 6 kB for Kubernetes' Pod Security webhook. A job has two such templates."""
+"""Reviews of pods of 6 kB for Kubernetes' Pod Security webhook. Each of a job's two templates has this size."""
 
 import json
 from typing import Any, Final

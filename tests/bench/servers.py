@@ -88,7 +88,7 @@ class Servers:
 
     def service(self, name: str, *flags: str | Path, tree: Path = ROOT) -> Server:
         """This project's service with the built-in policy and a log file. `flags` are additional flags of `serve`.
-        `tree` may have another revision of it.
+        `tree` is the folder with its code, which may be another revision.
         """
         host, port, ops = "127.0.0.1", free_port(), f"127.0.0.1:{free_port()}"
         addresses = ["--listen", f"{host}:{port}", "--ops-listen", ops, "--drain-seconds", "0"]

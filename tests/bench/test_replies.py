@@ -17,7 +17,7 @@ from webhook.rules import worker_count
 pytestmark = rare
 
 FEW = 3000
-# Minimum share of rules and injections that appear in a reply. New ones may be missing.
+# Minimum share of rules and injections that appear in a reply. New rules and injections may be missing.
 SHARE = 0.8
 
 

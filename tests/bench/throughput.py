@@ -21,7 +21,7 @@ from tests.controlplane.process import ControlPlaneError
 from tests.controlplane.progress import Progress
 
 RATES: Final = (None, 100, 1000)
-"""None is as fast as the server replies. The numbers are the rates of the latency budgets."""
+"""Requests/s. With None, requests are sent as fast as the server replies. The latency budgets use the numbers."""
 EXPECTED: Final = {"validate": '"allowed":true', "mutate": '"patchType":"JSONPatch"'}
 PEERS: Final = ("pod-security", "opa", "caches")
 """Names for `--without`."""

@@ -29,7 +29,7 @@ KINDS = sorted({path.rsplit("/", 1)[-1] for path in PATHS})
 
 @contextmanager
 def _api_server_restarted(arena: Arena, rng: Random) -> Iterator[None]:
-    """Stopped cleanly or killed, and started again at the end of the block."""
+    """The API server is stopped cleanly or killed, and started again at the end of the block."""
     if rng.random() < 0.5:
         arena.cluster.stop_apiserver()
     else:
@@ -112,7 +112,7 @@ def _hostile_jobs(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _hostile_policies(arena: Arena, rng: Random) -> Iterator[None]:
-    """Invalid policies are applied."""
+    """Reviews of hostile policies must get the right verdict."""
     assert arena.wrong(_one(arena, rng), list(arena.offline.policies())) == []
     yield
 
@@ -127,7 +127,7 @@ def _attack(
 
 @contextmanager
 def _limited(program: Program, what: int, soft: int) -> Iterator[None]:
-    """The program cannot get more of the resource than it has now."""
+    """The program's soft limit of the resource `what` is `soft` until the block ends."""
     before = resource.prlimit(program.pid, what)
     resource.prlimit(program.pid, what, (soft, before[1]))
     try:

@@ -1,4 +1,4 @@
-"""Compares which pods get an API token: the service's answer and the API server's admission of pods."""
+"""Compares the service's answer, whether a pod gets an API token, with the API server's admission of pods."""
 
 from collections.abc import Iterator
 from itertools import product

@@ -1,4 +1,4 @@
-"""Compares how device claims count in ResourceQuotas: the service and the API server's admission of ResourceClaims."""
+"""Compares how device claims count in ResourceQuotas, in the service and in the API server's admission."""
 
 import asyncio
 import re

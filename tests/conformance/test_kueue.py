@@ -1,4 +1,4 @@
-"""Compares which jobs can never be admitted: this service and the real Kueue.
+"""Compares the jobs that can never be admitted according to this service with the real Kueue's decisions.
 
 Kueue's controllers create a Workload for each generated MPIJob, and admit it or not, in a tree of cohorts where
 nothing else runs. The service sees the same objects. MPIJOB_KUEUE_JOBS sets how many jobs are tried in each tree.
@@ -167,8 +167,8 @@ def test_job_that_never_fits_is_never_admitted(cases: list[Case]) -> None:
 def test_nearly_all_jobs_that_are_never_admitted_are_reported(cases: list[Case]) -> None:
     """With topology-aware scheduling, Kueue also looks for nodes, and the service does not.
 
-    Without it, the service misses a few jobs: Kueue gives the launcher a flavor and keeps that flavor even if no flavor
-    is left for the workers. This depends on the order of events, so the service does not report it as certain.
+    Without topology-aware scheduling, the service misses a few jobs: Kueue gives the launcher a flavor and keeps it,
+    even if no flavor is left for the workers. This depends on the order of events, so the service reports nothing.
     """
     refused = [case for case in cases if not case.theirs.admitted]
     missed = [case for case in refused if not case.ours]
@@ -192,7 +192,7 @@ def test_both_api_versions_of_kueue_give_the_same_objects(cluster: Cluster, view
 
 @dataclass(frozen=True)
 class Queue:
-    """A LocalQueue `queue` in a separate namespace, with the messages of local-queue and Kueue about a job in it."""
+    """A LocalQueue `queue` in a separate namespace. The rule `local-queue` and Kueue have messages about its job."""
 
     id: str
     ours: str

@@ -64,7 +64,7 @@ async def make_namespaces(world: World) -> None:
         for name in (PLAIN, *(f"n{index}" for index in range(NAMESPACES))):
             await api.make_namespace(name)
             ranges = 0 if name == PLAIN else rng.choice((1, 1, 2, 3))
-            # As submitted, without the API server's defaults.
+            # The LimitRanges as the test creates them, without the API server's defaults.
             taken: list[Json] = []
             while len(taken) < ranges:
                 made = limit_range(rng, f"range-{len(taken)}")

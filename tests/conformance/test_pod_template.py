@@ -1,9 +1,9 @@
 """Compares the rule `pod-template` on jobs with the API server's validation of the jobs' pods.
 
-Mutants are made of the templates in tests/corpus and of a template with nearly all fields: one value of each is wrong
-by the API server's schema. Each mutant is posted as a pod by dry run, as the operator would create it. The service
-must not reject a template that the API server accepts, and must reject nearly all templates that it rejects. The test
-prints the rest. MPIJOB_POD_TEMPLATE_MUTANTS sets how many mutants are tried.
+A mutant is a template with one changed value, which is wrong in most cases. It is made of a template in tests/corpus,
+or of a template with nearly all fields. Each mutant is posted as a pod by dry run, as the operator would
+create it. The service must not reject a template that the API server accepts, and must reject nearly all templates that
+the API server rejects. The test prints the others. MPIJOB_POD_TEMPLATE_MUTANTS sets how many mutants are tried.
 """
 
 import copy
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 MUTANTS = int(os.environ.get("MPIJOB_POD_TEMPLATE_MUTANTS", "1000"))
 FOUND = 0.95
 NAMESPACE = "team-a"
-# The rule itself, and other rules for the same pods: only one rule reports a problem.
+# The rule itself, and other rules for the same pods: each problem is reported by only one of these rules.
 RULES = ("pod-template", "upstream-contract", "gpus", "images")
 
 Json = dict[str, Any]

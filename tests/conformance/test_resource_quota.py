@@ -228,8 +228,8 @@ async def test_number_of_pods_that_fit_matches_the_api_server(world: World) -> N
     assert filled > FILLED / 8, filled
 
 
-async def test_pods_without_a_priority_class(world: World) -> None:
-    """Pods without a PriorityClass get the global default. The last test, because the default stays."""
+async def test_verdicts_on_pods_without_a_priority_class_match_the_api_server(world: World) -> None:
+    """These pods get the global default PriorityClass. This is the last test, because the class stays."""
     async with client(world.cluster) as api:
         await api.make("/apis/scheduling.k8s.io/v1/priorityclasses", USUAL)
         body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}

@@ -1,4 +1,4 @@
-"""Compares whether a pod fits on an empty node: the service and the real kube-scheduler.
+"""Compares the service's answer, whether a pod fits on an empty node, with the real kube-scheduler's.
 
 Generated pods are created one after the other in a cluster with generated nodes. The scheduler binds a pod or reports
 that it fits nowhere, and the test deletes the pod. MPIJOB_SCHEDULER_PODS sets how many pods are tried.

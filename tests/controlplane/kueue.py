@@ -24,12 +24,12 @@ API_VERSION = "kueue.x-k8s.io/v1beta2"
 
 Manifest = dict[str, Any]
 Quotas = Mapping[str, Mapping[str, int | str]]
-"""Nominal quotas by flavor and resource: `{"gpu": {"cpu": 96, "memory": "1Ti"}}`. All flavors have the same ones."""
+"""Nominal quotas by flavor and resource: `{"gpu": {"cpu": 96, "memory": "1Ti"}}`. All flavors have equal resources."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Installation:
-    """Objects to apply before and after Kueue's start. Webhooks are applied after it: they would fail before."""
+    """Objects to apply before and after Kueue's start. Webhooks are applied after the start: they would fail before."""
 
     config: str
     objects: list[Manifest]

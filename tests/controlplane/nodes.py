@@ -58,7 +58,7 @@ def gpu_nodes(
 
 
 def stages(upstream: str) -> str:
-    """KWOK's stages for pods. Pods without the annotations run, or complete in a Job, at once."""
+    """KWOK's stages for pods. Pods without the annotations run at once, and pods of a Job complete at once."""
     documents = list(yaml.safe_load_all(upstream))
     by_name = {stage["metadata"]["name"]: stage for stage in documents}
     for stage, annotation in (("pod-ready", BY_HAND), ("pod-complete", BY_HAND), ("pod-complete", KEEP_RUNNING)):

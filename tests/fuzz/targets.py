@@ -134,7 +134,7 @@ def expressions(data: bytes) -> None:
 
 
 def network_annotations(data: bytes) -> None:
-    """A network added to a valid annotation can be parsed, after the existing networks."""
+    """After networks are added to a valid annotation, it has the existing networks, then the added networks."""
     text = _text(data)
     with suppress(NetworksError):
         found = networks.parse(text)

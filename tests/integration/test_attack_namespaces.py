@@ -22,14 +22,14 @@ from webhook.policy.store import REMEMBERED
 # API servers are stopped here, and asyncio does not close a connection whose peer dies in the TLS handshake.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 PREMIUM = "priority: 10\nnamespaces: {matchLabels: {tier: premium}}\nmode: warn"
-OUTAGE_SECONDS = 20  # after it, the watches wait for up to half a minute before they try again
+OUTAGE_SECONDS = 20  # after such an outage, watches wait for up to half a minute before they connect again
 LAST_GOOD = ("configmap", REMEMBERED, "-n", NAMESPACE)
 NEWER = HEADER + "rules: {rule-of-a-newer-version: {action: deny}}"
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster that these tests may break. One policy is for all namespaces, and one weakens it for some of them."""
+    """A cluster that these tests may break. A second policy weakens the first for namespaces with a label."""
     with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("attacked-cluster-logs")) as started:
         started.kubectl("create", "namespace", NAMESPACE)
         started.apply([policy_configmap("rules: {worker-count: {max: 3}}"), policy_configmap(PREMIUM, "premium")])

@@ -1,4 +1,4 @@
-"""A tenant cannot evade a required queue, or add values by an update that a new job may not have. With real Kueue."""
+"""A tenant cannot evade a required queue of the real Kueue, or add by an update a value that a new job may not have."""
 
 import json
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def test_new_job_that_evades_the_required_queue_is_rejected(cluster: Cluster, ma
     assert "created" not in output
 
 
-def test_job_for_a_volcano_queue_is_in_the_usual_queue_without_volcano(cluster: Cluster, managed: str) -> None:
+def test_job_for_a_volcano_queue_gets_the_usual_queue_if_volcano_is_missing(cluster: Cluster, managed: str) -> None:
     job = pi(managed, "volcano", annotations={"scheduling.volcano.sh/queue-name": "x"})
     output = cluster.attempt("create", stdin=job)
     assert 'in queue training: there is no queue "x"' in output, output

@@ -49,7 +49,7 @@ def test_new_job_with_a_deletion_timestamp_is_reviewed(
 
 
 def test_new_job_with_null_uid_gets_a_time_limit(cluster: Cluster, namespace: str) -> None:
-    """Server-side apply keeps the null; a job that could not be read for it got nothing injected."""
+    """Server-side apply keeps the null. A service that cannot read it would inject nothing."""
     said = cluster.attempt(*SERVER_SIDE, stdin=pi(namespace, "no-id", uid=None))
     stored = cluster.get("mpijob", "no-id", "-n", namespace)
     assert stored["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400, said

@@ -57,7 +57,7 @@ def scale(cluster: Cluster, namespace: str, name: str, workers: int) -> None:
 
 
 def metric(replica: Replica, namespace: str, rule: str = "worker-count", action: str = "deny") -> float:
-    """The number of jobs in the namespace that violate `worker-count`, by the metric."""
+    """The number of jobs in the namespace that violate the rule, by the metric."""
     wanted = f'mpijob_webhook_audit_violations{{action="{action}",namespace="{namespace}",rule="{rule}"}} '
     lines = [line for line in replica.ops("/metrics/jobs").splitlines() if line.startswith(wanted)]
     return float(lines[0].removeprefix(wanted)) if lines else 0
@@ -170,7 +170,7 @@ def test_reports_are_written_to_the_installed_kind_and_deleted_with_the_job(clus
 
 
 def test_audit_command_reports_the_same_jobs_as_the_metrics(cluster: Cluster, account: Path) -> None:
-    """The command has the permissions of its user: first the service's account, then a user without permissions."""
+    """The command runs first with the service's account, then as a user without permissions."""
     namespace = cluster.create_namespace()
     cluster.apply([policy_configmap(FEW)])
     create(cluster, namespace, "large", 5)

@@ -148,7 +148,7 @@ def test_changed_certificates_are_repaired(deployment: Deployment, replicas: lis
 
 
 def test_jobs_are_admitted_while_the_ca_secret_is_deleted(deployment: Deployment, replicas: list[Backend]) -> None:
-    """Even after the leaf certificates expired: each replica keeps the CA that the caBundles trust in memory."""
+    """Even after the leaf certificates expired: each replica keeps in memory the CA that the caBundles trust."""
     cluster = deployment.cluster
     _use_lasting_ca(deployment)
     cluster.kubectl("delete", "secret", SECRET, "-n", SPACE)
@@ -190,7 +190,7 @@ def test_overwritten_ca_bundles_are_restored_while_the_ca_secret_is_deleted(
 
 
 def test_no_job_is_lost_when_the_api_server_restarts(deployment: Deployment, replicas: list[Backend]) -> None:
-    """It is down until the leaf certificates expired: each replica renews its leaf with the CA in its memory."""
+    """The API server is down until the leaf certificates expire: replicas renew them with the CA in their memory."""
     _use_lasting_ca(deployment)
     with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
         time.sleep(1)

@@ -14,8 +14,8 @@ from tests.support.rare import rare
 # All development dependencies are installed a second time.
 pytestmark = [pytest.mark.timeout(1800), rare]
 FIRST_BREAK = "_WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {\n"
-FIRST_LEFT_OUT = "NOT_ASKED = {\n"
-END = '}\n"""One for each rule'
+FIRST_LEFT_OUT = "NOT_APPLIED = {\n"
+END = '}\n"""A mistake for each rule'
 OURS = ("CI", "MAKE", "MFLAGS", "MPIJOB_", "PYTEST", "PYTHON", "VIRTUAL_ENV")
 
 
@@ -41,7 +41,7 @@ class Step:
 
 def steps(checkout: Path, title: str) -> list[Step]:
     section = (checkout / "docs" / "development.md").read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    numbered = section.partition("\n1. ")[2].partition("\n\nNothing else is edited")[0]
+    numbered = section.partition("\n1. ")[2].partition("\n\nEdit nothing else")[0]
     return [Step(text) for text in re.split(r"\n\d\. ", numbered)]
 
 
@@ -75,7 +75,7 @@ def test_a_rule_is_added(tmp_path: Path) -> None:
         done = typed(checkout, line)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
     explained = typed(checkout, ".venv/bin/mpijob-webhook explain my-rule").stdout
-    assert "A launcher that fails is not started again without end." in explained
+    assert "A failing launcher is started again only a limited number of times." in explained
     changed = typed(checkout, "git diff --name-only").stdout.splitlines()
     assert {"docs/reference/rules.md", "docs/reference/policy.md"} <= set(changed)
 

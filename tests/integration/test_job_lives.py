@@ -1,4 +1,4 @@
-"""Deadline Events and metrics of jobs, with two replicas that have only their components' permissions. One is killed.
+"""Deadline Events and metrics of jobs, from two replicas with only their components' permissions. One is killed.
 
 MPIJOB_LIVES sets the number of jobs of each of the seven kinds. `make lives` sets it to 72.
 """
@@ -135,13 +135,16 @@ def test_deadline_during_downtime_is_reported(cluster: Cluster, account: Path, r
         assert event_counts(cluster, namespace) == {("ends", OVER): 1}
     shown = cluster.kubectl("describe", "mpijob", "ends", "-n", namespace).stdout
     assert re.search(
-        r"Warning +TimeLimitReached +\S+ +mpijob-webhook +The 1s of training\.openshift\.io/timeout", shown
+        r"Warning +TimeLimitReached +\S+ +mpijob-webhook +The 1s in the annotation training\.openshift\.io/timeout",
+        shown,
     )
     assert OVER in cluster.kubectl("events", "--for", "mpijob/ends", "-n", namespace).stdout
 
 
 @rare
-def test_each_event_comes_once_and_metrics_match_the_api_server(cluster: Cluster, account: Path, rights: None) -> None:
+def test_events_are_written_once_and_metrics_match_the_api_server(
+    cluster: Cluster, account: Path, rights: None
+) -> None:
     namespace = cluster.create_namespace()
     flags = (*FLAGS, "--kubeconfig", str(account))
     with ExitStack() as stack:
@@ -152,7 +155,7 @@ def test_each_event_comes_once_and_metrics_match_the_api_server(cluster: Cluster
         for replica in (
             killed,
             stays,
-        ):  # otherwise new jobs would be taken for old ones, which the metrics do not count
+        ):  # otherwise a replica treats the new jobs as old jobs, which the metrics do not count
             cluster.wait_for("the first list", partial(_has_list, replica))
         create(cluster, *(each for number in range(EACH) for each in _of_each_kind(namespace, number)))
         cluster.wait_for("a run", lambda: _started(cluster, namespace, "resumed-0"), timeout=LIMIT)

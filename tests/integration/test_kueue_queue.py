@@ -334,7 +334,7 @@ def test_file_with_a_different_queue_does_not_move_a_running_job(cluster: Cluste
 
 @pytest.fixture(params=["kueue-mutating-webhook-configuration", "a-kueue"])
 def order(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]:
-    """Kueue's hook for MPIJobs is called after the service's hook, then before it."""
+    """In the first run, Kueue's hook for MPIJobs is called after the service's hook; in the second run before it."""
     found = cluster.get("mutatingwebhookconfiguration", CONFIGURATION)
     if request.param == CONFIGURATION:
         yield request.param

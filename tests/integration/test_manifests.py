@@ -98,7 +98,8 @@ def test_overlay_can_be_applied_twice_and_deleted(cluster: Cluster, overlays: Pa
     apply = ("apply", "-k", folder, "--server-side", "--validate=strict")
     first = cluster.kubectl(*apply)
     assert first.stderr == ""
-    # The namespace enforces `restricted`, so this checks pod security, service account, quota and priority class.
+    # The two pods exist only if admission accepts them: pod security (the namespace enforces `restricted`), service
+    # account, quota and priority class.
     cluster.wait_for("two pods", lambda: len(pods(cluster)) == 2 or None)
     (pod, _) = pods(cluster)
     assert pod["spec"]["priority"] == 2000000000
@@ -147,7 +148,7 @@ def test_applying_the_manifests_again_keeps_ca_and_ca_bundles(cluster: Cluster, 
     delete(cluster, folder)
 
 
-def test_roles_grant_access_only_to_the_ca_secret(cluster: Cluster, overlays: Path) -> None:
+def test_rights_to_secrets_are_the_ca_secret_and_deletion_for_key_removal(cluster: Cluster, overlays: Path) -> None:
     rights = {
         name: sorted(
             (role["kind"], role["metadata"]["name"], *rule.get("resourceNames", ["*"]), *rule["verbs"])

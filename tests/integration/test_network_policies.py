@@ -248,7 +248,7 @@ def test_changed_posture_of_a_job_changes_its_network_policy(cluster: Cluster, r
     assert reasons(cluster, namespace, "train") == []
 
 
-def test_foreign_network_policy_is_left_alone(cluster: Cluster, replica: Replica) -> None:
+def test_foreign_network_policy_is_not_changed(cluster: Cluster, replica: Replica) -> None:
     namespace = cluster.create_namespace()
     foreign = {
         "apiVersion": "networking.k8s.io/v1",
@@ -258,7 +258,8 @@ def test_foreign_network_policy_is_left_alone(cluster: Cluster, replica: Replica
     }
     create(cluster, foreign)
     before = policies(cluster, namespace)
-    # If the object is replaced after it was read: the API server rejects an apply with the uid of a different object.
+    # A foreign object may appear after the service has read a name. The service applies with the uid that it has read,
+    # and the API server rejects an apply with a different uid.
     for name in ("mpijob-train", "mpijob-gone"):
         other = {**foreign, "metadata": {**foreign["metadata"], "name": name, "uid": "another"}}
         apply = ("apply", "--server-side", "--force-conflicts", "-f", "-")

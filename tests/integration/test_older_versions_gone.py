@@ -22,7 +22,7 @@ from tests.support.rare import rare
 from tools import older_versions_crd
 from webhook.parts.older_versions.both_ways import NO_JOB, WRITTEN_AS
 
-# From docs/older-versions.md.
+# The patch in docs/older-versions.md that removes the older versions from the CRD.
 REMOVED: list[Json] = [
     *[{"op": "remove", "path": f"/spec/versions/{number}"} for number in (3, 2, 1)],
     {"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}},

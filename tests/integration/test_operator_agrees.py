@@ -1,8 +1,8 @@
 """The service rejects at creation the same jobs and fields that the real operator rejects after creation.
 
 First the jobs are stored without a webhook, and the operator reports ValidationError events. Then the service starts
-and rejects each job. Errors that the operator never reports are compared with its code in `tests/conformance`: it
-defaults an empty path and missing slots, and ignores a job with a foreign `managedBy`.
+and rejects each job. The operator never reports some errors: it sets an empty path and missing slots to defaults, and
+ignores a job with a foreign `managedBy`. `tests/conformance` compares these errors with the operator's code.
 """
 
 import json

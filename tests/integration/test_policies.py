@@ -107,7 +107,7 @@ def test_policies_apply_by_the_labels_of_the_namespace(
 def test_shipped_policy_for_cpu_clusters_allows_a_rank_per_core(
     cluster: Cluster, namespace: str, replicas: list[service.Replica]
 ) -> None:
-    """64 cores per worker, and mpirun in a shell. Jobs with GPUs keep the limit of slots."""
+    """The job has 64 cores per worker and runs mpirun in a shell. Jobs with GPUs keep the limit of slots."""
     resources = "Worker.template.spec.containers.0.resources"
     cores = {
         "spec.slotsPerWorker": 64,

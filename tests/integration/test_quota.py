@@ -163,7 +163,7 @@ def test_quota_is_used_completely_although_a_replica_is_killed(
 def test_reservation_of_a_killed_replica_expires_within_seconds(
     deployment: Deployment, replicas: list[Backend], quota: str
 ) -> None:
-    """The users of the killed replica do not try again, and new jobs use the quota."""
+    """Users whose reviews got no reply do not try again. New jobs use the quota."""
     cluster = deployment.cluster
     submit(deployment, quota, partial(kill_once_something_is_reserved, deployment, replicas[0]), tries=1)
     numbers = count()

@@ -50,10 +50,10 @@ NAMES = {"Service": "train", "ConfigMap": "train-config", "Job": "train-launcher
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_operator_never_starts_a_job_whose_names_are_taken(
+def test_operator_never_starts_a_job_if_a_foreign_object_has_a_name_that_it_needs(
     operator_cluster: Cluster, namespace: str, kind: str
 ) -> None:
-    """Without the service, which rejects such jobs."""
+    """The service, which would reject the job, does not run here."""
     operator_cluster.kubectl("create", "-n", namespace, "-f", "-", stdin=foreign(kind, NAMES[kind]))
     operator_cluster.kubectl("create", "-f", "-", stdin=job(namespace, "train"))
 
@@ -69,7 +69,7 @@ def test_operator_never_starts_a_job_whose_names_are_taken(
 
 @pytest.fixture(scope="module")
 def replica(operator_cluster: Cluster) -> Any:
-    """The registered service, after the jobs of the tests above, with the CRD of Multus."""
+    """The registered service, with the CRD of Multus. It starts after the tests above, which need its absence."""
     operator_cluster.apply([NETWORK])
     operator_cluster.kubectl("wait", "--for=condition=Established", f"crd/{NETWORK['metadata']['name']}")
     with running(operator_cluster) as started:
@@ -77,7 +77,7 @@ def replica(operator_cluster: Cluster) -> Any:
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_job_whose_names_are_taken_is_rejected(
+def test_job_is_rejected_if_a_foreign_object_has_a_name_that_it_needs(
     operator_cluster: Cluster, replica: Replica, namespace: str, kind: str
 ) -> None:
     operator_cluster.kubectl("create", "-n", namespace, "-f", "-", stdin=foreign(kind, NAMES[kind]))
@@ -91,10 +91,9 @@ def test_job_whose_names_are_taken_is_rejected(
     assert operator_cluster.get("mpijobs", "-n", namespace)["items"] == []
 
 
-def test_update_is_admitted_although_the_names_are_taken_by_its_objects(
+def test_update_is_admitted_although_the_jobs_own_objects_have_the_names(
     operator_cluster: Cluster, replica: Replica, namespace: str
 ) -> None:
-    """The operator's objects belong to the job."""
     made = job(namespace, "train")
     operator_cluster.kubectl("create", "-f", "-", stdin=made)
     operator_cluster.wait_for("the workers", lambda: operator_cluster.get("pod", "train-worker-1", "-n", namespace))
@@ -117,7 +116,7 @@ def test_objects_of_a_former_job_cause_a_warning_until_they_are_deleted(
     operator_cluster.kubectl("create", "-f", "-", stdin=made)
 
 
-def test_orphaned_objects_of_a_former_job_are_rejected(
+def test_new_job_is_rejected_because_of_orphaned_objects_of_a_former_job(
     operator_cluster: Cluster, replica: Replica, namespace: str
 ) -> None:
     made = job(namespace, "train")
@@ -132,7 +131,7 @@ def warned(replica: Replica, made: dict[str, Any], text: str) -> bool:
 
 
 def test_missing_objects_cause_warnings(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
-    """Once the object exists, there is no warning."""
+    """Once the objects exist, there is no warning about them."""
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     volumes = [
         {"name": "data", "persistentVolumeClaim": {"claimName": "datset"}},

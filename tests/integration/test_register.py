@@ -42,7 +42,7 @@ def apply_pi(cluster: Cluster, namespace: str, name: str, workers: int = 2) -> s
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_registered_from_ready_to_sigterm(cluster: Cluster, namespace: str) -> None:
+def test_service_is_registered_from_ready_to_sigterm(cluster: Cluster, namespace: str) -> None:
     with service.running(cluster):
         found = configurations(cluster)
         assert set(found) == set(RESOURCES.values())

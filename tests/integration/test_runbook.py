@@ -68,7 +68,7 @@ def test_upgrade_to_the_same_version_changes_nothing(installation: Installed) ->
     assert installation.serials() == serials, "the caBundles are unchanged"
 
 
-def test_hooks_can_be_taken_out_of_the_path_and_restored(installation: Installed) -> None:
+def test_hooks_can_be_removed_and_restored(installation: Installed) -> None:
     opened = [line for line in commands("Take it out of the path") if line.startswith("kubectl patch")]
     gone = [line for line in commands("Take it out of the path") if line.startswith("kubectl delete")]
     back = [line for line in commands("Take it out of the path") if line.startswith("kubectl apply")]

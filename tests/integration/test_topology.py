@@ -23,7 +23,7 @@ pytestmark = [rare, pytest.mark.timeout(600)]
 HOSTNAME = "kubernetes.io/hostname"
 AMD, AMD_PRESENT = "amd.com/gpu", "feature.node.kubernetes.io/amd-gpu"
 GAUDI, XE = "habana.ai/gaudi", "gpu.intel.com/xe"
-# Fields that the schema requires.
+# Fields of a node's status that the API server requires.
 INFO = (
     "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion",
     "operatingSystem", "architecture",
@@ -152,7 +152,7 @@ class TestGpuNodes:
         name = self.create_amd_job(cluster, namespace, 5, "preferred")
         assert self.count_labelled(hosts(cluster, namespace, name, 5)) == 3
 
-    def test_only_required_nodes_are_used(self, cluster: Cluster, namespace: str) -> None:
+    def test_only_labelled_nodes_are_used_if_the_label_is_required(self, cluster: Cluster, namespace: str) -> None:
         name = self.create_amd_job(cluster, namespace, 5, "required")
         assert self.count_labelled(hosts(cluster, namespace, name, 3)) == 3
 

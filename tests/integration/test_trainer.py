@@ -194,7 +194,7 @@ REFUSED_LATER = {
 }
 
 
-# Errors that a job may correct, so the runtime is admitted.
+# Errors that a job can correct. So the service admits the runtime, and rejects a job that does not correct the error.
 AT_THE_JOB = ("coordinated-by-no-pod", "claim-for-nobody", "fetches-into-nothing")
 
 
@@ -231,7 +231,7 @@ def stored(operator_cluster, checked):
 
 
 @pytest.mark.parametrize("case", REFUSED_LATER)
-def test_job_that_would_fail_after_creation_is_rejected_at_creation(operator_cluster, checked, stored, namespace, case):
+def test_error_that_controllers_only_log_is_rejected_at_creation(operator_cluster, checked, stored, namespace, case):
     rule = "pod-template" if case == "fetches-into-nothing" else "upstream-contract"
     if case in AT_THE_JOB:
         operator_cluster.kubectl("create", "-f", "-", stdin=broken_runtime(checked, case, namespace))
@@ -282,7 +282,7 @@ def test_job_whose_config_map_belongs_to_a_different_owner_is_rejected(operator_
     wait_for(operator_cluster, error, lambda: is_logged(operator_cluster, f"with-{suffix}", error))
 
 
-def test_number_of_pods_is_as_warned(operator_cluster, checked, namespace):
+def test_number_of_pods_matches_the_warning(operator_cluster, checked, namespace):
     runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
     runtime["kind"], runtime["metadata"] = "TrainingRuntime", {"name": "own", "namespace": namespace}
     runtime["spec"]["mlPolicy"]["numNodes"] = 3
@@ -340,7 +340,7 @@ def lasting(cluster, namespace, checked):
 
 
 def limited(cluster, namespace, gpus):
-    """Create a quota. Returns the rejection of a job with one node too many, once the service sees the quota."""
+    """Create a quota. Returns the rejection of a job with too many nodes, once the service sees the quota."""
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -490,7 +490,7 @@ def slots(cluster, namespace, config_map):
     ("example", "as_worker"), [each for each in CONVERTED if not any(name in each[0] for name in NOT_OF_OPEN_MPI)]
 )
 def test_converted_job_has_the_same_pods_as_the_mpi_job(operator_cluster, checked, namespace, example, as_worker):
-    """With injected values and defaults of the API server."""
+    """The comparison includes injected values and the API server's defaults."""
     cluster, written = operator_cluster, mpi_job(example, namespace, runLauncherAsWorker=as_worker)
     name = written["metadata"]["name"]
     created = create(cluster, namespace, written)

@@ -29,7 +29,7 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import UNKNOWN, Answer, ClusterView, Unknown
 from webhook.server.log import make_log
 
-# For the reason in test_watch.
+# API servers are killed here, and asyncio does not close a connection whose peer dies in the TLS handshake.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 ALL = watched_resources()

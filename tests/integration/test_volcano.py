@@ -58,7 +58,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A queue, and the messages of Volcano's admission and of the service about a job for it."""
+    """A queue, and the messages of Volcano's admission and of the service about a job for it.
+
+    With `waits` the service only warns, because the job may start later.
+    """
 
     id: str
     queue: Json | None
@@ -96,14 +99,14 @@ CASES = [
     Case(id="x" * 254, queue=None, theirs="spec.queue: Too long", ours="has 254 characters"),
     Case(id="parent", queue=queue("parent", parent="root"), ours="has queues below it", waits=True),
     Case(id="child", queue=queue("child", parent="parent")),
-    # The admission does not check this, but the scheduler does.
+    # Volcano's admission does not check the size of a queue, but its scheduler does.
     Case(id="small", queue=queue("small", {GPU: 7}), ours="can hold 7"),
     Case(id="full", queue=queue("full", {GPU: 8}, allocated={GPU: 1}), ours="has 7 free", waits=True),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id[:20])
-def test_queue_has_the_verdict_of_volcanos_admission(cluster: Cluster, case: Case) -> None:
+def test_service_and_volcanos_admission_have_the_expected_messages_about_a_queue(cluster: Cluster, case: Case) -> None:
     refused = volcano.admits(cluster, case.name) or ""
     assert (case.theirs in refused) if case.theirs else not refused
     view = Snapshot(cluster.get(QUEUES)["items"])

@@ -117,7 +117,7 @@ def test_why_works_as_a_kubectl_plugin(world: World, monkeypatch: pytest.MonkeyP
 
 
 def test_user_with_view_sees_the_same_diagnosis(world: World) -> None:
-    """Roles of Kueue and of this project are aggregated to `view`, without nodes and policies."""
+    """The role `view` includes roles of Kueue and of this project, but no access to nodes and policies."""
     cluster = world.cluster
     cluster.kubectl("apply", "-f", MANIFESTS / "base" / "user-roles.yaml")
     cluster.kubectl("create", "rolebinding", "ann", "--clusterrole=view", "--user=ann", "-n", TEAM)

@@ -38,13 +38,13 @@ class Cluster:
         self.conflicts = 0
 
     def overwrite(self, name, pem):
-        """As another client."""
+        """Overwrite caBundles, like a foreign client."""
         self.bundles[name] = (pem,) * len(self.bundles[name])
         self.versions[name] += 1
         self.watch()
 
     def set_data(self, data):
-        """As another client."""
+        """Overwrite the Secret, like a foreign client."""
         self.data = data
         self.version += 1
 

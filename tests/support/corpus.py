@@ -156,6 +156,7 @@ def _lines() -> Iterator[str]:
         yield f"\n## {subject.title}\n"
         yield f"{subject.real}\n\n{subject.ours}\n"
         yield from _table(folder)
+    yield (CORPUS / "causes.md").read_text(encoding="utf-8").rstrip()
 
 
 def _table(folder: str) -> Iterator[str]:

@@ -25,12 +25,12 @@ def boards() -> list[dict[str, Any]]:
 
 
 def rows() -> list[dict[str, Any]]:
-    """The titles of the rows."""
+    """The row panels, each with the title of a row."""
     return [panel for board in boards() for panel in board["panels"] if panel["type"] == "row"]
 
 
 def panels() -> list[dict[str, Any]]:
-    """The panels of all rows, without the row panels."""
+    """All panels except the row panels."""
     return [panel for board in boards() for panel in board["panels"] if panel["type"] != "row"]
 
 

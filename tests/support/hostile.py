@@ -32,7 +32,7 @@ def _keys(path: str, size: int, value: Any, *, key: str = "x.example.com/k{}") -
 
 
 def _long(path: str, text: Callable[[int], str], *, item: Callable[[str], Any] = lambda text: text) -> Make:
-    """Items with a text of about 120 kB, which `job-size` admits, with `length` bytes in total."""
+    """Items with `length` bytes in total. Each has a text of about 120 kB, which `job-size` admits."""
 
     def make(length: int) -> Job:
         count = min(max(length // 120_000, 1), 8)
@@ -42,7 +42,7 @@ def _long(path: str, text: Callable[[int], str], *, item: Callable[[str], Any] =
 
 
 def _deep(path: str, opening: str, closing: Any) -> Make:
-    """Values that are nested 200 levels deep, which JSON parsers accept, with `length` bytes in total."""
+    """Values with `length` bytes in total. Each is nested 200 levels deep, which JSON parsers accept."""
 
     def make(length: int) -> Job:
         value: Any = closing

@@ -101,7 +101,7 @@ def _debootstrap(folder: Path) -> Iterator[list[str]]:
 
 
 def _with_libraries(program: Path) -> str:
-    """Mounts the libraries of an unpacked program, because buildah starts itself again without LD_LIBRARY_PATH."""
+    """A shell command that mounts the libraries of an unpacked program: buildah restarts without LD_LIBRARY_PATH."""
     unpacked = debian.unpacked(program)
     layers = f"lowerdir={unpacked}{LIBRARIES}:{LIBRARIES}"
     return f"mount -t overlay overlay -o {layers} {LIBRARIES}; " if unpacked else ""

@@ -1,7 +1,7 @@
 """Runs injections with the whole pipeline, alone or together. `inject` and `operations` check all properties.
 
 `examples` has a job, settings and a cluster for each injection, with which it injects a value. The test file of an
-injection has an `EXAMPLE` if COMPLETE and the default settings do not suffice.
+injection has an `EXAMPLE` if it injects nothing into the job `strategies.COMPLETE` with its default settings.
 """
 
 import copy
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from tests.support.namespaces import labelled
-from tests.support.promises import has_distinct_containers, keep, without_defaults
+from tests.support.promises import has_valid_pods, keep, without_defaults
 from tests.support.strategies import COMPLETE
 from webhook import injections
 from webhook.admission import pipelines
@@ -76,7 +76,7 @@ def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> De
     """Mutate a job, a JSON value, and check all properties of injections on the decision."""
     decision = mutate(job, policy, view=view)
     keep(job, decision, lambda other: mutate(other, policy, view=view))
-    if decision.patch and at(job, "metadata").get("deletionTimestamp") is None and has_distinct_containers(job):
+    if decision.patch and at(job, "metadata").get("deletionTimestamp") is None and has_valid_pods(job):
         dropped = without_defaults(job, kept_in=decision.document)
         stored = copy.deepcopy(decision.document)
         if isinstance(at(job).get("metadata"), dict) and isinstance(job["metadata"].get("annotations"), dict | None):
@@ -91,7 +91,7 @@ def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> De
 
 
 def without_list(document: Any) -> Any:
-    """The job without the annotation that lists its injections, which an update does not restore."""
+    """The job without the annotations that an update does not restore: the list of injections, and kubectl's copy."""
     document = copy.deepcopy(document)
     annotations = document["metadata"].get("annotations") or {}
     for key in (INJECTED, LAST_APPLIED):

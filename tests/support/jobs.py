@@ -28,7 +28,7 @@ spec:
           containers:
           - name: launcher
             image: registry.example.com/ml/train:1.4
-            # It also starts with fewer workers, because tests change their number.
+            # With --oversubscribe mpirun also starts if a test sets fewer workers.
             command: [mpirun, --oversubscribe, -np, "8", python, train.py]
             resources: {limits: {cpu: "1", memory: 1Gi}}
     Worker:
@@ -42,7 +42,7 @@ spec:
 """)[0]
 
 
-# Injections add this annotation to every job.
+# The injection api-access adds this field to both templates of GOOD, which name no service account.
 NO_TOKEN = {f"{role}.template.spec.automountServiceAccountToken": False for role in ("Launcher", "Worker")}
 
 

@@ -132,7 +132,7 @@ class KeptObjects:
 
 
 class JobLists:
-    """Lists of the stored MPIJobs in pages of two, with the state at the first page. `faults` are raised first."""
+    """Lists the stored MPIJobs in pages of two, as they were at the first page. `faults` are raised first."""
 
     def __init__(self, cluster: KeptObjects) -> None:
         self.cluster = cluster

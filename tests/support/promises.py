@@ -15,6 +15,7 @@ from webhook.api.annotations import INJECTED
 from webhook.api.networks import NETWORKS
 from webhook.api.shape import ShapeError
 from webhook.api.sshd import WAIT_CONTAINER
+from webhook.api.untyped import at
 
 WARNING_LENGTH = 120
 IDS_LENGTH = 256
@@ -27,7 +28,8 @@ FILLED_IN: dict[tuple[str, ...], object] = {
 }
 # No injection changes or adds a program, except the wait of the launcher for its workers.
 RUNS = ("name", "image", "command", "args", "workingDir")
-# The first is added in a namespace without a Pod Security level, the second with `drop: [ALL]`.
+# Capabilities that injections add: IPC_LOCK in a namespace without a Pod Security level, NET_BIND_SERVICE together with
+# `drop: [ALL]`.
 GRANTED = ("IPC_LOCK", "NET_BIND_SERVICE")
 # Fields that give a pod access to its node.
 GRANTS = {"hostNetwork", "hostPID", "hostIPC", "hostPath", "privileged", "allowPrivilegeEscalation"}
@@ -164,8 +166,11 @@ def assert_no_new_duplicates(before: Any, after: Any) -> None:
         assert all(count == had[name] or (count == 1 and not had[name]) for name, count in counted.items()), path
 
 
-def has_distinct_containers(job: Any) -> bool:
-    """Whether the containers of each pod have different names. The API server rejects other jobs."""
+def has_valid_pods(job: Any) -> bool:
+    """Whether each replica has a template, and the containers of each pod have different names. Others are rejected."""
+    replicas = at(job, "spec", "mpiReplicaSpecs")
+    if not all(at(replicas, name).get("template") for name in replicas):
+        return False
     pods = (items for path, items in lists(job) if path[-1] in {"containers", "initContainers"})
     return all(count == 1 for items in pods for count in keyed(items, "name").values())
 

@@ -163,7 +163,7 @@ def settle(cluster: Cluster, namespace: str, queue: str) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """A namespace in which jobs may not be queued: Kueue does not manage it, or its queues accept no jobs."""
+    """A namespace with queues. Its jobs get no queue if Kueue does not manage it, or if no queue accepts jobs."""
 
     managed: bool
     queues: dict[str, str]

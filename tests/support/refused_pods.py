@@ -110,25 +110,25 @@ CASES: Final[Mapping[str, Case]] = {
         taken=False,
     ),
     # Variables from files.
-    "file of a volume": Case(
+    "env file in an emptyDir": Case(
         {
             f"{SPEC}.volumes": [{"name": "files", "emptyDir": {}}],
             f"{BOX}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}],
         }
     ),
-    "file of no volume": Case(
+    "env file in a missing volume": Case(
         {f"{BOX}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}]},
         'spec.containers[0].env[0].valueFrom.fileKeyRef.volumeName: there is no volume "files". '
         "Add an emptyDir under volumes, or correct the name.",
         taken=False,
     ),
-    "file of a volume without a source": Case(
+    "env file in a volume without a source": Case(
         {
             f"{SPEC}.volumes": [{"name": "files"}],
             f"{BOX}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}],
         }
     ),
-    "file of another volume": Case(
+    "env file in a ConfigMap volume": Case(
         {
             f"{SPEC}.volumes": [{"name": "files", "configMap": {"name": "c"}}],
             f"{BOX}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}],
@@ -138,29 +138,29 @@ CASES: Final[Mapping[str, Case]] = {
         taken=False,
     ),
     # The API server accepts these pods, but the kubelet does not start them.
-    "another user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True, "runAsUser": 1000}}),
-    "the image's user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True}}),
-    "root": Case({f"{SPEC}.securityContext": {"runAsUser": 0}}),
-    "root that must not be": Case(
+    "runAsNonRoot with user 1000": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True, "runAsUser": 1000}}),
+    "runAsNonRoot with the image's user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True}}),
+    "user 0 without runAsNonRoot": Case({f"{SPEC}.securityContext": {"runAsUser": 0}}),
+    "user 0 with runAsNonRoot": Case(
         {f"{SPEC}.securityContext": {"runAsNonRoot": True, "runAsUser": 0}}, f"spec.{IS_ROOT}"
     ),
-    "another user in the container": Case(
+    "container overrides user 0": Case(
         {
             f"{SPEC}.securityContext": {"runAsNonRoot": True, "runAsUser": 0},
             f"{BOX}.securityContext": {"runAsUser": 1000},
         }
     ),
-    "root in the container": Case(
+    "container sets user 0": Case(
         {f"{SPEC}.securityContext": {"runAsNonRoot": True}, f"{BOX}.securityContext": {"runAsUser": 0}},
         f"spec.containers[0].{IS_ROOT}",
     ),
-    "root may be in the container": Case(
+    "container allows user 0": Case(
         {
             f"{SPEC}.securityContext": {"runAsNonRoot": True},
             f"{BOX}.securityContext": {"runAsUser": 0, "runAsNonRoot": False},
         }
     ),
-    "root in an init container": Case(
+    "init container sets user 0": Case(
         {
             f"{SPEC}.initContainers": [
                 {"name": "i", "image": "i:1", "securityContext": {"runAsNonRoot": True, "runAsUser": 0}}
@@ -169,35 +169,35 @@ CASES: Final[Mapping[str, Case]] = {
         f"spec.initContainers[0].{IS_ROOT}",
     ),
     "huge pages": Case({**pages("HugePages-2Mi", "2Mi"), **MOUNTED}),
-    "huge pages of any size": Case({**pages("HugePages", "1Gi"), **MOUNTED}),
+    "huge pages without a size in the medium": Case({**pages("HugePages", "1Gi"), **MOUNTED}),
     "huge pages that nothing mounts": Case(pages("HugePages-2Mi")),
     "huge pages without a request": Case(
         {**pages("HugePages-2Mi"), **MOUNTED}, f"{NO_PAGES} Set the limit hugepages-2Mi of a container."
     ),
-    "huge pages of another size": Case(
+    "request for huge pages of a different size": Case(
         {**pages("HugePages-1Gi", "2Mi"), **MOUNTED}, f"{NO_PAGES} Set the limit hugepages-1Gi of a container."
     ),
-    "huge pages of two sizes": Case(
+    "requests for huge pages of two sizes": Case(
         {**pages("HugePages", "2Mi", "1Gi"), **MOUNTED},
         'spec.volumes[0].emptyDir.medium: there are several sizes of pages for "pages" (the pods never start). '
         "Name the size, as HugePages-2Mi.",
     ),
-    # Other rules report these: no runtime can mount the first, and no kubelet sets such a long host name.
-    "file in the folder of the keys": Case(
+    # Other rules report the next two: no runtime can mount the file, and no kubelet sets such a long host name.
+    "mount in the folder of the SSH keys": Case(
         {
             f"{SPEC}.volumes": [{"name": "ssh", "configMap": {"name": "c"}}],
             f"{BOX}.volumeMounts": [{"name": "ssh", "mountPath": "/root/.ssh/config", "subPath": "config"}],
         }
     ),
-    "name of the host in full": Case({f"{SPEC}.setHostnameAsFQDN": True, "metadata.name": "x" * 50}),
-    "memory": Case({f"{SPEC}.volumes": [{"name": "pages", "emptyDir": {"medium": "Memory"}}], **MOUNTED}),
+    "full host name that is too long": Case({f"{SPEC}.setHostnameAsFQDN": True, "metadata.name": "x" * 50}),
+    "volume in memory": Case({f"{SPEC}.volumes": [{"name": "pages", "emptyDir": {"medium": "Memory"}}], **MOUNTED}),
     "probe of a port by name": Case(
         {
             f"{BOX}.ports": [{"name": "ssh", "containerPort": 22}],
             f"{BOX}.readinessProbe": {"tcpSocket": {"port": "ssh"}},
         }
     ),
-    "probe of a port that is not there": Case(
+    "probe of a missing port": Case(
         {
             f"{BOX}.ports": [{"name": "sshd", "containerPort": 22}],
             f"{BOX}.readinessProbe": {"tcpSocket": {"port": "ssh"}},
@@ -205,7 +205,7 @@ CASES: Final[Mapping[str, Case]] = {
         '(advice) spec.containers[0].readinessProbe.tcpSocket.port: readinessProbe of worker: no port "ssh". '
         "Write a number.",
     ),
-    "handler with a port that is not there": Case(
+    "handler with a missing port": Case(
         {f"{BOX}.lifecycle": {"postStart": {"httpGet": {"port": "web"}}}},
         '(advice) spec.containers[0].lifecycle.postStart.httpGet.port: postStart of worker: no port "web". '
         "Write a number.",

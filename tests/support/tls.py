@@ -1,4 +1,4 @@
-"""A TLS server with a serving certificate, and strict clients that return the server's certificate."""
+"""A TLS server with a serving certificate, and strict clients that return the certificate's serial number."""
 
 import asyncio
 import ssl

@@ -120,7 +120,7 @@ CASES: Final = {
     "TensorFlow with Horovod": case(
         "tf-horovod: 4 ml.p3.16xlarge, 32 processes, 32 GPUs", mpi(8, model_dir="/opt/ml/model")
     ),
-    "as many ranks as GPUs": case("Horovod-Defaults: 2 ml.g4dn.12xlarge, 8 processes, 8 GPUs", mpi(epochs=3)),
+    "default number of ranks": case("Horovod-Defaults: 2 ml.g4dn.12xlarge, 8 processes, 8 GPUs", mpi(epochs=3)),
     "MPI without GPUs": case("cfd-solver: 2 ml.c5.9xlarge, 8 processes, 0 GPUs", mpi(4, "--NCCL_DEBUG WARN")),
     "torch_distributed": case(
         "llama-sft: 4 ml.p5.48xlarge, 32 processes, 32 GPUs",
@@ -133,7 +133,7 @@ CASES: Final = {
     "Trainium": case(
         "neuron-llama: 2 ml.trn1.32xlarge, 64 processes, 32 GPUs", script(sagemaker_torch_distributed_enabled=True)
     ),
-    "an algorithm": case(
+    "a built-in algorithm": case(
         "xgboost-2025-11-03: 2 ml.m5.4xlarge, 2 processes, 0 GPUs",
         {"objective": "reg:squarederror", "num_round": "50", "max_depth": "5"},
         **image("246618743249.dkr.ecr.us-west-2.amazonaws.com/sagemaker-xgboost:1.7-1"),
@@ -176,18 +176,16 @@ CASES: Final = {
         mpi(8),
         InputDataConfig=[folder("train", "FSxLustre", "/fsx/imagenet"), folder("validation", "EFS", "/val")],
     ),
-    "mpirun of its own": case(
+    "mpirun as entry point": case(
         "own-mpirun: 2 ml.p3.8xlarge, 8 processes, 8 GPUs",
         {"sagemaker_mpi_enabled": "true"},
         **image(_OWN, ContainerEntrypoint=["mpirun"], ContainerArguments=["--allow-run-as-root", "-np", "8", "/train"]),
     ),
-    "an entry point of its own": case(
+    "Python as entry point": case(
         "own-entry-point: 3 ml.g5.2xlarge, 3 processes, 3 GPUs",
         **image(_OWN, ContainerEntrypoint=["python3", "/train.py"], ContainerArguments=["--epochs", "3"]),
     ),
-    "the answer of DescribeTrainingJob": Case(
-        {**request("resnet", "ml.p3dn.24xlarge", 2, mpi(8)), **_DESCRIBED}, 16, 16
-    ),
+    "output of DescribeTrainingJob": Case({**request("resnet", "ml.p3dn.24xlarge", 2, mpi(8)), **_DESCRIBED}, 16, 16),
     "groups of one type": Case(
         request(
             "groups",
@@ -205,13 +203,13 @@ CASES: Final = {
         16,
         16,
     ),
-    "a single machine, divided": case(
+    "a single machine with two workers": case(
         "single: 1 ml.p4d.24xlarge, 8 processes, 8 GPUs", mpi(8), options=Options(workers_per_instance=2)
     ),
-    "the launcher as a worker": case(
+    "the launcher is a worker": case(
         "as-worker: 3 ml.g6.48xlarge, 24 processes, 24 GPUs", mpi(8), options=Options(launcher_as_worker=True)
     ),
-    "from S3": case(
+    "an image that copies data from S3": case(
         "from-s3: 2 ml.p5e.48xlarge, 16 processes, 16 GPUs",
         mpi(8),
         options=Options(s3_image="registry.example.com/aws-cli:2.27.0", s3_secret="s3", network="rdma"),

@@ -121,7 +121,7 @@ NEW_SPECS = optional(
     launcherCreationPolicy=st.sampled_from(["AtStartup", "WaitForWorkersReady"]),
     mpiImplementation=st.sampled_from(["OpenMPI", "Intel", "MPICH"]),
 )
-# Metadata of objects that the API server returns.
+# Specs as the API server stores them, with defaults.
 STORED_SPECS = NEW_SPECS.map(
     lambda spec: {
         **DEFAULTS,
@@ -132,7 +132,7 @@ STORED_SPECS = NEW_SPECS.map(
 
 
 def document(version: str, spec: Any) -> Json:
-    """A job in this version, as the API server sends it for conversion, also with unknown fields."""
+    """A job in this version, as the API server sends it for conversion: with managedFields and a status."""
     return {
         "apiVersion": version,
         "kind": "MPIJob",
@@ -151,5 +151,5 @@ def older_jobs(draw: st.DrawFn) -> Json:
 
 @st.composite
 def new_jobs(draw: st.DrawFn) -> Json:
-    """A job in v2beta1: as a user writes it, as the API server stores it, or after a conversion."""
+    """A job in v2beta1: as a user writes it, or as the API server stores it."""
     return document(API_VERSION, draw(st.one_of(NEW_SPECS, STORED_SPECS)))

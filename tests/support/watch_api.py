@@ -125,7 +125,7 @@ def stream(
     meanwhile: Callable[[], Awaitable[None]] | None = None,
     content_type: str = "application/json",
 ) -> Handler:
-    """Lines of a watch. After `meanwhile` it stays open ("hold"), ends cleanly, or is aborted ("abort")."""
+    """Lines of a watch. After `meanwhile` the watch stays open ("hold"), ends cleanly, or is aborted ("abort")."""
 
     async def respond(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": content_type})

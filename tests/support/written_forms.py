@@ -1,4 +1,4 @@
-"""Compares the values that injections wrote with the forms by which an update recognises injected values."""
+"""Compares the values that injections wrote with their `Form`s, by which an update recognises injected values."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,8 @@ def holds(path: Tokens, value: Any) -> bool:
 
 
 def _written(decision: Decision) -> Iterator[tuple[str, Tokens, Any]]:
-    """(injection, path, value) for each value that injections with forms wrote, divided like the forms."""
+    """(injection, path, value) for each value that injections with forms wrote. A mapping or list is divided into
+    its items until there is a form for the path."""
     for author, operation in zip(decision.authors, decision.patch, strict=False):
         if author in injections.REGISTRY and injections.REGISTRY[author].forms:
             pointer = str(operation["path"])

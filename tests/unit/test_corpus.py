@@ -1,4 +1,4 @@
-"""Jobs like real jobs: the outcome of each is stored, and together they cover every rule and injection."""
+"""The corpus has jobs like real jobs. The outcome of each job is stored. Together, the jobs cover every injection."""
 
 import re
 from difflib import unified_diff
@@ -30,7 +30,8 @@ def test_page_matches_the_jobs():
 
 def test_every_injection_changes_a_job():
     found = {author for job in JOBS for verdict in job.verdicts.values() for author in verdict.mutation.authors}
-    # worker-readiness changes no job in a queue, where the corpus' policy applies. created-by needs a user.
+    # worker-readiness changes no job in a queue, and the corpus' policy is used only for jobs in a queue.
+    # created-by needs a user.
     without_effect = {"worker-readiness", "created-by"}
     missing = set(injections.REGISTRY) - found - without_effect
     assert not missing, f"add a job to tests/corpus, or a setting to its policy.yaml, for these injections: {missing}"

@@ -54,7 +54,7 @@ WRONG_RIGHT: Final = re.compile("«(.*?)→(.*?)»")
 
 
 def mistake(text: str, said: str, **about: Any) -> Mistake:
-    """A mistake in one field: a `change` with «wrong→right»."""
+    """A mistake in one field. `text` is a change of the field with the wrong and the right part as «wrong→right»."""
     (path, wrong), (_, right) = (change(WRONG_RIGHT.sub(group, text)) for group in (r"\1", r"\2"))
     return Mistake({path: wrong}, said, {path: right}, **about)
 

@@ -25,7 +25,7 @@ WITHOUT_VALUE = re.compile(r"such as|<registry>|^Split it\.")
 
 
 def rejections(path: Path) -> Iterator[list[Finding]]:
-    """The reasons each time that the job is submitted, until it is admitted without a warning that it cannot run."""
+    """The findings of each submission, until the job is admitted without a warning that it cannot run."""
     world = of_nothing()
     (manifest,), errors = files.load([str(path)])
     assert not errors
@@ -48,7 +48,7 @@ def wrong(manifest: Manifest, world: JobWorld) -> list[Finding]:
 
 
 def rounds(path: Path) -> int:
-    """The number of submissions that are rejected or warned; two for a submission with a fix that lacks the value."""
+    """The number of submissions with findings. A submission counts twice if a fix does not contain the value."""
     return sum(1 + any(WITHOUT_VALUE.search(each.violation.fix) for each in found) for found in rejections(path))
 
 

@@ -132,6 +132,7 @@ def test_exception_lost_in_a_finalizer_is_raised_again() -> None:
 
 
 def test_uncounted_work_is_not_limited() -> None:
+    """The time in `uncounted`, such as for values that are derived once and cached, does not count."""
     outcomes = run(
         """
         from webhook.cluster.contents import Group

@@ -1,4 +1,4 @@
-"""The page for any web server, with verdicts computed in the browser: `python -m tools.page.static FOLDER`."""
+"""Builds the page with verdicts computed in the browser, for any web server: `python -m tools.page.static FOLDER`."""
 
 import argparse
 import json

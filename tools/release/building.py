@@ -15,7 +15,7 @@ PIP: Final = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-che
 
 
 def locked_wheels(folder: Path) -> None:
-    """The wheels of the locked runtime packages, verified by hash."""
+    """Download the wheels of the locked runtime packages, and verify them by hash."""
     wanted = ["--require-hashes", "--only-binary=:all:", "--requirement", str(LOCK)]
     run([*PIP, "download", "--no-deps", "--dest", str(folder), *wanted])
 

@@ -14,7 +14,7 @@ _VOLATILE: Final = (
     (r"\b(mpijob-webhook)-[0-9a-f]{8,10}(-[0-9a-z]{5})?\b", r"\1-POD"),
     (r"Waiting for deployment \"[\w-]+\" rollout to finish: .*\n", ""),
     (r"(?m)^([a-z-]+: )\d+$", r"\1COUNT"),  # the number of objects in a snapshot varies
-    (r"(?m)^status:\n(?: .*\n)*", ""),  # the age of a new job
+    (r"(?m)^status:\n(?: .*\n)*", ""),  # whether a new job already has a status varies
     (r"\(line \d+\)", "(line N)"),  # in output of kubectl
     (r" +(?=\n|$)", ""),
 )

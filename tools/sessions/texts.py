@@ -74,6 +74,6 @@ def _typed(session: list[Played]) -> Iterator[str]:
 
 
 def _kept(path: Path, text: str) -> str:
-    """The session. Parts in which only times and random names differ are kept from the old recording."""
+    """The new session, or the old recording if only times and random names differ."""
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     return before if normal(before) == normal(text) else text

@@ -11,7 +11,7 @@ ADMINISTRATORS: Final = (
     "secure", "operations", "dashboard", "runbook", "disconnected", "trainer", "older-versions", "SECURITY",
 )  # fmt: skip
 CONTRIBUTORS: Final = (
-    "architecture", "development", "reference/requirements", "reference/failures", "benchmarks", "CHANGELOG", "README",
+    "architecture", "development", "reference/requirements", "benchmarks", "CHANGELOG", "README",
 )  # fmt: skip
 REFERENCE: Final = (
     "messages", "reference/rules", "reference/injections", "reference/policy", "reference/cli", "reference/metrics",

@@ -10,7 +10,7 @@ from tests.support.bad_jobs.cases import Cause, cases, causes
 from tests.support.jobs import REMOVE
 from webhook.api import yaml
 
-# A message that more mistakes cause is not shown with a mistake: the unchanged job already causes it.
+# If more mistakes than this cause the same message, it is shown without a mistake: the unchanged job already causes it.
 FEW = 3
 MAX_SHOWN_CHARACTERS = 2_000
 SHOWN_CHARACTERS = 40
@@ -20,7 +20,7 @@ SHOWN_CHARACTERS = 40
 class Message:
     said: Cause
     mistake: str
-    """The description of the mistake; empty if many mistakes cause the message."""
+    """The description of the mistake; empty if more than FEW mistakes cause the message."""
 
     def as_markdown(self) -> str:
         told = f"```text\n{self.said.path}: {self.said.message}\n```\n\n"

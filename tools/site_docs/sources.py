@@ -81,7 +81,7 @@ class Sources:
         return f"{link}#{anchor}" if anchor else link
 
     def _link(self, place: str, target: str) -> str:
-        """The link from a page to a file or folder in the repository. It gets a page if it has none."""
+        """The link from a page to a file or folder in the repository. The target gets a page if it has none."""
         found = self.place(target)
         if found.startswith(f"{FILES}/") and (ROOT / target).exists():
             self.linked.add(target)

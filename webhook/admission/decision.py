@@ -50,7 +50,7 @@ class Decision(msgspec.Struct):
     patch: list[dict[str, object]] = msgspec.field(default_factory=list)
     """JSON Patch operations."""
     authors: list[str] = msgspec.field(default_factory=list)
-    """The injection of each operation in `patch`. The last operation, which writes the record, may have none."""
+    """The injection of each operation in `patch`. The last operation may have none: it lists the injections."""
     document: dict[str, Any] | None = None
     """The patched object without its managedFields."""
     reservation: Reservation | None = None
@@ -75,8 +75,8 @@ class Decision(msgspec.Struct):
     def put_worst_first(self) -> None:
         """Sort the findings after all are recorded, and cut them to the size of a reply.
 
-        A finding can follow only from a finding with the same or a stronger action, and is listed after it. A finding
-        that itself has `follows` is not a cause.
+        A finding whose violation has `follows` is listed after its cause: a finding at that path, with the same or a
+        stronger action and without `follows`.
         """
         self.warned.sort(key=lambda finding: finding.importance)
         for listed in (self.denied, self.warned, self.audited, self.exempted):

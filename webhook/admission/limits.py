@@ -15,7 +15,7 @@ MAX_IDS_CHARACTERS: Final = 256
 MAX_LISTED_FINDINGS: Final = 50
 """Findings listed in a rejection."""
 MAX_COUNTED_GPUS: Final = 10_000
-"""GPUs that a rejected job adds to a metric: `replicas` may have a typing error."""
+"""GPUs that a rejected job adds to a metric, because a typo in `replicas` may make the job very large."""
 MAX_FAULT_CHARACTERS: Final = 500
 """Characters of a violation in a policy: a key or value may have any length."""
 MAX_SKIP_CHARACTERS: Final = 1024

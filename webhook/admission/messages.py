@@ -4,11 +4,12 @@ The API server drops warnings beyond 4,096 characters in total and cuts long one
 `pkg/endpoints/filters/warning.go`).
 
 Each cause is reported once. A finding with `Violation.follows` has the same fix as another rule's violation: it is
-listed after this violation and not included in the number of problems. These findings are left out:
+listed after that violation and not included in the number of problems. The following findings are left out:
 
 - amounts that contradict each other, if they also violate a LimitRange, whose fix names both amounts;
 - a violation of the API server's pod validation, if the Pod Security level forbids the same field;
-- a finding about the init container of `launcher-wait` that repeats a finding about the launcher's first container.
+- a finding about the init container that the injection `launcher-wait` adds, if it repeats a finding about the
+  launcher's first container.
 """
 
 import re
@@ -30,12 +31,12 @@ from webhook.rules import REGISTRY, CauseReason, Violation
 SCHEMA = "schema"
 """The rule id in findings about the schema."""
 
-# How to see the injected fields and their reasons. The longest text that fits is used.
+# The commands that show the injected fields and their reasons. The longest text that fits is used.
 _WHERE = (f" (kubectl get mpijob NAME -o yaml; {PROGRAM} explain NAME)", f" ({PROGRAM} explain NAME)")
 
 _PATH_PART = re.compile(r"\[[^\]]*\]?|[^\[][^.\[]*")
 _IN_PARENTHESES = re.compile(r" \((.*\)|.*$)", re.DOTALL)
-ROLE_DEPTH = 3  # spec, mpiReplicaSpecs, [Worker]
+ROLE_DEPTH = 3  # the parts spec, mpiReplicaSpecs and [Worker]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,8 @@ class Finding:
         """Field, fault and fix on one line.
 
         If the line is too long, these parts are left out in turn: the middle of the field's path, the parts of the
-        fault in parentheses, the fix, the middle of the fault. The rule's id and the date from which it rejects always
-        stay. The first line of a long fault is a heading, so the second line is shown.
+        fault in parentheses, the fix, the middle of the fault. The rule's id always stays. The first line of a long
+        fault is a heading, so the second line is shown.
         """
         path, fault = self.violation.path, self.violation.message
         heading, *lines = fault.split("\n")
@@ -186,7 +187,7 @@ def _cut(text: str, room: int) -> str:
 
 
 def _elided(path: str, room: int) -> str:
-    """`path` with the job's role and as many of its last characters as fit."""
+    """`path` without its middle: the parts up to the job's role, and as many of the last parts as fit."""
     if _length(path) <= room:
         return path
     parts = _PATH_PART.findall(path)
@@ -221,7 +222,7 @@ def told_once(denied: Iterable[Finding]) -> list[Finding]:
 
 
 def without_copies(findings: list[tuple[Finding, Action]], job: MPIJob) -> list[tuple[Finding, Action]]:
-    """The findings without repetitions: the init container of `launcher-wait` is a copy of the launcher's first."""
+    """The findings without repetitions: the init container that `launcher-wait` adds copies the launcher's first."""
     init = job.launcher.template.init_containers if findings and job.launcher else ()
     index = next((index for index, container in enumerate(init) if container.name == WAIT_CONTAINER), None)
     if index is None:

@@ -69,9 +69,9 @@ def is_by_controller(request: review.AdmissionRequest, policy: Policy, view: Clu
 def reason_to_check_nothing(request: review.AdmissionRequest, policy: Policy, view: ClusterView) -> str:
     """The reason why this object is admitted without a check; empty if it is checked.
 
-    A controller's update passes only if it changes no more than this controller should. Other updates are checked,
-    because its account may be stolen. Values are compared byte by byte, which takes a few milliseconds for any job. The
-    API server encodes both objects in the same way.
+    A controller's update passes only if it changes no more than this controller should. Its other updates are checked,
+    because the controller's account may be stolen. Values are compared byte by byte, which takes a few milliseconds for
+    any job. The API server encodes both objects in the same way.
     """
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
@@ -96,7 +96,8 @@ def passes_unjudged(
     """Whether an update of an object that cannot be judged passes.
 
     An update passes if it does not change labels, annotations and spec. A controller may also make the changes that
-    `controllers_change` accepts, by default Kueue's changes of a spec. Users may not, because rules read these fields.
+    `controllers_change` accepts, by default Kueue's changes of a spec. Users may not make these changes, because
+    rules read these fields.
     """
     pair = _pair(request)
     if pair is None:

@@ -55,7 +55,7 @@ def verdict(
     *,
     controllers_change: Callable[[AdmissionRequest], bool] | None = None,
 ) -> Decision:
-    """Reject the object unless the policy's mode rejects nothing; see `passes_unjudged` for updates."""
+    """Report the object with the strongest action that the policy's mode allows; see `passes_unjudged` for updates."""
     if passes_unjudged(request, policy, view, controllers_change=controllers_change):
         return _decision(request, policy, skipped=AS_STORED)
     decision = _decision(request, policy)

@@ -33,7 +33,7 @@ DEFAULT_ACCELERATORS: Final = (
     "habana.ai/gaudi",
     "aws.amazon.com/neuron",
     "aws.amazon.com/neuroncore",
-    "aws.amazon.com/neurondevice",  # until Neuron 2.19
+    "aws.amazon.com/neurondevice",  # the device plugin's name until Neuron 2.19
     # https://github.com/GoogleCloudPlatform/ai-on-gke (ray-on-gke/tpu/kuberay-tpu-webhook/main.go, `tpuResourceName`)
     "google.com/tpu",
     # DeviceClasses for dynamic resource allocation.
@@ -70,9 +70,9 @@ RDMA_DEVICES: Final = (
 """Resource names and patterns of adapters whose traffic does not go through the kernel."""
 
 CORES: Final = ("aws.amazon.com/neuroncore",)
-"""Accelerators of which one device has several (https://awsdocs-neuron.readthedocs-hosted.com)."""
+"""Resources that count cores: one device has several cores (https://awsdocs-neuron.readthedocs-hosted.com)."""
 MAX_CORES_PER_DEVICE: Final = {"aws.amazon.com/neuron": 8, "aws.amazon.com/neurondevice": 8}
-"""Trainium2 has 8, earlier devices 2."""
+"""A Trainium2 device has 8 cores, earlier devices have 2."""
 
 # A qualified name: a DNS subdomain of 253 characters, "/", a name of 63. No node has a resource with a longer name.
 _NAME_MAX_LENGTH: Final = 253 + 1 + 63
@@ -125,7 +125,8 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
     if resources is None:
         return 0
     total = 0
-    amounts = {**(resources.requests or {}), **(resources.limits or {})}  # where they differ, `gpus` demands the limit
+    # If request and limit differ, the limit is used; the rule `gpus` reports the difference.
+    amounts = {**(resources.requests or {}), **(resources.limits or {})}
     for name, amount in amounts.items():
         if "/" in name and is_accelerator(name, patterns):
             total += max(quantity.whole(read(amount)), 0)
@@ -133,7 +134,7 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
 
 
 def asking_for_devices(template: PodTemplate) -> list[tuple[str, Container]]:
-    """(path in the template, container) of each container that requests a resource with a domain, like devices have."""
+    """(path in the template, container) of each container that requests a resource with a domain, as devices have."""
     requesting: list[tuple[str, Container]] = []
     if (spec := template.spec) is None:
         return requesting

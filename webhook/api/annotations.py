@@ -11,7 +11,7 @@ TIMEOUT: Final = "training.openshift.io/timeout"
 """The maximum run time, as `webhook.api.duration` reads it."""
 
 TIMEOUT_ACTION: Final = "training.openshift.io/timeout-action"
-"""The action after that run time: `terminate` (the default) or `notify-only`."""
+"""The action after the maximum run time: `terminate` (the default) or `notify-only`."""
 
 GPU_PRODUCT: Final = "training.openshift.io/gpu-product"
 """Acceptable GPUs: values of the nodes' product label, separated by commas."""
@@ -44,7 +44,7 @@ MIGRATED_FROM: Final = "training.openshift.io/migrated-from"
 """The kind of job that was converted to this job, such as `sagemaker`. Only people and statistics read it."""
 
 CREATED_BY: Final = "training.openshift.io/created-by"
-"""The user who created the job. Only admission writes this annotation."""
+"""The user who created the job. Only the webhook may write this annotation."""
 
 OF_USERS: Final = (
     CREATED_BY, DEBUG_MODE, GPU_PRODUCT, INJECTED, MIGRATED_FROM, NETWORK_POLICY, NETWORKS, QUEUE, RDMA, SKIP, TIMEOUT,

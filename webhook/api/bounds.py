@@ -36,7 +36,7 @@ class Fit(NamedTuple):
 
 
 ANY: Final = Fit(Quantity(0), Quantity(0))
-"""Any request and limit within the bounds will do."""
+"""The result of `fitting` if any request and limit within the bounds are allowed."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class Bounds(msgspec.Struct, frozen=True):
     ratio: Quantity | None = None
 
     def broken(self, request: Quantity | None, limit: Quantity | None) -> Iterator[Bound]:
-        """The bounds that this request and limit violate. None means that it is not set."""
+        """The bounds that this request and limit violate. None means that the request or limit is not set."""
         if self.min is not None and (request is None or request < self.min or (limit is not None and limit < self.min)):
             yield Bound.MIN
         if self.max is not None and (limit is None or limit > self.max or (request is not None and request > self.max)):

@@ -51,7 +51,7 @@ def decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
     try:
         return _decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return mpijob.decode(data), object_of(data)  # both raise readable errors
+        return mpijob.decode(data), object_of(data)  # both functions raise readable errors
 
 
 def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:

@@ -31,7 +31,7 @@ class Exports:
         dialects = [mpirun.dialect(call.program, implementation) for call in calls]
         self.all = all(dialect is not OPEN_MPI for dialect in dialects) if calls else implementation != "OpenMPI"
         self.selective = bool(calls) and all(dialect is OPEN_MPI for dialect in dialects)
-        """Only Open MPI starts ranks."""
+        """All calls are calls of Open MPI."""
         options = [option for call in calls for option in call.options or ()]
         parsed = bool(calls) and all(call.options is not None for call in calls)
         self.certain = parsed and all(name not in _ONLY_SOME for name, _ in options)
@@ -42,7 +42,7 @@ class Exports:
         """Variables with a value on the command line."""
         for by_x, given in _of_options(options) if parsed else _of_text(text):
             name, equals, _ = given.partition("=")
-            if by_x:  # a shell variable in the name makes it unknown
+            if by_x:  # a name with a shell variable is unknown
                 self.named.add("*" if "$" in name else name)
             if equals or not by_x:
                 self.assigned.add(name)
@@ -61,7 +61,7 @@ class Exports:
 
     def names(self, name: str) -> bool:
         """Whether `-x` names the variable."""
-        # Only the last entry that does not sort after the name can be its start.
+        # Of the sorted texts, only the last one that is not after the name can be its start.
         place = bisect_right(self._starts, name)
         return name in self.named or (place > 0 and name.startswith(self._starts[place - 1]))
 

@@ -4,7 +4,7 @@ https://github.com/distribution/reference/blob/v0.6.0/normalize.go (`ParseNormal
 
 * a reference of more than 1024 characters is rejected (upstream limits the repository to 255 but not the registry);
 * a dotted first segment that is a valid path segment but no host name (`my_hub.example/app`) is the registry here, as
-  it is to container runtimes, while upstream then reports an empty registry.
+  in container runtimes, while upstream reports an empty registry.
 
 CRI-O may pull a short name (`ubuntu`) from a registry other than Docker Hub: the node's registries.conf decides.
 """

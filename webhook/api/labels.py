@@ -18,7 +18,7 @@ _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class SelectorError(ShapeError):
-    """Not a label selector. `path` is relative to it (`matchExpressions[0].values`) and empty for all of it."""
+    """Not a label selector. `path` is the wrong field (`matchExpressions[0].values`), empty for the whole selector."""
 
 
 class Requirement(msgspec.Struct, frozen=True):

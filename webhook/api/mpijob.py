@@ -25,7 +25,7 @@ GROUP = "kubeflow.org"
 API_VERSION = "kubeflow.org/v2beta1"
 # Versions of earlier operators; the first is training-operator's.
 OLDER_VERSIONS = ("kubeflow.org/v1", "kubeflow.org/v1alpha2", "kubeflow.org/v1alpha1")
-# Values of `managedBy`, by default the operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
+# Values of `managedBy`; the default is the operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
 MPI_OPERATOR = "kubeflow.org/mpi-operator"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 # The annotation that the operator passes on to Volcano, like `schedulingPolicy.queue`
@@ -47,7 +47,7 @@ class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
     generate_name: str = ""
     namespace: str = ""
     written_uid: str | None = msgspec.field(default=None, name="uid")
-    """Server-side apply keeps a null; the API server fills it in after the mutating hook."""
+    """Null in the mutating hook if a user wrote null: with server-side apply the API server fills in the uid later."""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     deletion_timestamp: str | None = None

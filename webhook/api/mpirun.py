@@ -33,7 +33,7 @@ class Invocation(msgspec.Struct, frozen=True, gc=False):
     refuses: bool = False
     """More ranks than slots are an error."""
     oversubscribe: bool = False
-    """The user allows more ranks than slots."""
+    """An option or variable allows more ranks than slots."""
     words: tuple[str, ...] = ()
     """The words after the program that need no shell to be understood."""
     options: tuple[tuple[str, tuple[str, ...]], ...] | None = None
@@ -66,8 +66,12 @@ NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
 NEAR_MPIRUN: Final = re.compile(
     r"(?:^|[\n;&|])[ \t]*+(?!mpirun\b|mpiexec\b)(m[pi]{1,2}[-_]?(?:r[unm]{1,3}|e[xec]{2,4}))(?=\s|\Z)"
 )
-"""Nearly mpirun or mpiexec, where a command starts."""
+"""A misspelt mpirun or mpiexec at the start of a command."""
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")
+# The value of -x with the output of a command. It is one word, so the words after it can be read.
+_EXPORTED_OUTPUT: Final = re.compile(
+    r"(\s-x[ \t]+\w+=)(?=\S*(?:\$\(|`))(?:\$\([^()]*+\)|`[^`]*+`|[^\s;&|()<>'\"\\`#])++"
+)
 _HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # set by the operator, see `webhook.api.operator_env`
 _AS_USER: Final = frozenset(("runuser", "su"))
 # Text that may precede mpirun in a shell command: an operator, a keyword or the quote of `su USER -c "`, then
@@ -97,7 +101,7 @@ def find(
     """The calls of mpirun and similar programs by a container, as far as its command line shows them.
 
     `implementation` is the job's `mpiImplementation`, which defines the options of mpirun. `env` are the container's
-    variables; it has more variables with `env_from`.
+    variables; with `env_from` the container has further variables.
     """
     values = {one.name: one.value if shell.is_plain(one.value or "") else None for one in env}
     if implementation == "OpenMPI":
@@ -152,6 +156,7 @@ def _calls(
     script: str, implementation: str | None, env: Mapping[str, str | None], *, complete: bool = False
 ) -> Iterator[Invocation]:
     variables: shell.Variables | None = None
+    script = _EXPORTED_OUTPUT.sub(r"\1$_", script)
     readable = not shell.has_here_document(script)
     for start in _mentions(script):
         first = max(start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)
@@ -201,7 +206,7 @@ def _read(program: str, words: Sequence[str], implementation: str | None) -> Inv
     started = "".join(arguments[position : position + 1])
     if started.startswith("-"):
         return Invocation(program, words=arguments, unread=started)
-    if not started.strip():  # a blank after the backslash at the end of a line is a word
+    if not started.strip():  # empty, or the blank after a backslash at the end of a line
         return Invocation(program, words=arguments, starts_nothing=True)
     # A variable may contain more options, and a colon starts a second program with its own ranks.
     if (started.startswith("$") and "/" not in started) or ":" in arguments[position + 1 :]:

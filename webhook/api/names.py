@@ -115,7 +115,7 @@ _is_label_key: Final = re.compile(rf"(?:{_DNS_SUBDOMAIN}/)?{_LABEL_NAME}").fullm
 def label_key_problem(text: str) -> str | None:
     """The syntax of a label's key, or any other qualified name: `name` or `example.com/name`."""
     if len(text) <= LABEL_NAME_MAX_LENGTH and _is_label_key(text):
-        return None  # no part can be too long
+        return None  # the whole is short, so no part is too long
     prefix, slash, name = text.rpartition("/")
     if not slash:
         return _label_name_problem(name)
@@ -169,7 +169,7 @@ def is_generated(name: str, prefix: str) -> bool:
 
 _LENGTHS: Final = 3
 _SHORTEST_PART: Final = 3
-"""Many names contain a shorter text by chance, such as "d" in "shared-memory"."""
+"""Minimum length of a text for which a name that contains it is suggested: "d" is in "shared-memory" by chance."""
 
 
 def closest_name(name: str, candidates: Iterable[str]) -> str | None:

@@ -25,7 +25,7 @@ class NetworksError(ValueError):
 
 
 class Network(NamedTuple):
-    """A NetworkAttachmentDefinition. An empty namespace is the pod's. Multus chooses an empty interface name."""
+    """A NetworkAttachmentDefinition. An empty namespace means the pod's. Multus names the interface if it is empty."""
 
     namespace: str
     name: str

@@ -28,7 +28,7 @@ _SLOTS: Final = {"OpenMPI": "OMPI_MCA_orte_set_default_slots", "Intel": "I_MPI_P
 
 
 def values(role: str, job: MPIJob) -> dict[str, tuple[str, ...]]:
-    """All values equivalent to the operator's, by variable. `job` need not have the operator's defaults."""
+    """By variable, the values with the same effect as the operator's. `job` need not have the operator's defaults."""
     variables: dict[str, tuple[str, ...]] = {"K_MPI_JOB_ROLE": (role.lower(),)}
     if role == LAUNCHER:
         implementation = job.spec.mpi_implementation or "OpenMPI"

@@ -164,9 +164,10 @@ def _container(kind: str, index: int, container: Container) -> ContainerResource
 
 
 def _with_pod_level(pod: PodResources, pod_level: ResourceRequirements) -> PodResources:
-    """Huge pages get their limit from the containers. Each limit gets a request: the containers' if they have one.
+    """The pod with defaults for its pod-level resources, if it sets some of them.
 
-    `defaultHugePagePodLimits` and `defaultPodRequests`.
+    A missing limit of huge pages is the containers' limit (`defaultHugePagePodLimits`). If there are limits, a missing
+    request is the containers' request, or else the limit (`defaultPodRequests`).
     """
     least, most = read_amounts(pod_level.requests), read_amounts(pod_level.limits)
     if least or most:

@@ -45,8 +45,11 @@ def started_by(container: Container) -> frozenset[str] | None:
     if not container.command:
         return None
     words = shell.unwrapped(container.argv)
-    if not words or words[0].rpartition("/")[2] not in shell.SHELLS:
+    name = words[0].rpartition("/")[2] if words else ""
+    if name not in shell.SHELLS:
         return _names(" ".join(words))
+    if len(words) == 1:
+        return frozenset((name,))
     script = shell.plain(shell.script(words)[0])
     if not script or shell.has_here_document(script):
         return None

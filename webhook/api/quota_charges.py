@@ -106,7 +106,7 @@ def pod_charges(shape: PodShape, *, certain: bool, default_priority: str | None)
 
 
 def pod_usage(resources: PodResources) -> dict[str, int]:
-    """The usage by `podComputeUsageHelper`, and the number of pods."""
+    """The usage of one pod as in Kubernetes' `podComputeUsageHelper`, and the count of one pod."""
     usage: dict[str, int] = {"pods": ONE, "count/pods": ONE}
     for name, amount in _positive(pod_resources.requests(resources)):
         if name in _REQUESTED or name.startswith(_HUGE_PAGES):

@@ -133,7 +133,7 @@ class _UidOnly(msgspec.Struct, gc=False):
 
 # The text before and after the object in the API server's reviews, and the placeholder for the object.
 _BEFORE, _AFTER, _STAND_IN = b'"object":', b',"oldObject":', b"0"
-# Larger bodies are decoded at once: for them, decoding is not the main cost.
+# Larger bodies are decoded in one step: for them, decoding is not the main cost.
 _SMALL = 32 * 1024
 _FAULTS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _review = msgspec.json.Decoder(AdmissionReview)
@@ -176,7 +176,7 @@ def _in_parts(body: bytes) -> AdmissionReview | None:
     or the rest fails.
     """
     start = body.find(_BEFORE) + len(_BEFORE)
-    end = body.rfind(_AFTER, start)  # searched from the end, where it is in the review of a new job
+    end = body.rfind(_AFTER, start)  # searched from the end, because the review of a new job has it there
     if end < 0 or len(body) > _SMALL:
         return None
     try:

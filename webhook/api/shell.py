@@ -50,7 +50,7 @@ _BLANKS: Final = re.compile(r"\s")
 VARIABLE: Final = re.compile(r"\$(?:\{(\w+)([^}]*+)\}|(\w+))")
 """`$NAME`, and `${NAME}` with anything else in the braces."""
 REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*+)\)")
-"""`$(NAME)`, which Kubernetes replaces, and `$$`, which it does not."""
+"""`$(NAME)`, which Kubernetes replaces, and `$$`, which is the escape for `$`."""
 _NEEDS_SHELL: Final = re.compile(r"[|&;<>$`\n*]")
 _PLAIN: Final = re.compile(r"[\w./:,@%+=-]+", re.ASCII)
 _DEFAULT: Final = re.compile(r":?-([\w./:,@%+-]++)")
@@ -59,7 +59,7 @@ _ASSIGNED: Final = re.compile(
     r"(?=[ \t]*(?:[\n;&]|\Z))"
 )
 _NAME: Final = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*")
-# Commands that may set any variable, and commands that may or may not set one.
+# Commands that may set any variable, and branches, in which an assignment may not run.
 _OTHER_SCRIPT: Final = re.compile(r"\b(?:eval|source)\b|(?:\A|[\n;&|])[ \t]*\.[ \t]")
 _BRANCH: Final = re.compile(r"\b(?:case|for|function|if|select|until|while)\b|\(\)|&&|\|\|")
 
@@ -80,7 +80,7 @@ def word_list(command: str) -> list[str]:
         words = shlex.split(command)
     except ValueError:
         words = []
-    if words[3:] and words[1].startswith("-") and words[1].endswith("c"):  # a script without quotes
+    if words[3:] and words[1].startswith("-") and words[1].endswith("c"):  # the script after -c has no quotes
         return [*words[:2], command.split(None, 2)[2]]
     needs_shell = _NEEDS_SHELL.search(command) and not (words[1:2] and words[1].startswith("-") and "c" in words[1])
     return ["/bin/sh", "-c", command] if needs_shell or not words else words
@@ -123,7 +123,7 @@ def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
             position += option in {"--rcfile", "--init-file"}
             continue
         by_c |= option[0] == "-" and "c" in option
-        position += "o" in option or "O" in option  # the name of a shell option follows
+        position += "o" in option or "O" in option  # skip the name of the shell option
     return (argv[position], argv[position + 1 :]) if by_c and position < len(argv) else ("", ())
 
 

@@ -20,8 +20,10 @@ SSH_OPTIONS: Final = frozenset(
         "PRTE_MCA_plm_ssh_args",
         "HYDRA_LAUNCHER_EXTRA_ARGS",
         "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+        "PDSH_SSH_ARGS_APPEND",
     )
 )
+_PORT_OF_TOOL: Final = re.compile(r"--ssh[-_]port[= ](\d{1,5})\b")  # an option of horovodrun and of deepspeed
 _PARAMETERS: Final = frozenset(("plm_rsh_args", "plm_ssh_args"))
 
 # Options of sshd and ssh without a value. They may share a word with an option that has a value.
@@ -32,7 +34,7 @@ _CALL: Final = re.compile(
 )
 # A script that writes a port into a configuration file.
 _CONFIGURED: Final = re.compile(r"\bPort\b")
-# Options of sshd that name a configuration file, or a shell variable as port.
+# Options of sshd for a configuration file, or for a port that is a shell variable.
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 # A command of a script, and its end. The & of a redirection does not end a command.
 _COMMAND: Final = re.compile(r"((?:[^\n;&|()]|(?<=[<>])&|&(?=>))++)(&&|\|\||[\n;&|()]|\Z)")
@@ -87,10 +89,10 @@ class Call(NamedTuple):
 
 
 def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
-    """All starts of sshd in the container's command or shell script, and the start that is the last command.
+    """All starts of sshd in the container's command or shell script, and the last command if it starts sshd.
 
-    The latter is None if the last command is, or may be, a different program.
-    Without a command the image decides how `args` are used, so only a shell script in `args` is read.
+    The second value is None if the last command is, or may be, a different program. Without a command the image decides
+    how `args` are used, so only a shell script in `args` is read.
     """
     argv = shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
@@ -117,7 +119,7 @@ def ends_in(container: Container) -> bool:
 
 
 def _call(command: str, end: str) -> Call | None:
-    """The command's start of sshd; None if it is in parentheses, or if sshd only prints something and ends."""
+    """The start of sshd by this command; None if it is in parentheses, or if sshd only prints something and ends."""
     match = _SSHD.match(command)
     if match is None or end in {"(", ")", "|"}:
         return None
@@ -143,6 +145,7 @@ def _declared(container: Container) -> int | None:
 
 def _options_of_ssh(job: MPIJob) -> Iterator[str]:
     for container in job.launcher.template.containers[:1] if job.launcher else ():
+        yield from (f"-p {number}" for number in _PORT_OF_TOOL.findall(text(container)))
         if any(name in word for word in container.argv for name in _PARAMETERS):
             for call in job.mpirun_calls:
                 yield from (value for name, value in mca.parameters(call.words) if name in _PARAMETERS)

@@ -36,7 +36,7 @@ _NO_NUMBER: Final = re.compile(r"\.(?:nan|NaN|NAN)|[-+]?\.(?:inf|Inf|INF)")
 _NUMERIC: Final = re.compile("|".join(pattern.pattern for pattern in (_INTEGER, _FLOAT, _NO_NUMBER)))
 # Line ends in YAML 1.1 that are not line ends in JSON.
 _BREAKS: Final = re.compile("[\\r\x85\u2028\u2029]")
-# JSON writes a character above U+FFFF as two escapes, YAML as one escape.
+# A character above U+FFFF as two escapes, the form of JSON; YAML has one escape for it.
 _JSON_PAIR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _TAG: Final = "tag:yaml.org,2002:"
 _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
@@ -94,7 +94,7 @@ def lines(text: str | bytes, to: Iterable[Path] | None = None) -> dict[Path, int
 
 def _note_lines(node: yaml.Node, path: Path, line_of: dict[Path, int], included: Set[Path] | None) -> None:
     if path in line_of or len(line_of) > MAX_ALIASED_VALUES:
-        return  # an alias, seen at its anchor
+        return  # an alias: its line is that of its anchor
     line_of[path] = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
@@ -297,7 +297,7 @@ def _error(problem: str, event: Any) -> yaml.MarkedYAMLError:
 
 _CANNOT_START: Final = "found character that cannot start any token"
 _TAB: Final = "a tab; use spaces"
-# By libyaml's texts: https://github.com/yaml/libyaml/blob/0.2.5/src/parser.c and scanner.c
+# Clearer texts than libyaml's: https://github.com/yaml/libyaml/blob/0.2.5/src/parser.c and scanner.c
 _MEANT: Final = {
     "found a tab character that violates indentation": _TAB,
     "found a tab character where an indentation space is expected": _TAB,
@@ -332,6 +332,6 @@ def words(error: yaml.YAMLError, text: str) -> str:
 
 
 def _at_start(mark: Any, text: str) -> str:
-    """For a character that cannot start a value."""
+    """The message for a character that cannot start a value."""
     found = text[mark.index : mark.index + 1]
     return _TAB if found == "\t" else f"text that begins with {found} needs quotes"

@@ -77,7 +77,7 @@ class Program:
         raise ExpressionError(_without_code(fault))
 
 
-@lru_cache(maxsize=1_000)  # a long expression needs 100 kB
+@lru_cache(maxsize=1_000)  # a long compiled expression takes 100 kB
 def compiled(source: str) -> Program | ExpressionError:
     """The program, or the error. Cached."""
     try:
@@ -87,7 +87,7 @@ def compiled(source: str) -> Program | ExpressionError:
 
 
 def activation(variables: Mapping[str, Any]) -> Any:
-    """The variables for any number of expressions. Each value is converted once."""
+    """The variables in the engine's form, for any number of expressions. Each value is converted once."""
     return _environments()[1].Activation(variables)
 
 

@@ -26,7 +26,7 @@ _ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
 
 
 class TrialFailed(Exception):
-    """The expressions could not be tried, and they are not the reason."""
+    """The expressions could not be tried, for a reason that is not in the expressions."""
 
 
 class Trial(msgspec.Struct):
@@ -39,8 +39,8 @@ class Trial(msgspec.Struct):
 def try_expressions(trial: Trial, seconds: float | None = None) -> list[Outcome]:
     """The outcome of each expression for a usual job; a fault if the expression needs too much for the largest job.
 
-    If an expression exceeds the limits, its outcome is the last one. Raises TimeoutError after `seconds`, and
-    TrialFailed.
+    The trial ends at an expression that exceeds the limits, so its outcome is the last one. Raises TimeoutError after
+    `seconds`, and TrialFailed.
     """
     if not installed():
         return [Outcome(fault=NOT_INSTALLED, written_wrong=True)] * len(trial.sources)

@@ -10,7 +10,7 @@ from webhook.cel.limits import MAX_JOB_BYTES, MAX_JOB_VALUES
 from webhook.kit.custom_rules import Variables
 
 _KEY: Final = re.compile(r"""(?:labels|annotations)(?:\.\??(\w+)|\[\??['"]([^'"]+))""")
-"""A label or annotation that an expression reads: `labels.team`, `labels[?'example.com/team']`."""
+"""A label or annotation that an expression reads, such as `labels.team` or `labels[?'example.com/team']`."""
 
 
 def usual(params: Mapping[str, Any]) -> Variables:
@@ -63,7 +63,7 @@ def largest(source: str) -> dict[str, Any]:
         "args": [_TEXT, *["a"] * MAX_JOB_VALUES],
         **_lists(_OF_CONTAINER),
     }
-    containers = [rich, *[_CONTAINER] * (MAX_JOB_VALUES // 7)]  # 7 values each
+    containers = [rich, *[_CONTAINER] * (MAX_JOB_VALUES // 7)]  # each container has 7 values
     replica["template"]["spec"] |= {
         "containers": containers,
         "initContainers": containers,

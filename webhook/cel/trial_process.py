@@ -22,7 +22,7 @@ from webhook.kit.custom_rules import Outcome
 _STATM: Final = Path("/proc/self/statm")
 _ENDS_EARLY: Final = re.compile(r"\.(?:all|exists)\s*\(")
 _TIMES: Final = 3
-"""The fastest run is used, because other work on the machine may slow down some runs."""
+"""Runs of each expression. The fastest run counts, because other work on the machine may slow down some runs."""
 
 
 def main() -> None:

@@ -5,5 +5,5 @@
 A command's file imports no large modules, so that --help is quick. The work is done by a second module, such as
 `job_check`, `conversions`, `walkthrough` or `first_job`.
 
-Rejections and injections are decided by the same code as in the service, which is not in this package.
+This package does not decide about rejections and injections: its commands call the code that the service also uses.
 """

@@ -153,7 +153,7 @@ def _described(rule: str, about: Rule) -> dict[str, Any]:
 
 
 def _fingerprint(checked: Checked, problem: Problem) -> str:
-    """Identify a problem by its field, or else by its text. Its line changes when lines are added above it."""
+    """Identify a problem by its field or, without a field, by its text, not by its line, which often changes."""
     parts = (checked.file, checked.name, problem.rule, problem.field or problem.message)
     return sha256(fsencode("\0".join(parts))).hexdigest()
 

@@ -43,7 +43,7 @@ class Manifest:
     content: bytes = field(default=b"", repr=False, compare=False)
     """The content of the file."""
     moved: dict[str, str] = field(default_factory=dict, compare=False)
-    """The path in the file of each moved field, by the corrected path that messages use. Outer fields come first."""
+    """The path of each moved field in the file, by the corrected path, which messages use. Outer fields come first."""
 
     @property
     def kind(self) -> str:
@@ -149,7 +149,7 @@ def files(argument: str, *, recursive: bool = False) -> list[str]:
             matches = glob(argument, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
             names, missing = [name for name in matches if Path(name).is_file()], "fits no file"
     except (OSError, ValueError) as error:
-        where = str(getattr(error, "filename", None) or argument)  # the error may be about a folder in it
+        where = str(getattr(error, "filename", None) or argument)  # the error may be about a folder inside the argument
         raise ManifestError(f"{where}: {_reason(error)}", where) from None
     if not names:
         raise ManifestError(f"{argument}: {missing}", argument)
@@ -197,7 +197,7 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
     except ManifestError:
         pattern = rb"(?m)kind[\"']?\s*:\s*.{0,99}(%b)|^[\"']?mpireplicaspecs[\"']?:" % b"|".join(kinds)
         if only and not re.search(pattern, text):
-            return []  # the file is not of Kubernetes and only mentions the kind
+            return []  # broken, and it only mentions the kind: not a file of Kubernetes objects
         raise
     several = len(documents) > 1
     return [

@@ -45,7 +45,7 @@ class Injected:
 
 def by_injection(decision: Decision) -> list[Injected]:
     """The additions of each injection, in order, without the annotation that lists the injections."""
-    # The annotation is the last operation and has no author, so zip drops it.
+    # `authors` has the injection of each operation. The last operation, the annotation, has none, so zip drops it.
     pairs = zip(decision.authors, decision.patch, strict=False)
     return [
         Injected(

@@ -1,10 +1,10 @@
 """The verdict on jobs in files, from the same pipelines as in the server.
 
 The steps of the API server are repeated here: it drops nulls, fills in the namespace and clears fields that a client
-cannot set. So is the step of Kueue's webhook, which suspends a job in a queue.
+cannot set. The step of Kueue's webhook, which suspends a job in a queue, is repeated too.
 
-The job is checked against the schema of MPIJobs (`job_schema`). The rules get a job with these faults fixed, so that
-all problems are reported at once.
+The job is checked against the schema of MPIJobs (`job_schema`). The rules get a job without the schema's faults: these
+are fixed in a copy, so that all problems are reported at once.
 
 The metadata is validated like in the API server:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validation/objectmeta.go
@@ -52,7 +52,7 @@ from webhook.rules import CauseReason, Violation, shortened
 
 
 def judge(metadata: Any) -> list[Violation]:
-    """Faults for which the API server rejects the metadata. Values of a wrong type are ignored: the schema has them."""
+    """Faults for which the API server rejects the metadata; the check against the schema reports wrong types."""
     if not isinstance(metadata, dict):
         return []
     faults = Faults()
@@ -100,7 +100,8 @@ _HEAD: Final = {"kind": MPI_JOB.kind, "apiVersion": mpijob.API_VERSION}
 def is_job(manifest: Manifest) -> bool:
     """Whether the object is an MPIJob, or was probably meant to be an MPIJob.
 
-    The signs are a similar kind, the API group, and the roles in the spec. Two signs are enough, or one without a kind.
+    The signs are a similar kind, the API group, and the roles in the spec. Two signs are enough. One sign is enough if
+    the object has no kind.
     """
     kind = re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s")
     near = get_close_matches(kind, ["mpijob"], cutoff=_NEAR_KIND)
@@ -148,7 +149,7 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     verdict = _by_rules(replace(manifest, document=judged.fixed), world, namespace)
     denied, warned = verdict.validation.denied, verdict.validation.warned
     undecided = (*unfilled, *judged.unconvertible)
-    for findings in (denied, warned):  # no finding can be certain about a field that is not filled in
+    for findings in (denied, warned):  # nothing is certain about placeholders and unusable values
         findings[:] = [finding for finding in findings if not _within(finding.violation.path, undecided)]
     reported = {finding.violation.path for finding in denied}
     denied[:0] = [finding for finding in schema_findings if finding.violation.path not in reported]

@@ -113,7 +113,8 @@ class _Writer:
         self._used: Counter[int] = Counter()
         self._count(root)
         roles = root.fields[_SPEC[0]].fields[_ROLES[-1]]
-        self._used.update(id(each) for each in (roles.values.fields.values() if roles.values else ()))  # by each role
+        # Each role uses these shapes.
+        self._used.update(id(each) for each in (roles.values.fields.values() if roles.values else ()))
         self._names: dict[int, str] = {}
         self._definitions: dict[str, Schema] = {}
         self.schema: Schema = {**self._object(root), "$defs": self._definitions}

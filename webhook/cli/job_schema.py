@@ -125,7 +125,8 @@ class SchemaVerdict:
         able = [name for name in fitting if (item := shape.fields[name].items) and of_items <= item.fields.keys()]
         if of_items and len(able) == 1:
             return able[0]
-        # A list or a mapping accepts nearly every value by conversion. So a similar name is not enough for them.
+        # A list or a mapping accepts nearly every value by conversion. So for a field of these types a similar name is
+        # not enough.
         near = [name for name, kind in fitting.items() if kind not in {"array", "object"} or _is(given, kind)]
         longer = (name for name in fitting if name.lower().endswith(lower[-_ENDING:]))
         name = closest_name(key, near) or next(longer, None)
@@ -278,7 +279,7 @@ def _is_entry(key: str, value: Any, name: str, shape: Shape, around: Shape) -> b
 
 
 def _is(value: Any, kind: str) -> bool:
-    """Whether a value is of the type `kind`. Every value is of a type that TYPES does not have."""
+    """Whether a value is of the type `kind`; always True for a type that is not in TYPES."""
     return kind not in TYPES or (isinstance(value, TYPES[kind][0]) and isinstance(value, bool) == (kind == "boolean"))
 
 

@@ -61,7 +61,7 @@ class JobWorld:
     namespace: str = DEFAULT_NAMESPACE
     """The namespace of jobs that name none."""
     may_exempt: MayExempt | None = None
-    """Queries for a namespace and rules whether the user may exempt jobs from each rule."""
+    """Returns, for a namespace and rules, whether the user may exempt jobs there from each of the rules."""
     try_pods: TryPods | None = None
     """Tries pods in a namespace by a dry run. Returns the reason for each rejected pod, or None without permission."""
     today: date = field(default_factory=clock.today)
@@ -69,7 +69,7 @@ class JobWorld:
     origin: str = ""
     """The source of the cluster's policies, for people."""
     why: Mapping[str, str] = field(default_factory=dict)
-    """The reason why a resource is unknown, by its name."""
+    """The reason why a resource is unknown, by the name of the resource."""
     otherwise: str = NO_CLUSTER
     """The reason why a resource that is not in `why` is unknown."""
     problems: list[str] = field(default_factory=list)
@@ -106,7 +106,7 @@ class JobWorld:
         return [layer.name for layer in self.layers if layer.document.selector is not None]
 
     def reasons(self, unknown: Iterable[str]) -> dict[str, list[str]]:
-        """Unknown resources by the reason. Like in the service, kinds that the cluster does not have are left out."""
+        """Unknown resources by the reason why. Like in the service, kinds are left out if the cluster lacks them."""
         by_reason: dict[str, list[str]] = {}
         for name in sorted(unknown):
             why = self.why.get(name, self.otherwise)

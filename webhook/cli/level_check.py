@@ -1,4 +1,4 @@
-"""Checks the pods in files against a Pod Security level. Nothing is injected before."""
+"""Checks the pods in files against a Pod Security level. Nothing is injected into the pods before the check."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

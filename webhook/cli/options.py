@@ -56,14 +56,14 @@ EMPTY: Final[dict[str, Any]] = {"default": "", "show_default": False}
 
 
 def utf8_text(value: str) -> str:
-    """A text that is written into a job. Command-line arguments may be bytes that are not UTF-8."""
+    """The text, which is written into a job; BadParameter for a command-line argument whose bytes are not UTF-8."""
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise click.BadParameter("is not text in UTF-8")
     return value
 
 
 def object_name(value: str) -> str:
-    """A name of a namespace or a queue, or empty. It must also be valid as the value of a label."""
+    """A name of a namespace or a queue, or empty; BadParameter if the name is invalid, also as the value of a label."""
     from webhook.api import names  # noqa: PLC0415 - for quick --help
 
     if value and (problem := names.label_value_problem(value) or names.dns_1123_subdomain_problem(value)):

@@ -103,7 +103,8 @@ def serve(
       2    could not start; the message says why
       130  stopped at once by a second signal (143 if it was SIGTERM)
     """
-    # Imported modules are never garbage. Searching them takes a tenth of the start. `run` enables the collector again.
+    # Imported modules are never garbage. To search them for garbage takes a tenth of the time of the start. `run`
+    # enables the collector again.
     gc.disable()
     from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
 

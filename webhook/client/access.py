@@ -28,7 +28,7 @@ class Impersonation:
     """Further attributes of the user, as an authenticator would set them."""
 
     def over(self, below: "Impersonation") -> "Impersonation":
-        """Merge both, field by field. The fields of `self` win, like kubectl's options win over its kubeconfig."""
+        """Merge `self` and `below`, field by field. Fields of `self` win, like options of kubectl."""
         return replace(
             below,
             user=self.user or below.user,

@@ -42,9 +42,10 @@ def exempting(namespace: str, rule: str) -> Right:
 
 
 async def has_right(api: Client, right: Right, subject: Mapping[str, Any] | None = None) -> bool:
-    """Whether `subject` has `right`; ClusterError if the API server does not answer. None is the user of `api`.
+    """Whether `subject` has `right`; ClusterError if the API server does not answer.
 
-    `subject` has the identity fields of a SubjectAccessReviewSpec: user, groups, uid, extra.
+    `subject` has the identity fields of a SubjectAccessReviewSpec: user, groups, uid, extra. If `subject` is None, the
+    user of `api` is meant.
     """
     path, kind = (SELF_PATH, "SelfSubjectAccessReview") if subject is None else (PATH, "SubjectAccessReview")
     attributes = {

@@ -59,8 +59,8 @@ class Client:
         """The official client's ApiClient, for lists and watches."""
         self.host = host
         self._load = load
-        # Seconds to add to this host's monotonic clock for the time of the API server. Until the first answer they are
-        # computed from this host's wall clock.
+        # Seconds to add to this host's monotonic clock to get the time of the API server. Until the first answer they
+        # are computed from this host's wall clock.
         self._ahead = time.time() - time.monotonic()
 
     def now(self) -> float:

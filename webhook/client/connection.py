@@ -23,7 +23,8 @@ METADATA = f"{JSON};as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
 OVERDUE = 15  # seconds that a watch may stay open longer than requested
 # An API server sends a bookmark about every 60 s, except while nothing in the cluster changes.
 INACTIVITY = 90.0
-# TCP probes after 30 s of silence: three, one every 10 s. They also prevent load balancers from dropping idle watches.
+# After 30 s of silence TCP sends up to three probes, one every 10 s. The probes also prevent load balancers from
+# dropping idle watches.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 

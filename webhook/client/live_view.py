@@ -22,9 +22,9 @@ PATIENCE: Final = 30.0
 class LiveView:
     """A ClusterView that is up to date while `run` runs.
 
-    `places` has the names of namespaces. A resource is unknown if its place has no name, or if it cannot be read within
-    `patience` seconds. Each version of a resource has a watch. The watch of the second version starts if the API server
-    does not serve the first one, and so on.
+    `places` has the names of the namespaces in `Resource.place`. A resource is unknown if `places` lacks its namespace,
+    or if it cannot be read within `patience` seconds. Each version of a resource has a watch. The watch of the second
+    version starts if the API server does not serve the first one, and so on.
     """
 
     watches: tuple[Watch[Any, Any], ...]

@@ -66,9 +66,10 @@ async def read(
 ) -> Reading:
     """Read everything that rules use; ClusterError if the API server cannot be used.
 
-    Without `namespaces`, all namespaces are read. With `resources`, only these are read. A resource whose place has no
-    name in `places` is not read. `more` has a function per kind that returns additional fields to keep. If it raises,
-    the object is unreadable. `tell` gets a line for each resource.
+    Without `namespaces`, all namespaces are read. With `resources`, only these are read. `places` has the names of the
+    namespaces in `Resource.place`; a resource whose namespace is missing there is not read. `more` has a function per
+    kind that returns additional fields to keep. If the function raises an exception, the object is unreadable. `tell`
+    gets a line for each resource.
     """
     reader = _Reader(Connection(api.raw, renew=api.renew), more, tell)
     for resource in resources or watched_resources():

@@ -1,4 +1,7 @@
-"""Reads the SCCs that accounts may use, like OpenShift's admission: from the lists in the SCC, and the verb `use`."""
+"""Reads the SCCs (OpenShift's SecurityContextConstraints) that accounts may use.
+
+An account may use an SCC if a list in the SCC names it, or if RBAC grants it the verb `use` on the SCC.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable

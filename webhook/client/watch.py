@@ -20,13 +20,13 @@ from webhook.cluster.resource import K, T
 from webhook.cluster.view import UNKNOWN, Answer
 
 # Seconds.
-LAST_DELAY = 30  # the first delay is 1; the actual wait is a random part of a delay, at least half
-LONGEST_DELAY = 300  # even if the server requests more
+LAST_DELAY = 30  # the first delay is 1; the actual wait is random, from half of the delay to the whole delay
+LONGEST_DELAY = 300  # also if the server requests a longer one
 DENIED_DELAY = 300  # after BELIEVED denials; each denial is a line in the cluster's audit log
 STEADY = 60  # a watch that worked this long resets the count of failures
 WATCH_SECONDS = (240, 300)  # random, so that replicas and kinds do not reconnect at the same time
 RELIST_AFTER = 600  # after this silence of a watch, the objects are listed again
-PROVEN_AFTER = 5  # an API server without the requested version reports it as soon as the watch opens
+PROVEN_AFTER = 5  # an API server that lacks the requested version says so earlier, as soon as the watch opens
 STALE_AFTER = 150  # a healthy cache is never older, because a quiet watch is opened again every 90 s
 # The minimum number of objects of a page. Pages that time out get smaller, but not below it.
 LEAST_PAGE = 16
@@ -34,7 +34,7 @@ LEAST_PAGE = 16
 # Denials in a row until the records are unknown. An API server that has just started denies every request.
 BELIEVED = 3
 
-# Denials.
+# These faults are denials: the service has no right to read the kind, or the kind is not installed.
 REFUSED = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
 # After these faults the objects must be listed again.
 RELIST = REFUSED | {FaultReason.EXPIRED, FaultReason.REJECTED, FaultReason.INTERNAL}
@@ -132,7 +132,8 @@ class Watch(Generic[K, T]):
     async def run(self) -> NoReturn:
         """List, watch and recover forever.
 
-        Each retry waits, except after a steady watch, and except a list after the API server has lost the version.
+        Each retry waits first, with two exceptions: after a steady watch, and for a list that is needed because the API
+        server has lost the version.
         """
         failures = 0
         fault: WatchFault | None = None

@@ -124,7 +124,7 @@ def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0)
 
 def place(error: Exception) -> str:
     """The type and the place of an error. Its text is left out, because it may quote an object."""
-    while isinstance(error, ExceptionGroup):  # the place of the group does not help
+    while isinstance(error, ExceptionGroup):  # a group is raised elsewhere than the error in it
         error = error.exceptions[0]
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {frame.filename}:{frame.lineno}"

@@ -184,7 +184,7 @@ def launcher(data: bytes | msgspec.Raw) -> Launcher | None:
         owner=sys.intern(owner.uid),
         started=_seconds(status.start_time),
         limit=spec.active_deadline_seconds,
-        # The condition stays until the new startTime is set. Before that, startTime may be from the previous run.
+        # A resumed Job has the condition until the new startTime is set. Before, startTime may be of the previous run.
         suspended=bool(spec.suspend or status.true("Suspended")),
         ended=bool(status.true("Complete") or status.true("Failed")),
     )

@@ -1,6 +1,7 @@
-"""The SCCs of OpenShift that an account may use in a namespace, from SubjectAccessReviews.
+"""The SCCs (OpenShift's SecurityContextConstraints) that an account may use in a namespace, from SubjectAccessReviews.
 
-The API server has no such objects: the service makes these records when a review needs them. A snapshot may have them.
+The API server stores no objects with this information: the service makes the records when a review needs them. A
+snapshot file may contain them.
 """
 
 from typing import Final

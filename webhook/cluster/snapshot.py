@@ -1,7 +1,8 @@
 """A cluster view from Kubernetes objects in files, written by `kubectl get -o yaml` or `mpijob-webhook snapshot`.
 
 An object that is not in the file is ABSENT if its kind is complete, else UNKNOWN. The file's first document,
-ClusterSnapshot, lists the complete kinds. Without this document a kind is complete if the file has one object of it.
+ClusterSnapshot, lists the complete kinds. Without this document a kind is complete if the file has an object of this
+kind.
 """
 
 from collections.abc import Hashable, Iterable, Mapping

@@ -45,7 +45,7 @@ class ClusterView(Protocol):
         ...
 
     def not_served(self, resource: Resource[Any, Any]) -> bool:
-        """Whether the API server certainly does not have the kind, so the controller for it is not installed."""
+        """Whether the API server certainly lacks the kind, which means that the kind's controller is not installed."""
         ...
 
 
@@ -89,7 +89,7 @@ class ViewOf:
 
 
 class NotingView(ViewOf):
-    """Records the resources for which the other view answered UNKNOWN. The verdict reports them."""
+    """Passes queries to another view, and records the resources that are UNKNOWN there. The verdict reports them."""
 
     def __init__(self, view: ClusterView) -> None:
         super().__init__(view)

@@ -32,7 +32,7 @@ JOB_NAME: Final = "training.kubeflow.org/job-name"
 # Seconds.
 RESYNC: Final = 600.0
 UNKNOWN_PAUSE: Final = 30.0
-LATE_PAUSE: Final = 1.0  # pause in which the cache or the garbage collector can catch up
+LATE_PAUSE: Final = 1.0  # pause in which the cache is updated, or the garbage collector works
 PATIENCE: Final = (
     60.0  # maximum wait for the garbage collector, which may never delete the object: a user can set any owner
 )

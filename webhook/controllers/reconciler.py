@@ -43,7 +43,8 @@ class PacedClient:
         return await self._api.request(method, path, body)
 
 
-# Seconds. The longest delay is for permanent failures such as a missing permission, which fill the audit log.
+# Seconds. The longest delay is for permanent failures such as a missing permission: each attempt is a line in the
+# cluster's audit log.
 FIRST_DELAY: Final = 1.0
 LAST_DELAY: Final = 300.0
 FIRST_PAUSE: Final = 1.0  # seconds before a reverted change is made again

@@ -37,7 +37,7 @@ class Injection(msgspec.Struct, frozen=True):
     since: str
     unskippable: bool = False
     """No job can skip the injection: the annotation `training.openshift.io/skip` has no effect, and new jobs that claim
-    to be created by a controller or by Kueue get it too. Any user may write such a claim.
+    to be created by a controller or by Kueue get it too, because any user may write such a claim.
     """
     forms: tuple[Form, ...] = ()
     """The values that the injection can write, for updates: see `webhook.kit.forms`."""

@@ -1,14 +1,14 @@
 """Workers end with the job, unless the user keeps them for debugging.
 
-Without `cleanPodPolicy` the operator keeps every worker after the end of the job: its sshd runs for ever and holds its
-GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's documentation is wrong). So the injection sets
-`Running`, which ends the workers. With the annotation `training.openshift.io/debug-mode: "true"` it sets `None`, which
-keeps the workers for inspection.
+Without `cleanPodPolicy` the operator keeps every worker after the end of the job: the worker's sshd runs for ever and
+holds the worker's GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's documentation is wrong). So
+the injection sets `Running`, which ends the workers. With the annotation `training.openshift.io/debug-mode: "true"` it
+sets `None`, which keeps the workers for inspection.
 
 In debug mode the launcher also gets `restartPolicy: Never` if it has no policy. With the operator's default,
 `OnFailure`, the launcher's pod restarts in place, and at `backoffLimit` Kubernetes deletes the pod and its log. With
-`Never` each failed pod is kept (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode the list of
-injections mentions a launcher that loses its log.
+`Never` each failed pod is kept (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode, the warning
+that lists the injections also says if the launcher's log will be lost.
 """
 
 from collections.abc import Iterator

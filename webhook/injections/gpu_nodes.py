@@ -1,12 +1,12 @@
-"""Pods that request GPUs prefer nodes with GPUs, require the product that the job names, and tolerate their taints.
+"""Pods that request GPUs prefer GPU nodes, require the product that the job names, and tolerate the nodes' taints.
 
 Three fields are injected, each only into a pod template that requests accelerators:
 
 - a node affinity to the label of nodes with accelerators, such as `nvidia.com/gpu.present`. By default it is a
-  preference, because new nodes of a group that is scaled up from zero may lack the label. A requirement is added to
-  every term of a required node affinity, since the scheduler needs only one matching term. The affinity is a preference
-  if the nodes are unknown, and is left out if no node has the label: the GPU request alone keeps the pod off other
-  nodes.
+  preference, because new nodes of a group that is scaled up from zero may lack the label. With `nodeAffinity: required`
+  it is a requirement, in every term of a required node affinity, since the scheduler needs only one matching term. The
+  requirement becomes a preference if the nodes are unknown, and is left out if no node has the label: the GPU request
+  alone keeps the pod off other nodes.
 - the product, or several separated by commas, that the job names in its annotation `training.openshift.io/gpu-product`.
   This is always a requirement, because the user chose it.
 - a toleration for the taint of nodes with these accelerators, if the taint's effect is NoSchedule and its key is the

@@ -10,12 +10,13 @@ reports by an Event when the annotated time is over.
 If the rule `job-timeout` has a maximum and the job has a limit, the workers get the maximum as `activeDeadlineSeconds`
 of their template. Workers usually end with the launcher. They do not with `cleanPodPolicy: None`, after `kubectl delete
 --cascade=orphan`, or if the launcher never starts: with `WaitForWorkersReady` a worker may never be ready, or the API
-server may reject the launcher. The workers' time starts with each worker, and these pods are in the quota scope
-`Terminating`.
+server may reject the launcher. The time of a worker starts when the worker starts. Pods with this field are in the
+quota scope `Terminating`.
 
 A new job that claims to be owned by a controller, or copied by Kueue, gets the limit too, since any user may write such
-a claim. A job that one of the policy's `controllers` creates in a cluster with Kueue gets no limit. Kueue does not
-compare this field. The annotation `training.openshift.io/skip` has no effect on this injection.
+a claim. In a real copy the limit does no harm, because Kueue does not compare this field. A job that one of the
+policy's `controllers` creates in a cluster with Kueue gets no limit. The annotation `training.openshift.io/skip` has no
+effect on this injection.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """Jobs in Kueue's queues get the policy's WorkloadPriorityClass.
 
 Nothing is injected unless `priorityClass` is set. If Kueue manages MPIJobs in the namespace, a job without the label
-`kueue.x-k8s.io/priority-class` gets it. Kueue uses the class for the order in the queue and for preemption, not for the
-pods.
+`kueue.x-k8s.io/priority-class` gets the label with this class. Kueue uses the class for the order in the queue and for
+preemption, not for the pods.
 
 A class that does not exist is not injected, because Kueue would ignore the job, and a warning names it.
 """

@@ -10,19 +10,20 @@ Kueue ignores the job. If a queue cannot be used, a warning gives the reason.
 
 A user who writes `suspend: true` wants to start the job later, but Kueue resumes jobs in a queue. Such a job is put
 into a queue only if the annotation names a queue, or if Kueue suspends every job (a LocalQueue `default`,
-`manageJobsWithoutQueueName`). `suspend: false` is the API server's default for every job, and Kueue ignores it too.
+`manageJobsWithoutQueueName`). `suspend: false` does not keep a job out of a queue: it is the API server's default for
+every job, and Kueue ignores it.
 
 A job that names a queue of Volcano (`spec.runPolicy.schedulingPolicy.queue`, or Volcano's annotation) is not put into a
-queue of Kueue, unless the annotation names one. If Volcano is not installed, the field names a LocalQueue. The job gets
-its label even if it takes no jobs: the job then waits. If this LocalQueue does not exist, the job is put into the usual
-queue, and a warning names the missing queue.
+queue of Kueue, unless `training.openshift.io/queue` names one. If Volcano is not installed, the field is the name of a
+LocalQueue. The job gets its label even if this queue takes no jobs: the job then waits. If this LocalQueue does not
+exist, the job is put into the usual queue, and a warning names the missing queue.
 
-An update with another annotation moves a waiting job to the new queue if that queue can be used. A running job stays in
-its queue, and a waiting job cannot leave all queues, because Kueue rejects these changes: delete the job and submit it
-again.
+An update with another value of `training.openshift.io/queue` moves a waiting job to the new queue if that queue can be
+used. A running job stays in its queue, and a waiting job cannot leave all queues, because Kueue rejects these changes:
+delete the job and submit it again.
 
 With `required`, a job without a Kueue queue is rejected if Kueue manages the namespace and the operator of this cluster
-runs the job. Updates, jobs that opt out of a queue, and jobs in a queue of Volcano are rejected too.
+runs the job. This includes updates, jobs that opt out of a queue, and jobs in a queue of Volcano.
 
 Not guaranteed: Kueue starts a job without waiting if its owner is another MPIJob that Kueue has admitted. While it is
 unknown whether Kueue manages the namespace, no job is rejected. Kueue's own configuration decides about TrainJobs, Jobs

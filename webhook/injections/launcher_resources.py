@@ -228,7 +228,7 @@ def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
 
 
 def _within_limit_ranges(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context) -> Mapping[Key, str]:
-    """These amounts, or with requests equal to limits if a ratio forbids them; none if a LimitRange forbids both."""
+    """These amounts, or if a ratio forbids them, requests equal to limits; none if a LimitRange forbids both."""
     level = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}
     return next((each for each in (amounts, level) if not _breaks_a_bound(launcher, each, ctx)), {})
 

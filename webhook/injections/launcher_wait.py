@@ -9,23 +9,22 @@ workers. After `timeoutSeconds` the launcher starts without them: mpirun may be 
 the problem. If the operator keeps the launcher suspended until the workers are ready (mpi-operator pull request 868),
 the container ends at once.
 
-The init container needs a shell. With `when: shell` it is injected only if the image certainly has a shell: the
-launcher's command is a shell, or the workers run sshd in the same image. sshd rejects a user whose login shell is
-missing (OpenSSH `auth.c`, `allowed_user`), so in an image without a shell sshd cannot start a rank. With
-`when: ownShell` only the launcher's command decides, and `when: always` assumes a shell in every image. If the image
-has no ssh, the launcher starts at once.
+The init container needs a shell. With `when: shell` it is injected if the launcher's command is a shell, or if the
+workers run sshd in the launcher's image: the operator's default command of a worker is sshd, and sshd rejects a user
+whose login shell is missing (OpenSSH `auth.c`, `allowed_user`). With `when: ownShell` only the launcher's command
+decides, and `when: always` assumes a shell in every image. If the image has no ssh, the launcher starts at once.
 
 Nothing is injected if waiting could do harm or is not needed:
 
-* the workers' commands do not show that they start sshd;
+* the workers have a command that does not show that it starts sshd;
 * the launcher writes or mounts a configuration of ssh;
 * the job is elastic (`discover_hosts.sh`);
 * the user requests an Istio sidecar;
 * the operator waits, with `launcherCreationPolicy: WaitForWorkersReady`, outside of queues and gangs.
 
-The annotation `training.openshift.io/worker-readiness` overrides this for a job: with `"false"` nothing is injected,
-and with `"true"` or the port of sshd the container is injected for every image. With the annotation, the operator's
-waiting is enough only if the workers have a readiness probe.
+The annotation `training.openshift.io/worker-readiness` overrides these conditions for a job: with `"false"` nothing is
+injected, and with `"true"` or the port of sshd the container is injected for every image. Even with the annotation, the
+container is left out if the operator waits and the workers have a readiness probe.
 
 The init container has the CPU, memory and storage of the launcher's first container, so the pod requests no more than
 before. It has this container's user, no capability, and no GPU.
@@ -72,7 +71,7 @@ while :; do
     [ "$(date +%s)" -lt "$end" ] || break
   done
   [ -n "$missing" ] || break
-  if [ "$(date +%s)" -ge "$end" ]; then
+  if ! [ "$(date +%s)" -lt "$end" ]; then
     echo "no answer within $1 s from$missing ($reason): the launcher starts without"
     exit
   fi
@@ -135,7 +134,7 @@ def _is_ours(_: str, container: Any) -> bool:
 
 def _is_copied(name: str, amount: object) -> bool:
     """Whether the amount is copied. A `0` of a device is copied, because a LimitRange may add devices by default."""
-    return name in _OWN_RESOURCES or ("/" in name and amount in ("0", 0))
+    return not isinstance(amount, dict | list) and (name in _OWN_RESOURCES or ("/" in name and amount in ("0", 0)))
 
 
 FORMS: Final = (in_launcher("spec", "initContainers", ITEM, holds=_is_ours),)
@@ -172,7 +171,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _container(own: Any, command: list[str]) -> dict[str, object]:
-    """The init container for `own`, the launcher's first container. For such an init container it is a copy."""
+    """The init container for `own`, the launcher's first container. If `own` is this init container, it is a copy."""
     amounts_by_field = {field: at(own, "resources", field) for field in _AMOUNTS}
     resources = {
         field: copied

@@ -36,7 +36,7 @@ from webhook.predict.pod_security.pod import Capabilities, ContainerSecurityCont
 from webhook.predict.pod_security.subject import Subject
 from webhook.predict.scc.outcome import outcome
 
-# The value of each field that a check names, by the end of its path.
+# The injected value of each field that a check can report. The keys are the ends of the fields' paths.
 VALUES: Final[dict[str, object]] = {
     "allowPrivilegeEscalation": False,
     "capabilities.drop": ["ALL"],
@@ -66,7 +66,7 @@ FORMS: Final = tuple(
 
 @injection("security-context", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Fills in the fields that the checks of the level name."""
+    """Fills in the fields that the level's checks report."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     enforced = labels.read(namespace.labels if isinstance(namespace, Namespace) else {})[0].enforce
     if enforced.level is not Level.RESTRICTED:
@@ -93,7 +93,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _missing(template: PodTemplate, version: Version) -> Iterator[tuple[Path, str]]:
-    """(path in the template, key of VALUES) of each field that restricted at `version` requires."""
+    """(path in the template, key of VALUES) of each missing field that the level restricted requires at `version`."""
     subject = Subject(template)
     roots = {place.path for place in of_root.places(subject)}
     # The API server rejects a privileged container with `allowPrivilegeEscalation: false`.

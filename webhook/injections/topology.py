@@ -22,9 +22,9 @@ AWS and Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.i
 In a queue of Kueue with topology-aware scheduling, pod affinity has no effect. Instead the workers get the annotation
 `kueue.x-k8s.io/podset-preferred-topology` with the narrowest level above the node. With `runLauncherAsWorker` launcher
 and workers get a common `kueue.x-k8s.io/podset-group-name`. If the queue also has flavors without a topology, pods with
-the annotation could not use these flavors, so the pods get it only if they fit no flavor without it. The launcher gets
-`kueue.x-k8s.io/podset-unconstrained-topology` if it cannot start without it. If the queue or its flavors are unknown,
-the affinity is injected; it has no effect if the queue is topology-aware.
+the annotation could not use these flavors. So the pods get the annotation only if no flavor without a topology fits
+them. The launcher gets `kueue.x-k8s.io/podset-unconstrained-topology` if it cannot start without this annotation. If
+the queue or its flavors are unknown, the affinity is injected; it has no effect if the queue is topology-aware.
 
 Nothing is injected if a template has a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by another label
 than `kubernetes.io/hostname`, or a topology annotation of Kueue, because the user has chosen the placement. A copied

@@ -20,7 +20,8 @@ from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
 from webhook.installation import registration
 
-# Every replica reads the Secret and the caBundles in this interval. An overwritten caBundle can block jobs for so long.
+# Every replica reads the Secret and the caBundles once in this interval. An overwritten caBundle can block jobs until
+# then.
 INTERVAL = timedelta(seconds=15)
 
 

@@ -1,4 +1,4 @@
-"""The optional components of the manifests. Each adds an option of `serve`, and the rights that it needs."""
+"""The optional components of the manifests. Each adds an option of `serve`, and the rights that this option needs."""
 
 from collections.abc import Iterator
 from typing import Final

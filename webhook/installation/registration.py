@@ -7,7 +7,7 @@ mutating hook fails open and the validating hook fails closed, as the Kubernetes
 The hook for SSH keys fails closed too: the operator retries until the service answers, and no job runs with keys that
 the policy forbids. The hook must never block an unrelated Secret. So it selects Secrets by namespace, by the label that
 the operator sets, and by match conditions. The match conditions must not fail for any Secret, because the API server
-would reject it.
+would reject the Secret.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ DOMAIN = "mpijob.training.openshift.io"
 MADE_BY = "app.kubernetes.io/managed-by"
 BY_REGISTER = f"{PROGRAM}-register"
 TIMEOUT_SECONDS = 5
-# A policy is replayed on every existing job, which takes longer.
+# Longer than for a job: the review of a policy judges every existing job under it.
 POLICY_TIMEOUT_SECONDS = 10
 # New keys may have to be generated first, and several requests may be waiting for keys.
 KEYS_TIMEOUT_SECONDS = 10
 # The first version of Kubernetes that enables match conditions by default. Older API servers drop them.
 MATCH_CONDITIONS_SINCE = (1, 28)
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
-# In CEL, reading an absent field is an error, and so is a value of an unexpected type.
+# In CEL, it is an error to read an absent field, and to use a value of an unexpected type.
 MATCH_CONDITIONS = {
     "ssh-keys-of-an-mpijob": (
         "has(object.type) && object.type == 'kubernetes.io/ssh-auth' && "
@@ -86,10 +86,10 @@ def configurations(
 ) -> list[dict[str, Any]]:
     """The mutating and the validating webhook configuration, as objects for the API server.
 
-    The policy hook gets only labelled ConfigMaps in `policy_namespace`. The other hooks get nothing from it. Without
-    `match_conditions` the hook for SSH keys gets every Secret with the operator's label, so it fails open, and jobs
-    that are being deleted keep their finalizers while the service is down. `options` of `serve` add the hooks of
-    optional parts.
+    The policy hook gets only labelled ConfigMaps in `policy_namespace`. The other hooks get nothing from this
+    namespace. Without `match_conditions`, the hook for SSH keys gets every Secret with the operator's label, so it
+    fails open. Without them, finalizers of a job also cannot be removed while the service is down. `options` of `serve`
+    add the hooks of optional parts.
     """
     jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}

@@ -60,7 +60,7 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     standing: bool = False
     """Whether the stored job has the same outcome."""
     fault: str = ""
-    """Why the rule could not be evaluated; the job then passes."""
+    """Why the rule could not be evaluated; the job then passes, unless the rule has `onError: deny`."""
     written_wrong: bool = False
     """Whether the fault is in the expression, so that it occurs for any job."""
     too_large: str = ""

@@ -23,11 +23,11 @@ class ComesBack(Enum):
     """When a dropped value of this form is restored."""
 
     WRITTEN_TODAY = "written today"
-    """If the injection would write it today. For mappings, from which `kubectl apply` drops nothing."""
+    """If the injection would write it today. This is for mappings: `kubectl apply` drops nothing from them."""
     SAME_FILE = "same file"
-    """Also if a user applies the same file again with `kubectl apply`. For values that users write too."""
+    """Also if a user applies the same file again with `kubectl apply`. This is for values that users write too."""
     OTHER_CLIENT = "other client"
-    """Also if a client other than `kubectl apply` drops it. For values that users do not write."""
+    """Also if a client other than `kubectl apply` drops it. This is for values that users do not write."""
     WITH_OTHERS = "with others"
     """If another value from the same injection is restored."""
     ALWAYS = "always"
@@ -45,7 +45,7 @@ class Form(msgspec.Struct, frozen=True):
     default: object = None
     """The default in the CRD's schema, which the API server sets if the value is dropped."""
     text: bool = False
-    """Whether the value is a text with a list of networks: the user's networks, then the injected ones."""
+    """Whether the value is a text with a list of networks: first the user's networks, then the injected networks."""
 
 
 def equal(*values: object) -> Holds:

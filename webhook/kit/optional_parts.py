@@ -54,7 +54,7 @@ class PartCheck:
     subject: str
     """The kinds as text."""
     judge: str
-    """Returns the function that checks an object, from the files and the job world."""
+    """Gets the files and the `JobWorld` of `check`, and returns the function that checks an object."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Isolates the service from plug-ins: if a plug-in fails in a review, only its result is left out.
 
-A plug-in gets a copy of the job, so it cannot change the job. If it fails, its operations are removed from the patch.
+A plug-in gets a copy of the job, so it cannot change the job. If an injection fails, its operations are removed from
+the patch.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +34,7 @@ OnFailure = Callable[[BaseException], None]
 
 
 def rule(entry: Rule, plugin: str, on_failure: OnFailure) -> Rule:
-    """`entry`, except that a failure yields no violation and is written to the audit log."""
+    """The rule `entry`. If it fails, the job has no violation of it, and the failure is written to the audit log."""
 
     @wraps(entry.check)
     def check(_: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
@@ -57,7 +58,7 @@ def rule(entry: Rule, plugin: str, on_failure: OnFailure) -> Rule:
 
 
 def injection(entry: Injection, plugin: str, on_failure: OnFailure) -> Injection:
-    """`entry`, except that a failure adds nothing to the patch and warns the user."""
+    """The injection `entry`. If it fails, it adds nothing to the patch, and the user is warned."""
 
     @wraps(entry.inject)
     def inject(_: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
@@ -65,7 +66,8 @@ def injection(entry: Injection, plugin: str, on_failure: OnFailure) -> Injection
         try:
             job = mpijob.decode(ctx.document)
             notes = _all(entry.inject(job, settings, _own(ctx), patch), str)
-            msgspec.json.encode(patch.operations[done:])  # fails here, not when the reply is written
+            # A value that JSON cannot express fails here, not when the reply is written.
+            msgspec.json.encode(patch.operations[done:])
         except PatchConflict as error:
             patch.take_back(done, untyped.decode(before))
             notes = [Caution(f"nothing was injected: {error}")]
@@ -80,7 +82,7 @@ def injection(entry: Injection, plugin: str, on_failure: OnFailure) -> Injection
 
 
 def _holds(form: Form, on_failure: OnFailure) -> Holds:
-    """`form.holds`, except that a failure returns False."""
+    """`form.holds`; False if the plug-in's function fails."""
 
     def holds(key: str, value: Any) -> bool:
         try:
@@ -100,7 +102,7 @@ def where(error: BaseException) -> str:
 
 
 def _own(ctx: Context) -> Context:
-    """`ctx` without mutable parts that it shares with other rules."""
+    """A copy of `ctx` that shares no mutable part with other rules."""
     return structs.replace(ctx, old=deepcopy(ctx.old), memo=Memo())
 
 
@@ -113,7 +115,7 @@ def _all(results: Iterable[Any], kind: type[T]) -> list[T]:
 
 
 def _guarded(model: type[Any]) -> type[Any]:
-    """The settings, except that any exception of their validators becomes a fault of the document."""
+    """The settings `model`. Any exception of its validators becomes a fault of the policy document."""
 
     def no_other_error(cls: type[Settings], data: Any, handler: Callable[[Any], Any]) -> Any:
         try:

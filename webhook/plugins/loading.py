@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ALL: Final = "all"
 VARIABLE: Final = "MPIJOB_WEBHOOK_PLUGINS"
 RESERVED: Final = frozenset({"schema", REQUIRED_INJECTION, PREFIX})
-"""Ids that plug-ins may not use: findings without a rule, and custom rules, have them."""
+"""Ids that plug-ins may not use, because findings without a rule, and custom rules, have them."""
 
 State = Literal["in force", "broken", "not named"]
 _ID: Final = re.compile(r"[a-z](?:[a-z0-9]*-)*[a-z0-9]+")
@@ -205,12 +205,12 @@ def _check_id(entry_id: str, group: _Group) -> None:
     if entry_id in RESERVED or hasattr(BaseModel, entry_id.replace("-", "_")):
         raise PluginFault("has a name that is reserved; begin it with the name of your organisation")
     if (existing := group.registry.get(entry_id)) is not None:
-        owner = f"the plug-in {existing.plugin}" if existing.plugin else "this service"
-        raise PluginFault(f"{owner} already has {_a(group)} with this name, which remains active")
+        owner = f'the plug-in "{existing.plugin}"' if existing.plugin else "this service"
+        raise PluginFault(f"{owner} already has {_a(group)} with this name; that {group.kind} remains active")
 
 
 def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:
-    """Raises PluginFault unless the settings and texts are valid, because they are used outside of reviews."""
+    """Raises PluginFault if the settings or texts are invalid. They are used outside of reviews too."""
     if not (isinstance(entry.settings, type) and issubclass(entry.settings, group.settings)):
         raise PluginFault(f"its settings are not derived from {group.settings.__name__}")
     fields = entry.settings.model_fields

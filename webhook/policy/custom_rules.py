@@ -110,9 +110,9 @@ def mentions(source: str, variable: str) -> bool:
 
 
 def check(_job: MPIJob, settings: CustomRule, ctx: Context) -> Iterator[Violation]:
-    """The violation if the rule's outcome, which is in the context, is negative."""
+    """The violation if the rule's outcome in the context is negative."""
     outcome = ctx.custom_rules.get(settings.id, NO_FAULT)
-    if outcome.too_large:  # regardless of `on_error`: otherwise a user could avoid the rule with a larger job
+    if outcome.too_large:  # whatever `on_error` is: otherwise a user could avoid the rule by a larger job
         fix = "Use fewer variables, labels and so on, and shorter texts."
         yield Violation("spec", outcome.too_large, fix=fix)
     elif outcome.fault:
@@ -147,4 +147,4 @@ def each_once(rules: tuple[CustomRule, ...]) -> tuple[CustomRule, ...]:
 CustomRules = Annotated[
     tuple[CustomRule, ...], AfterValidator(each_once), Field(json_schema_extra={"maxItems": MAX_CUSTOM_RULES})
 ]
-"""Several documents together may have more rules: `webhook.policy.document` limits each document."""
+"""The maximum in this type is only for editors. `webhook.policy.document` enforces it, for each document alone."""

@@ -11,7 +11,7 @@ from webhook.kit.settings import Settings
 
 EVERY_RULE = "*"
 REQUIRED_INJECTION = "required-injection"
-"""An exemption may name this id too, although it is not the id of a rule."""
+"""An exemption may also name this id, which no rule has, to exempt jobs from required injections."""
 # The annotations that request an exemption. It is granted if RBAC allows the user the verb `exempt` on MPIJobs.
 ASKED = "training.openshift.io/exempt"
 REASON = "training.openshift.io/exempt-reason"

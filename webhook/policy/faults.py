@@ -47,7 +47,7 @@ def first(
         fault
         for fault in faults
         if not (fault["type"] == "extra_forbidden" and fault["loc"] in left_out)
-        and not (fault["type"] == "too_short" and fault["loc"] in broken)  # the entry exists, but is invalid
+        and not (fault["type"] == "too_short" and fault["loc"] in broken)  # an entry exists, but is invalid
     ]
     kept_faults: list[tuple[Location, str]] = []
     for fault in reported[:most]:
@@ -61,7 +61,7 @@ def first(
 
 
 def _left_out(faults: Iterable[Any], model: type[BaseModel]) -> Iterator[tuple[Location, Location]]:
-    """(setting, owner) for settings that are indented too little: the empty mapping of their owner precedes them."""
+    """(setting, section) for each setting that is indented too little: it is next to its section, which is empty."""
     empty = [fault["loc"] for fault in faults if fault["type"] in _NO_MAPPING and fault["input"] is None]
     beside: dict[Location, list[tuple[Location, Collection[str]]]] = {}
     for owner in empty:

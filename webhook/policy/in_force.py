@@ -36,7 +36,7 @@ class _StandIn:
 
 
 def with_stand_ins(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, Described]:
-    """All registered entries, and entries with `unchecked` settings in place of broken ones."""
+    """The entries of the registry. Entries that cannot be loaded are included, with `unchecked` as settings."""
     broken = {entry_id: _StandIn(unchecked) for entry_id in registry.unusable}
     return dict(sorted({**broken, **registry}.items()))
 
@@ -149,8 +149,8 @@ class PolicySet:
     def for_namespace(self, namespace: Namespace | Answer) -> Policy:
         """The policy of a namespace.
 
-        If its labels are unknown, documents that select namespaces are left out. The service never decides so: it reads
-        the Namespace first.
+        If its labels are unknown, documents that select namespaces are left out. The service never decides about a job
+        without these labels: it reads the Namespace first.
         """
         labels = namespace.labels if isinstance(namespace, Namespace) else None
         return self._policy(tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels)))

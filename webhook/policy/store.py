@@ -1,7 +1,7 @@
 """Turns policy ConfigMaps into layers. If a document is broken, its last good text is used.
 
 Each version of the service keeps a copy of the last good texts. A newer version accepts settings that an older version
-cannot read; with its copy, an older replica that restarts can still use the texts that it could read.
+cannot read. If a replica of the older version then restarts, it uses the copy of its own version.
 """
 
 import re
@@ -89,7 +89,7 @@ def load(
         else:
             states[source.name] = "unusable"
             if source.name in remembered:
-                last_good[source.name] = remembered[source.name]  # a replica of a newer version may read it
+                last_good[source.name] = remembered[source.name]  # a newer version of the service may read it
     return Loaded(tuple(layers), states, errors, last_good)
 
 
@@ -129,7 +129,7 @@ def _of_part(text: str, name: str, model: type[PolicyDocument]) -> Layer:
 def embedded(data: Mapping[str, Any], text: str, path: tuple[str | int, ...]) -> dict[str, Any] | None:
     """The data of the ConfigMap at `path` of the YAML `text`, padded so that line numbers refer to `text`.
 
-    None if the lines of the policy document are not lines of `text`.
+    None if the document is not a literal block, so its lines are not lines of `text`.
     """
     document = data.get(KEY)
     line = yaml.lines(text).get((*path, "data", KEY), 0)  # 0 for a file with too many values
@@ -181,7 +181,7 @@ _COPY: Final = "_"
 
 
 def remembered_texts(data: Mapping[str, object], version: str = __version__) -> dict[str, str]:
-    """The texts by policy from which `version` starts: its copy, or else the copy of the newest other version."""
+    """The last good texts, by policy, in the copy of `version`, or else in the copy of the newest other version."""
     copies = _copies(data)
     return copies.get(version if version in copies else max(copies, key=_order, default=""), {})
 
@@ -202,7 +202,7 @@ def _copies(data: Mapping[str, object]) -> dict[str, dict[str, str]]:
     copies: dict[str, dict[str, str]] = {}
     for key, value in data.items():
         if key.startswith(_COPY):
-            with suppress(msgspec.DecodeError):  # edited by hand
+            with suppress(msgspec.DecodeError):  # ignored: edited by hand
                 copies[key.removeprefix(_COPY)] = msgspec.json.decode(str(value), type=dict[str, str])
     return copies
 

@@ -4,5 +4,5 @@ A module that decides something follows the source of the real component, names 
 `tests/conformance`. Wording and advice are in separate modules. All modules are pure: facts about the cluster come in
 through the context, and an unknown fact is assumed to be in the job's favour. The caller decides whether a prediction
 denies the job, becomes a warning or is ignored. `webhook.api.mpijob.apply_operator_defaults` sets the operator's
-defaults. `other_jobs` has the kinds of jobs that optional parts add to quotas and to Kueue.
+defaults. `other_jobs` has other kinds of jobs that use quotas and Kueue.
 """

@@ -12,7 +12,7 @@ DEFAULT_ACCOUNT = "default"
 
 
 def gets_token(pod: PodSpec | None, view: ClusterView, namespace: str) -> bool | Unknown:
-    """The pod's field is used first, then its account's. UNKNOWN is true: treat the pod as having a token."""
+    """The field of the pod decides, or else the field of its account. UNKNOWN is true: a token is assumed."""
     if pod is not None and pod.automount_service_account_token is not None:
         return pod.automount_service_account_token
     name = (pod and (pod.service_account_name or pod.service_account)) or DEFAULT_ACCOUNT

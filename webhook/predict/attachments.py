@@ -3,7 +3,7 @@
 Network Resources Injector rejects a pod that names a missing NetworkAttachmentDefinition. If the definition of an
 attached network names a device, the injector adds one such device to the first container, unless a container already
 requests it (network-resources-injector `pkg/webhook/webhook.go`). The injector runs after admission by Kueue, so Kueue
-does not include these devices.
+does not count these devices.
 """
 
 from collections import Counter

@@ -2,8 +2,8 @@
 
 The launcher's Job is the clock, because its deadline ends the MPIJob. Time is measured from its `startTime`,
 which each resume resets. The limit is the Job's `activeDeadlineSeconds`; a later change of the MPIJob is not copied to
-the Job (kubernetes `pkg/controller/job/job_controller.go`). With `timeout-action: notify-only` the seconds in the
-annotation are measured by the same clock, but do not end the job.
+the Job (kubernetes `pkg/controller/job/job_controller.go`). With `timeout-action: notify-only` the time in the
+annotation `timeout` is measured by the same clock, but does not end the job.
 """
 
 import math

@@ -294,7 +294,7 @@ def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tu
 
 
 def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool | None:
-    """None if the answer depends on the DeviceClass, and that cannot be read."""
+    """Whether the class is one of accelerators; None if this depends on the DeviceClass, which cannot be read."""
     if accelerators.is_accelerator(accelerators.DEVICE_CLASS + device_class, patterns):
         return True
     known = ctx.view.get(DEVICE_CLASSES, device_class)

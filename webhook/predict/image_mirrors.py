@@ -19,10 +19,10 @@ from webhook.cluster.view import UNKNOWN, ClusterView
 
 
 class TagSource(Enum):
-    """Where a tag is pulled from if the image is mirrored by digest only."""
+    """Where a tag is pulled from if only the image's digests are mirrored."""
 
     ITSELF = auto()  # the registry that the image names
-    NOBODY = auto()  # nowhere: the registry that the image names may not be used
+    NOBODY = auto()  # no registry: the mirror set forbids the registry that the image names
 
 
 def any_digests(view: ClusterView) -> bool:

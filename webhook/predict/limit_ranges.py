@@ -60,7 +60,7 @@ class OutOfBounds(msgspec.Struct, frozen=True):
 
 
 class NoLimit(msgspec.Struct, frozen=True):
-    """A container's default limit is missing, or below its request (or unequal, where the two must be equal)."""
+    """A container's default limit is missing, is below its request, or differs from it although both must be equal."""
 
     asked: Asked
     fit: Fit | None
@@ -165,7 +165,7 @@ def _huge_pages_alone(container: ContainerResources, wrote: Written) -> Iterator
 def _above_pod(
     template: PodTemplate, resources: PodResources, written: list[Written], disputed: frozenset[str]
 ) -> Iterator[AbovePod]:
-    """The pod's own requests are filled in before containers get defaults (`validatePodResourceConsistency`)."""
+    """Amounts that exceed the pod's own `resources` only because of defaults (`validatePodResourceConsistency`)."""
     before = pod_resources.container_requests(pod_resources.of_template(template))
     for name, amount in pod_resources.container_requests(resources).items():
         most = resources.requests.get(name)
@@ -179,7 +179,7 @@ def _above_pod(
 
 
 def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator[OutOfBounds]:
-    """Claims are checked by their requests only."""
+    """The faults of claims. Only their requests are checked."""
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
         if claim := volume.ephemeral and volume.ephemeral.volume_claim_template:
             path = f"spec.volumes[{index}].ephemeral.volumeClaimTemplate.spec.resources"

@@ -11,7 +11,7 @@ from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 
 
 class AllNodes(msgspec.Struct, frozen=True):
-    """`labels` are the keys that any node has; `taints` are the taints of tainted nodes, by the device they offer.
+    """`labels` are the keys that any node has; `taints` are, by device, the taints of nodes that have it.
 
     `kubelet` is the newest kubelet version. The API server is at least as new:
     https://kubernetes.io/releases/version-skew-policy/#kubelet

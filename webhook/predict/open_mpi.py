@@ -36,7 +36,7 @@ _FOLDERS: Final = ("/etc", "/home", "/opt", "/root", "/usr")
 
 
 def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
-    """Whether `call` is the container's only program and certainly fails; it starts more ranks than slots."""
+    """Whether `call`, which starts more ranks than slots, is the container's only program and certainly fails."""
     if not is_all_that_runs(container, call) or not call.refuses or call.options is None:
         return False
     if container.env_from or _mounts_settings(container):

@@ -1,6 +1,6 @@
-"""The kinds of jobs besides MPIJobs that use quotas and Kueue; optional parts add them.
+"""The kinds of jobs besides MPIJobs that use quotas and Kueue. Optional parts of the service add these kinds.
 
-In the ledger of quotas the name of such a job is `<kind>/<name>`. The name of an MPIJob contains no slash.
+In the reservations of quota such a job has the name `<kind>/<name>`. The name of an MPIJob contains no slash.
 """
 
 from collections.abc import Callable
@@ -61,12 +61,12 @@ def of_job(job: MPIJob) -> OtherJobs | None:
 
 
 def holder(job: MPIJob) -> str:
-    """The job's name in the ledger."""
+    """The job's name in the reservations of quota."""
     other = of_job(job)
     return f"{other.kind}/{job.metadata.name}" if other else job.metadata.name
 
 
 def of_holder(holder: str) -> tuple[OtherJobs, str] | None:
-    """The kind and the name of a job in the ledger; None for an MPIJob."""
+    """The kind and the name of a job with this name in the reservations of quota; None for an MPIJob."""
     kind, slash, name = holder.partition("/")
     return next(((each, name) for each in all_kinds() if each.kind == kind), None) if slash else None

@@ -40,13 +40,13 @@ class Undecided(Exception):
 
 
 def holding(pods: JobPods, shapes: Collection[NodeShape]) -> list[NodeShape]:
-    """The shapes that meet the pod's requests and conditions, whatever taints they have."""
+    """The node shapes that meet the pods' requests and conditions. Taints are ignored."""
     wanted = demands(pods.template, pods.requests, None)
     return [shape for shape in shapes if all(demand.met(shape) for demand in wanted)]
 
 
 def choose(settings: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tuple[str, int]:
-    """(resource, number) for each of these pods. `shapes` could run the pods; empty if the nodes are unknown."""
+    """(resource, number) for each pod. `shapes` are the node shapes that could run the pods; empty if unknown."""
     resource = settings.resource or _only_one(settings, shapes)
     requested = {name: amount for name, amount in pods.requests.items() if is_accelerator(name, settings.accelerators)}
     accelerators = sum(quantity.whole(amount) for amount in requested.values())
@@ -73,9 +73,9 @@ def choose(settings: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tu
 
 
 def hugepages(amount: str | None, resource: str, pods: JobPods, shapes: Collection[NodeShape]) -> dict[str, str]:
-    """`amount` of huge pages for the first container, if each node with the device has enough and it may request them.
+    """`amount` of huge pages for the first container, if the nodes with the device have enough; otherwise empty.
 
-    Empty if a container already requests huge pages.
+    Also empty if the container may not request huge pages, or if a container already requests some.
     """
     stated = {name for each in pods.resources.containers for name in (*each.requests, *each.limits)}
     if amount is None or any(name.startswith("hugepages-") for name in stated):

@@ -59,7 +59,7 @@ class Room(msgspec.Struct, frozen=True, gc=False):
         return shape.allocatable.get(self.resource, 0) >= self.shown
 
     def times(self, shape: NodeShape) -> int:
-        """How many pods with this demand fit. The amounts of nodes are rounded down."""
+        """How many pods with this demand fit on a node. The highest amount before rounding is assumed."""
         return uncut(self.resource, shape.allocatable.get(self.resource, Quantity(0))) // self.amount
 
 
@@ -102,7 +102,7 @@ class Lack(msgspec.Struct, frozen=True):
 
     demand: Demand
     near: tuple[NodeShape, ...]
-    """The shapes that meet all other demands; all shapes if there are none."""
+    """The shapes that meet all other demands; all shapes if no shape does."""
     everywhere: bool
     """Whether no node at all meets the demand."""
 

@@ -81,7 +81,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return max(admitted.least, needed if admitted.most is None else min(needed, admitted.most))
 
     def largest(self, fits: Fits) -> Size | None:
-        """The largest smaller size that fits: fewer workers if possible, otherwise fewer accelerators per worker."""
+        """The largest size below the job's that fits: fewer workers if possible, else fewer accelerators per worker."""
         span = self.replicas()
         workers = _largest(span & Span(0, self.own.workers - 1), lambda count: fits(Size(count, self.own.gpus)))
         if workers:
@@ -111,7 +111,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return None
 
     def on_nodes(self, ctx: Context) -> Size | None:
-        """A size with the most accelerators per worker that a node has; None if a node has enough for the job."""
+        """A size with the most accelerators per worker that a node has; None if it is unknown or enough."""
         if not self.resource or not self.own.gpus:
             return None
         amounts = (shape.allocatable.get(self.resource, Quantity(0)) for shape in node_shapes(ctx.view))

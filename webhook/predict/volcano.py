@@ -103,7 +103,7 @@ def _rank(replica: ReplicaSpec, view: ClusterView) -> int | Unknown:
 
 
 def _of_each(role: str, replica: ReplicaSpec, job: MPIJob, ctx: Context, size: Size | None) -> Mapping[str, Quantity]:
-    """The requests of a pod as the operator computes them: only its containers' requests, or else their limits."""
+    """The requests of a pod as the operator adds them up: only of its containers; a missing request is the limit."""
     each: dict[str, Quantity] = {}
     for container in pod_resources.of_template(replica.template).containers:
         if not container.init:

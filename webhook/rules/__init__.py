@@ -58,15 +58,15 @@ class Violation:
     fix: str
     reason: CauseReason = CauseReason.INVALID
     advisory: bool = False
-    """The fault is likely, not certain: it is at most a warning, whatever the action of the rule."""
+    """Whether the fault is only likely: it is then at most a warning, whatever the action of the rule."""
     audit_only: bool = False
-    """Only for the audit log: the user does not see it."""
+    """Whether the violation is only for the audit log: the user does not see it."""
     of_lines: bool = False
-    """The rule wrote the line ends in message and fix. Otherwise line ends come from the user's text."""
+    """Whether the rule wrote the line ends in message and fix; otherwise they come from the user's text."""
     degree: Degree | None = field(default=None, compare=False)
-    """None: two violations are the same fault only if their texts are equal."""
+    """How bad the fault is. If this is None, two violations are the same fault only if their texts are equal."""
     follows: str = field(default="", compare=False)
-    """A field: if another rule's fix changes this field, that fix also fixes this violation. Empty for none."""
+    """A field: if another rule has a violation at this field, its fix also fixes this violation. Empty for none."""
 
     @property
     def ceiling(self) -> Action:

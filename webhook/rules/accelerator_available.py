@@ -1,17 +1,18 @@
 """The cluster's nodes, if empty, could hold each pod of the job, and all pods together.
 
-The requests of one pod (accelerators, cpu, memory and all others) are compared with what nodes offer, its nodeSelector
-and required node affinity with their labels, and its tolerations with their taints. Cordoned, starting and temporarily
-missing nodes are included. Current free capacity is ignored, and so are labels that differ on every node, such as
-`kubernetes.io/hostname`. If no node has a device at all, the other resources of the pod are not checked: nodes with
-that device might have more of them.
+The requests of one pod (accelerators, cpu, memory and all others) are compared with what nodes offer. The pod's
+nodeSelector and required node affinity are compared with the nodes' labels, and its tolerations with the nodes' taints.
+Cordoned, starting and temporarily missing nodes are included. Current free capacity is ignored, and so are labels that
+differ on every node, such as `kubernetes.io/hostname`. If no node has a device at all, the other resources of the pod
+are not checked: nodes with that device might have more of them.
 
-The number of workers, and of a launcher that is one of them, is compared with all nodes that match. If these nodes
-cannot hold the whole job, it starts in part and holds its GPUs for ever. This check is left out if nodes may be added:
-by Karpenter, or for a queue of Kueue with admission checks.
+All workers together, with a launcher that is one of them, are compared with all nodes that match. If these nodes cannot
+hold the whole job, it starts in part and holds its GPUs for ever. This check is left out if nodes may be added: by
+Karpenter, or for a queue of Kueue with admission checks.
 
 Tolerations are not compared if they are added later: by the flavors of Kueue for a queued job, or by a RuntimeClass.
-Tolerations that other webhooks add are a setting. In a cluster without any node nothing is checked.
+The setting `toleratedTaints` names the taints for which other webhooks add tolerations. In a cluster without any node
+nothing is checked.
 
 A violation is a warning, because nodes may be added, or get labels and devices. With `autoscaled: false` no nodes are
 added automatically: then a pod that requests more of a resource than any node has is rejected, and so is a job that all
@@ -137,7 +138,7 @@ def _nodes_may_come(job: MPIJob, ctx: Context) -> bool:
 
 
 def _causes(all_lacks: list[Lack]) -> list[Lack]:
-    """Without other resources if a device is missing: nodes with the device might have more of these resources."""
+    """What to report: without other resources if a device is missing, because its nodes might have more of them."""
     devices = [lack for lack in all_lacks if _is_missing_device(lack)]
     return [lack for lack in all_lacks if lack in devices or not (devices and isinstance(lack.demand, Room))]
 

@@ -1,10 +1,10 @@
 """Pods have a token for the Kubernetes API only if they name a service account.
 
 The injection of the same name keeps the token from pods that name no account. This rule reports pods that get a token
-nevertheless: the injection is off or skipped, a controller owns the job, or `automountServiceAccountToken` is true
-without an account. Nothing is reported if the ServiceAccount `default` gives its pods no token. A projected volume with
-a `serviceAccountToken` is reported too, for any audience. A token in a Secret of the namespace is not seen. Pods that
-need the API should name a `serviceAccountName`, even `default`, with no more permissions than they need.
+nevertheless, because the injection is off or skipped, a controller owns the job, or `automountServiceAccountToken` is
+true without an account. Nothing is reported if the ServiceAccount `default` gives its pods no token. A projected volume
+with a `serviceAccountToken` is reported too, for any audience. A token in a Secret of the namespace is not seen. Pods
+that need the API should name a `serviceAccountName`, even `default`, with no more permissions than they need.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             continue
         if token := gets_token(pod, ctx.view, ctx.namespace):
             fix = "Set automountServiceAccountToken: false."
-            # An unknown account of the stored job does not excuse a certain token in an update.
+            # An update that turns a possible token (0) into a certain token (1) is a new fault.
             degree = Degree(path, int(token is True))
             yield Violation(f"{path}.template.spec", "gets an API token", fix=fix, degree=degree)
         for index, volume in enumerate(pod.volumes or ()):

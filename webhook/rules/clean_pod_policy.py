@@ -1,4 +1,4 @@
-"""The platform allows the job's `cleanPodPolicy`, which decides about its pods when the job ends.
+"""The platform allows the job's `cleanPodPolicy`, which says what happens to the pods when the job ends.
 
 `Running` deletes pods that still run and `All` deletes all pods. With `None` the workers keep running, and keep their
 GPUs, until the job is deleted. The operator's default is `None`.

@@ -1,27 +1,29 @@
 """Commands of containers can start their program, and mpirun gets a number of ranks and a program.
 
 No shell reads a container's `command`. With `command: ["mpirun -np 4 train"]` the node looks for a program with this
-whole text as its name and starts nothing, mpirun has no option `"-np 4"`, and `$NP` is not replaced. Kubernetes itself
-replaces `$(NP)` by a variable of the container. A shell without `-c` reads a command line as the name of a file. With
-`["bash", "-c", "mpirun", "-np", "4", "train"]` it runs `mpirun` alone: only the word after `-c` is the script. `cd`,
-`export`, `A=B` in front of a program, `&&`, `|` and `>` have no effect without a shell.
+whole text as its name, and starts nothing. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`, which
+is not an option. `$NP` in a command is not replaced. Kubernetes itself replaces `$(NP)` by a variable of the container.
+A shell without `-c` reads a command line as the name of a file. With `["bash", "-c", "mpirun", "-np", "4", "train"]`
+bash runs `mpirun` alone: only the word after `-c` is the script. `cd`, `export`, `A=B` in front of a program, `&&`, `|`
+and `>` have no effect without a shell.
 
-Without a `command` the words in `args` go to the image's entry point, which may use them in any way: then only the
-words for a shell are checked. Programs that start another program are skipped: `env A=B`, `tini --`, `timeout 1h`,
-`time -v`, `nice`, `numactl`, `conda run -n NAME`, `su USER -c` and similar ones.
+Without a `command` the words in `args` go to the image's entry point, which may use them in any way. So they are
+checked only if they begin with a shell, such as `bash -c`. Words that only start another program, such as `env A=B`,
+`tini --`, `timeout 1h`, `time -v`, `nice`, `numactl`, `conda run -n NAME` and `su USER -c`, are ignored: the program
+after them is checked.
 
 mpirun needs a program after its options. If a line of a script lacks its `\\` at the end, mpirun fails, and the next
 line runs once, on the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt.
 
 mpirun fails at once with an option of another MPI than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to
-Open MPI, `-genv` and `-ppn` to Intel MPI and MPICH. If the image has another MPI, as upstream's `mpi-pi:intel` has,
-mpirun finds no hostfile and runs all ranks on the launcher.
+Open MPI, `-genv` and `-ppn` to Intel MPI and MPICH. If the image has another MPI than `mpiImplementation`, such as
+Intel MPI in upstream's `mpi-pi:intel`, mpirun finds no hostfile and runs all ranks on the launcher.
 
 sshd starts itself again for each connection, so it starts only if it is called by its absolute path. Without `-D`, or
 followed by `&`, it runs in the background, and the container ends unless another program follows.
 
 `-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 rejects both; Open MPI 5, MPICH and Intel MPI fail or
-start an arbitrary number of ranks. `-np 0` means a rank for each slot to Open MPI, and is an error for the others.
+start an arbitrary number of ranks. `-np 0` is an error, except for Open MPI, which starts a rank for each slot.
 
 The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number, or with an option and
 its value in one word. Other faults are a warning, because the image is unknown here.
@@ -139,7 +141,7 @@ def _program(container: Container) -> _Fault | None:
 
 
 def _lost_words(argv: Sequence[str]) -> Sequence[str]:
-    """The words after a shell's script, if it does not read them and they look like options or commands."""
+    """The words after a shell's script, if the script does not read them and they look like options or commands."""
     script, rest = shell.script(argv)
     words = script.split()
     if not rest or not words or _POSITIONAL.search(script) or words[0][0] == "$":
@@ -190,7 +192,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
-        fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
+        fix = "End each continued line with \\." if of_lines else "Add the program after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):
         fix = "Split it at its blanks." if call.without_shell else "Remove its quotes."
@@ -224,7 +226,10 @@ def _is_command_line(program: str) -> bool:
 
 
 def _unreplaced(call: Invocation, launcher: Container, job: MPIJob) -> Iterator[Violation]:
-    """Variables that neither a shell nor Kubernetes replaces, before the words of a shell that mpirun starts."""
+    """Variables that neither a shell nor Kubernetes replaces.
+
+    If mpirun starts a shell, only the words before this shell are checked.
+    """
     inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
     named = {variable.name for variable in launcher.env or ()}.union(operator_env.values(LAUNCHER, job))
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)

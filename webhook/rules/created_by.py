@@ -1,13 +1,13 @@
-"""Only admission writes who created a job.
+"""The annotation with a job's creator is written only by this webhook, never by a user.
 
 The annotation `training.openshift.io/created-by` attributes a job and its GPU-hours to a user, and the injection
-`created-by` writes it. A user could write another name, or change it while the mutating hook is down. So a new job with
-the annotation must name the requester; users can apply their own exported jobs again. An update must not change, add or
-remove the annotation.
+`created-by` writes it. A user could write another name, or change it while the mutating hook is down. So if a new job
+has the annotation, it must name the user who creates the job; users can apply their own exported jobs again. An update
+must not change, add or remove the annotation.
 
-A new job by one of the policy's `controllers` may name another user: MultiKueue copies jobs with their annotations.
-Programs that restore jobs of other users from a backup need an exemption from this rule. Names in jobs that were stored
-before this rule was enabled are not checked.
+A new job that one of the policy's `controllers` creates may name another user: MultiKueue copies jobs with their
+annotations. Programs that restore jobs of other users from a backup need an exemption from this rule. Names in jobs
+that were stored before this rule was enabled are not checked.
 """
 
 from collections.abc import Iterator

@@ -4,18 +4,18 @@ A job that Kueue can never admit waits for ever, and only the status of its Work
 if
 
 - its pods request a resource for which the ClusterQueue has no quota (`resource X unavailable in ClusterQueue`);
-- no flavor matches the pods (`NoMatchingFlavor`): they do not tolerate its taint, they require another label, or only
-  one of pods and flavor uses topology-aware scheduling;
-- all flavors are topology-aware and a role, as most launchers do, requests no resource that the ClusterQueue covers
-  (`no TAS flavor assigned`): a request of `0` is enough;
+- no flavor matches the pods (`NoMatchingFlavor`): the pods do not tolerate the flavor's taint, they require another
+  label, or topology-aware scheduling is used by the pods but not by the flavor, or the reverse;
+- all flavors are topology-aware and a role, such as most launchers, requests no resource that the ClusterQueue covers
+  (`no TAS flavor assigned`). Requesting `0` of such a resource avoids this;
 - no matching flavor has enough quota, including all quota that the cohort could lend (`ExceedsMaxQuota`).
 
 Requests of launcher and workers are added up as Kueue does it: after the defaults of LimitRanges, with the overhead of
 the RuntimeClass, without the resources that `resources.excludeResourcePrefixes` excludes.
 
-Nothing is reported if the result is uncertain: objects that cannot be read, cohorts with a cycle, resources that Kueue
-transforms. Jobs for MultiKueue, jobs with resource claims, and jobs with a prebuilt Workload are not checked. A
-violation is a warning, because quotas change. Its numbers are the numbers in Kueue's messages.
+Nothing is reported if the result is uncertain because of objects that cannot be read, cohorts with a cycle, or
+resources that Kueue transforms. Jobs for MultiKueue, jobs with resource claims, and jobs with a prebuilt Workload are
+not checked. A violation is a warning, because quotas change. Its numbers are the numbers in Kueue's messages.
 """
 
 from collections.abc import Callable, Iterator

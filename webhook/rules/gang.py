@@ -1,17 +1,17 @@
 """The settings for gang scheduling can be met.
 
 The operator's flag `--gang-scheduling` enables gang scheduling and names the scheduler. A job does not show the flag,
-so it is the setting `scheduler`. With gang scheduling, no pod of a job is bound before `minAvailable` pods exist
-(default: all workers and the launcher). If `minAvailable` is above the number of pods, they wait for ever. With
-`WaitForWorkersReady` they also wait for ever if `minAvailable` is unset or above the number of workers: the operator
-creates the launcher only when the workers run (kubeflow/mpi-operator#608). If the setting is empty, these faults are
-warnings, because without gang scheduling the operator ignores `schedulingPolicy`.
+so repeat its value in the setting `scheduler`. With gang scheduling, no pod of a job is bound before `minAvailable`
+pods exist (default: all workers and the launcher). If `minAvailable` is above the number of pods, they wait for ever.
+With `WaitForWorkersReady` they also wait for ever if `minAvailable` is unset or above the number of workers: the
+operator creates the launcher only when the workers run (kubeflow/mpi-operator#608). If the setting `scheduler` is
+empty, these faults are warnings, because without gang scheduling the operator ignores `schedulingPolicy`.
 
 The following faults are warnings, because the job runs nevertheless:
 
 * `schedulingPolicy`, if neither Volcano nor the coscheduling plugin is installed and the job is in no queue of Kueue;
 * fields that the scheduler does not read;
-* `WaitForWorkersReady` on a job in a queue, for which the operator creates the launcher at once
+* `WaitForWorkersReady` on a job in a queue: the operator nevertheless creates the launcher at once
   (kubeflow/mpi-operator#615);
 * two schedulers: queues of Volcano and Kueue, a coscheduling PodGroup and a queue, or different schedulers for launcher
   and workers if the operator does not set the scheduler.
@@ -102,7 +102,10 @@ def _queued(job: MPIJob) -> bool:
 def _min_available(
     job: MPIJob, requested: int | None, settings: Settings, ctx: Context, *, waits: bool
 ) -> Iterator[Violation]:
-    """`waits`: the operator creates the launcher only when all workers run. Workers above the maximum are ignored."""
+    """`waits`: the operator creates the launcher only when all workers run.
+
+    Of workers above the admitted maximum, only the maximum is counted.
+    """
     admitted = Sizes.of(job, ctx).replicas(gpus=0)
     too_many = admitted.most is not None and not admitted.empty and job.workers > admitted.most
     workers = admitted.most if too_many and admitted.most is not None else job.workers

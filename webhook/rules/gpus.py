@@ -1,26 +1,27 @@
 """GPUs and other accelerators are requested in a way that a node can provide.
 
 A worker requests between `min` and `max` accelerators, added up as Kubernetes does it for a pod (init containers and
-sidecars included). The numbers are whole, requests equal limits, and a job has one kind of accelerator: a part that
-needs another kind must be a separate job. The setting `resources` lists the accelerators. For cores, of which a device
-has several (`coreResources`, such as `aws.amazon.com/neuroncore`), the limit is `maxCores`. `max` and `maxCores` also
-apply to a launcher that is not a worker, `min` does not. A GPU of this launcher's first container stays idle, because
-the operator sets its `NVIDIA_VISIBLE_DEVICES` to an empty value: that is a warning, and so is a GPU that a LimitRange
-adds to it by default.
+sidecars included). The numbers are whole, requests equal limits, and a job has one kind of accelerator: a part of the
+program that needs another kind must be a separate job. The setting `resources` lists the accelerators. For cores, of
+which a device has several (`coreResources`, such as `aws.amazon.com/neuroncore`), the limit is `maxCores`. `max` and
+`maxCores` also apply to a launcher that is not a worker, `min` does not. A GPU of this launcher's first container stays
+idle, because the operator sets its `NVIDIA_VISIBLE_DEVICES` to an empty value: that is a warning, and so is a GPU that
+a LimitRange adds to this launcher by default.
 
 `NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
-container toolkit, it gives the container GPUs of the node without a request, quota or queue. `refuseVisibleDevices` and
-`max: 0` reject it. Not guaranteed: variables of images and of `envFrom` are not seen, nor are mounts under
-`/var/run/nvidia-container-devices`. The toolkit's setting `accept-nvidia-visible-devices-envvar-when-unprivileged =
-false` prevents this access on the nodes.
+container toolkit, it gives the container GPUs of the node without a request, quota or queue. With
+`refuseVisibleDevices` or `max: 0` the variable is rejected. Not guaranteed: variables of images and of `envFrom` are
+not seen, nor are mounts under `/var/run/nvidia-container-devices`. The toolkit's setting
+`accept-nvidia-visible-devices-envvar-when-unprivileged = false` prevents this access on the nodes.
 
 Devices of claims are counted if the ResourceClaimTemplate is known. Devices of a DeviceClass are accelerators if
 `deviceclass.resource.kubernetes.io/` with the name of the class, or the extended resource of the class, is one of the
 resource names. If a request has several choices (`firstAvailable`), the largest choice is compared with `max`. A claim
 that pods share, or that takes all devices of a node, is not counted, and a warning names it. A claim that cannot be
-read is ignored. With `refuseUncountedClaims` claims of the first two kinds are rejected, as are claims of a missing
-template and claims for DeviceClasses that are neither accelerators nor in `otherClasses`; a claim that cannot be read
-is then a warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
+read is ignored. With `refuseUncountedClaims`, claims that pods share and claims of all devices of a node are rejected,
+and so are claims of a missing template and claims for DeviceClasses that are neither accelerators nor in
+`otherClasses`. A claim that cannot be read is then a warning. Not guaranteed: a template that is replaced after the job
+was admitted is not seen.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -83,7 +84,9 @@ class Settings(RangeRuleSettings):
         description="Whether claims whose accelerators cannot be counted are rejected; otherwise they cause a warning.",
     )
     other_classes: ObjectNames = Field(
-        (), description="Other DeviceClasses that claims may then request, such as classes of network adapters."
+        (),
+        description="With refuseUncountedClaims: other DeviceClasses that claims may request, such as classes of "
+        "network adapters.",
     )
     refuse_visible_devices: bool = Field(
         False,
@@ -245,7 +248,7 @@ def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation
 
 
 def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
-    """The number to suggest for a launcher with too few: the number of a worker if it is within the limits."""
+    """The number to suggest for a launcher with too few accelerators: that of a worker, if within the limits."""
     count = devices.of_each(job.worker, settings.resources, ctx)
     return count if settings.min <= count <= settings.max else settings.min
 
@@ -304,9 +307,12 @@ def uncounted(
     ctx: Context,
     others: tuple[str, ...] | None = None,
 ) -> Iterator[Violation]:
-    """Claims with an unknown number of GPUs, once for each reason and role in a review, although several rules call it.
+    """A violation for claims with an unknown number of GPUs, once for each reason and role in a review.
 
-    It is a warning, unless the policy rejects such claims: then `others` is a tuple of the other allowed DeviceClasses.
+    Several rules call this function.
+
+    The violation is a warning if `others` is None. If the policy rejects such claims, `others` are the other allowed
+    DeviceClasses.
     """
     where = f"{path}.template.spec.resourceClaims"
     if where in ctx.memo.reported_claims:

@@ -2,8 +2,9 @@
 
 With `hostNetwork: true` the ports of the pod are ports of the node, and nearly every node runs an sshd on port 22. The
 worker's sshd then cannot start, or the launcher connects to the node's sshd, which has other keys (mpi-operator issue
-593). The warning is for jobs that show port 22 or no port. A configuration of sshd in the image or in a volume may set
-another port. The injection `host-network` keeps two workers of a job from sharing a node.
+593). A job gets a warning if the port of its sshd is 22 or is not in the manifest, and no volume is mounted over sshd's
+configuration. The warning may be wrong, because the configuration in the image may set another port. The injection
+`host-network` keeps two workers of a job from sharing a node.
 """
 
 import re

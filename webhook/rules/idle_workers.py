@@ -1,14 +1,15 @@
 """The launcher starts ranks on the workers, and the workers run sshd for the launcher's connections.
 
-Without a hostfile horovodrun and deepspeed run all ranks on the launcher. So do torchrun, accelerate and a plain Python
-program if mpirun does not start them. Such a job seems to work, but its workers and their GPUs stay idle. The list of
-workers is the operator's file `/etc/mpi/hostfile`. Open MPI, MPICH and Intel MPI get its path from the operator.
+Without a hostfile horovodrun and deepspeed run all ranks on the launcher. torchrun, accelerate and a plain Python
+program do the same if mpirun does not start them. Such a job seems to work, but its workers and their GPUs stay idle.
+The list of workers is the operator's file `/etc/mpi/hostfile`. Open MPI, MPICH and Intel MPI get its path from the
+operator.
 
 mpirun connects to workers only by ssh, so it cannot use a worker that runs `sleep infinity` or the training itself.
 
 A violation is a warning, because a program may start processes on the workers in other ways, and a Python script may
-start mpirun. Nothing is reported if the command is a file of the image, or if it mentions ssh, hosts or another
-launcher.
+start mpirun. Nothing is reported if the command is a file of the image, or if it mentions ssh, hosts or another program
+that starts ranks.
 """
 
 import re
@@ -18,7 +19,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from webhook.api import mca, mpirun, programs, sshd
+from webhook.api import mca, mpirun, programs, shell, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS
@@ -43,8 +44,9 @@ _NAMES_HOSTS: Final = re.compile(
 )
 _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent", re.IGNORECASE)
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
-# A worker's host name without the name of the Service, or with a wrong one. The hostfile has both names.
+# A worker's host name without the name of the Service, or with a wrong one. The hostfile has `worker.service`.
 _UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
+_DEEPSPEED_HOSTFILE: Final = re.compile(r"(?<!\S)(?:-H|--hostfile)[ =](\S+)")
 _EMPTY: Final = '""'
 _USE: Final = f"--hostfile {HOSTFILE}"
 _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
@@ -70,7 +72,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
         return
     program = _only(worker, started)
-    # With tools in args, the image's entry point may start sshd.
+    # If `args` begins with a tool, such as sleep, the image's entry point may start sshd.
     shown = program is not None and (worker.command or program not in programs.TOOLS)
     if program is not None and shown and b'"postStart"' not in bytes(ctx.document):
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
@@ -81,10 +83,10 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
 def _only(worker: Container, started: frozenset[str] | None) -> str | None:
     """The only program of the worker; None if another program may start sshd."""
     others = programs.TOOLS | programs.INSTALLERS
-    known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | {""}
+    known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | shell.SHELLS | {"", "jupyter"}
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
         return None
-    if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start it
+    if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start sshd when they are installed
         return None
     return max(started, key=lambda name: (name not in others, name == "sleep", name))
 
@@ -111,6 +113,8 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     has_deepspeed = "deepspeed" in started or "-m deepspeed.launcher.runner" in text
     if has_deepspeed and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
         yield "deepspeed runs on the launcher alone", f"Add {_USE}."
+    elif has_deepspeed and (hostfile := _DEEPSPEED_HOSTFILE.search(text)):
+        yield from _missing(launcher, hostfile[1])
     elif own and not of_others:
         name = next((each for each in own if not _PYTHON.fullmatch(each)), "")
         fault = f"{name} runs on the launcher alone" if name else f"workers stay idle unless {own[0]} calls mpirun"
@@ -132,20 +136,18 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
                 yield f"finds no host {unknown[1][:20]}", f"Write {_USE}."
             elif call.program == "horovodrun" and ("/" in value or "hostfile" in value):
                 yield f"-{name} takes hosts, not a file", f"Write {_USE}."
-        elif _is_missing(launcher, value):
-            shown = shortened(value, MAX_SHOWN_WORDS_CHARACTERS)
-            yield f"nothing in the job writes {shown}", f"Use {HOSTFILE}."
+        else:
+            yield from _missing(launcher, value)
 
 
-def _is_missing(launcher: Container, path: str) -> bool:
-    """Whether the file certainly does not exist: no volume contains it, and the launcher's script does not write it."""
+def _missing(launcher: Container, path: str) -> Iterator[tuple[str, str]]:
+    """A fault if the file certainly does not exist: no volume contains it, and no program could write it."""
     if "$" in path or path == HOSTFILE or sshd.text(launcher).count(path) > 1:
-        return False
+        return
     started = programs.started_by(launcher)
-    if not started or not started <= programs.TOOLS | mpirun.LAUNCHERS:
-        return False
+    if not started or not started <= programs.TOOLS | mpirun.LAUNCHERS | {"deepspeed"}:
+        return
     mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
-    if not path.startswith("/"):
-        return not mounts
-    whole = normpath(join("/", path))
-    return not any(f"{whole}/".startswith(f"{normpath(mount)}/") for mount in mounts)
+    whole = f"{normpath(join('/', path))}/"
+    if not any(whole.startswith(f"{normpath(mount)}/") or not path.startswith("/") for mount in mounts):
+        yield f"nothing in the job writes {shortened(path, MAX_SHOWN_WORDS_CHARACTERS)}", f"Use {HOSTFILE}."

@@ -4,12 +4,12 @@ Kubernetes only checks that the name is not empty, so a typo appears only on the
 pod. Init containers are checked too. An image id (64 hexadecimal digits, or any digits after `sha256:`) is rejected: a
 node runs any image that it has stored under this id, from any registry.
 
-These checks are off unless they are set: `allowedRegistries` (registries, also with a path such as
+The checks of these settings are off by default: `allowedRegistries` (registries, also with a path such as
 `registry.example.com/team`), `requireDigest`, and `pullSecretsFor` (registries that need a pull secret). A missing pull
 secret is a warning, because the service account may have the secret. An image without a tag, or with the tag `latest`,
-is a warning, once for each image, because nodes may run different versions of it. `refuseLatest` rejects or admits it.
-On OpenShift, an image with a tag is a warning too if its registry is mirrored by digest only, because no mirror serves
-a tag.
+is a warning, once for each image, because nodes may run different versions of it. With `refuseLatest` such an image is
+rejected or admitted instead. On OpenShift, an image with a tag is a warning too if its registry is mirrored by digest
+only, because such a mirror does not serve tags.
 
 Not guaranteed: without `requireDigest` the registry decides which image a tag means when a pod starts. A command in a
 container can download programs.
@@ -93,7 +93,7 @@ class _TemplateImages(NamedTuple):
 
 
 def _unpinned(job: MPIJob, stored: MPIJob | None) -> Mapping[str, int]:
-    """A number for each field with an image without a digest: within a repository from 1, unchanged fields first."""
+    """Numbers from 1 for the fields with an image of the same repository without a digest; unchanged fields first."""
     sources = _tagged(job)
     stored_sources = _tagged(stored) if stored else {}
     counts: Counter[str] = Counter()

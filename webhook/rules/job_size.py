@@ -5,10 +5,10 @@ The size is the number of bytes of the object as JSON, including `metadata.manag
 This rule has two further limits, which a policy cannot change. An object that etcd could not store (1.5 MiB), or with
 more than 20,000 mappings and lists, is rejected; other rules do not check it, and nothing is injected into it. A job
 whose checks take more than 250 ms of processor time is rejected as too expensive to check, because other jobs would
-have to wait. Only its creator and its time limit are injected. With `mode` `warn` or `audit`, jobs above these two
-limits are admitted unchecked. An update that leaves spec, labels and annotations unchanged is admitted. In a cluster
-with Kueue, an update by a controller of the policy may also change the fields that Kueue changes when it starts and
-stops a job.
+have to wait. With `mode` `warn` or `audit`, jobs above these two limits are admitted unchecked; a job that is too
+expensive then gets only the injections of its creator and its time limit. An update that leaves spec, labels and
+annotations unchanged is always admitted. In a cluster with Kueue, an update by a controller of the policy may also
+change the fields that Kueue changes when it starts and stops a job.
 """
 
 from collections.abc import Iterator

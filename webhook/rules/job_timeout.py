@@ -2,16 +2,16 @@
 
 A user writes the limit as annotation `training.openshift.io/timeout`, which becomes
 `spec.runPolicy.activeDeadlineSeconds` when the job is created, or as the field itself. A limit above `max` needs an
-exemption: users whom RBAC allows it write `training.openshift.io/exempt: job-timeout` and a reason.
+exemption: a user with the right to exempt writes `training.openshift.io/exempt: job-timeout` and a reason.
 
-With a `max`, a user cannot choose to have no limit: an update cannot remove the limit, and a job with
-`training.openshift.io/timeout-action: notify-only` has a limit too. The injection `job-timeout` sets this job's limit
-to `max`, and the limit of all other jobs to its default, so a rejection for a missing limit is rare. Without the
-injection, a job may have no limit unless it has `notify-only`. For services that run for ever set `max: null`, or allow
-their users to exempt jobs and annotate a time such as `3650d`.
+With a `max`, a user cannot give up the limit: an update cannot remove it, and a job with
+`training.openshift.io/timeout-action: notify-only` must have one. The injection `job-timeout` sets the limit of a job
+with `notify-only` to `max`, and the limit of any other job that has none to the injection's default, so a rejection for
+a missing limit is rare. If the injection is off, a new job may have no limit, except with `notify-only`. For services
+that run for ever set `max: null`, or allow their users to exempt jobs and annotate a time such as `3650d`.
 
-Pods that are terminated get their grace period in addition to the limit. `maxGracePeriod` is the maximum of a template
-and of its probes. Suspending or deleting the job also waits for the grace period.
+Pods that are terminated get their grace period in addition to the limit. `maxGracePeriod` is the longest grace period
+that a template and its probes may have. Suspending or deleting the job also waits for the grace period.
 
 Workers usually end with the launcher. They do not with `cleanPodPolicy: None`, or if the launcher never starts. So the
 injection `job-timeout` sets the `activeDeadlineSeconds` of the Worker template to `max`. A value above `max` is

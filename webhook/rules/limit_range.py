@@ -5,8 +5,8 @@ every attempt. So this rule checks the pods that the operator will create, with 
 API server: `min`, `max` and `maxLimitRequestRatio` of containers and of pods, and `min` and `max` of the claims of
 `ephemeral` volumes. It also reports pods that a default makes invalid, such as a default limit below the job's request.
 
-If two LimitRanges have different defaults for a resource, the API server uses either default. So a resource without a
-value in the job is then not checked. Nothing is checked while the LimitRanges are unknown.
+If two LimitRanges have different defaults for a resource, the API server uses either default. In this case a resource
+without a value in the job is not checked. Nothing is checked while the LimitRanges are unknown.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,12 +1,12 @@
-"""The queue that a job names accepts jobs of its namespace.
+"""The queue that a job names accepts jobs of the job's namespace.
 
 Kueue suspends every job with the label `kueue.x-k8s.io/queue-name`. The job stays suspended if the queue does not exist
-or is stopped, or if its ClusterQueue is stopped, inactive or not for this namespace, and only the Workload shows the
+or is stopped, or if its ClusterQueue is stopped, inactive or not for this namespace. Only the Workload shows the
 reason. If Kueue does not manage the namespace (`managedJobsNamespaceSelector`), there is no Workload either. If Kueue
 does not manage MPIJobs at all, the label has no effect: the job starts at once, outside the quota.
 
-Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. It never starts without a queue, or in
-a queue whose ClusterQueue has no admission check of MultiKueue.
+Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. Such a job never starts without a
+queue, or in a queue whose ClusterQueue has no admission check of MultiKueue.
 
 A violation is a warning, because a queue may be created or resumed after the job. Unknown queues cause no warning.
 """
@@ -77,6 +77,6 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
 
 
 def _may_send(check: str, ctx: Context) -> bool:
-    """Whether the AdmissionCheck may belong to MultiKueue. A missing one only makes the queue inactive."""
+    """Whether the AdmissionCheck may belong to MultiKueue. A missing AdmissionCheck only makes the queue inactive."""
     found = ctx.view.get(ADMISSION_CHECKS, check)
     return not isinstance(found, AdmissionCheck) or found.controller == MULTIKUEUE

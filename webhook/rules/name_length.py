@@ -5,9 +5,9 @@ fits ten workers becomes invalid with the eleventh worker, and the operator then
 The name must be short enough for `scaleTo` workers. The rule `upstream-contract` rejects names that are too long for
 the current number of workers.
 
-With `setHostnameAsFQDN` the host is called `<name>-worker-<index>.<name>.<namespace>.svc.cluster.local`. The kubelet
-starts no pod with a host name of more than 64 characters. It is a warning if the name would fit with a shorter cluster
-domain than `cluster.local`.
+With `setHostnameAsFQDN` the host of a worker is called `<name>-worker-<index>.<name>.<namespace>.svc.cluster.local`.
+The kubelet starts no pod with a host name of more than 64 characters. The violation is a warning if the name would fit
+with a shorter cluster domain than `cluster.local`.
 """
 
 from collections.abc import Iterator

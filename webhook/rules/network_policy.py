@@ -17,7 +17,7 @@ no NetworkPolicy: its other pods would not accept their connections. RDMA does n
 networks (Multus), and replacements of the cluster's network, have their own kind of policy. Isolate such jobs by
 partitions (InfiniBand), VLANs or separate networks.
 
-For a job without its own NetworkPolicy, the policies of its namespace must admit the launcher. It is a warning if a
+For a job without its own NetworkPolicy, the policies of its namespace must admit the launcher. There is a warning if a
 policy selects the workers and no policy admits any pod of the namespace.
 """
 
@@ -148,7 +148,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _blocked_launcher(job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """Policies of the namespace that block the launcher. One policy that admits it is enough."""
+    """Policies of the namespace that block the launcher. There are none if one policy admits it."""
     policies = ctx.view.within(NETWORK_POLICIES, ctx.namespace)
     if policies is UNKNOWN or not policies or job.worker is None or job.launcher is None:
         return

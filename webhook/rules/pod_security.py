@@ -8,9 +8,9 @@ audit log. The messages are the messages of Pod Security.
 
 On OpenShift the templates are checked after their SCC has filled in its values: see the rule `scc`.
 
-Invalid labels are read as Pod Security does it: enforce as restricted, audit and warn as privileged, any version as
+Invalid labels are read as Pod Security reads them: enforce as restricted, audit and warn as privileged, any version as
 latest. The setting `floor` is a level that applies in addition to the labels. If the namespace enforces this level or a
-stricter level, the version of its label applies.
+stricter level, the version in the namespace's label applies.
 
 The checks depend on the version of the API server, which the service reads together with its policies: with
 `hostUsers: false` root is allowed only from 1.35 on, and API servers before 1.33 drop the field. If no version can be
@@ -139,7 +139,7 @@ def _judge(
     limits: tuple[dict[str, bool], ...] = ({}, {"advisory": True}, {"audit_only": True})
     for mode, limit in zip((enforce, warn, audit), limits, strict=True):
         results = _faults(mode, template, newest)
-        if not compared:  # an update must have every fault, for the comparison
+        if not compared:  # for an update every fault is needed, to compare it with the stored job
             results = of_root.without_consequences(results, template)
         broken = places(mode, template, newest=newest) if compared and results else {}
         for result in results:

@@ -7,7 +7,7 @@ validation of a pod, as far as the result is certain when the job is submitted, 
 the operator: types, choices, numbers, names, references inside the template, resources, probes, volumes, tolerations,
 security contexts, ports, affinity and spread.
 
-Each cause is reported once, so the checks of other rules are left out: images (`images`), negative and invalid
+Each cause is reported once, so this rule leaves out what other rules check: images (`images`), negative and invalid
 quantities, and the operator's volumes and names (`upstream-contract`), accelerators (`gpus`), and the defaults of
 LimitRanges (`limit-range`). The rules `references` and `priority` check objects that must exist.
 

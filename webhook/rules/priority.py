@@ -1,10 +1,11 @@
 """The priority classes that a job names exist and are allowed.
 
 If a PriorityClass does not exist, the API server rejects every pod of the template, but not the job. For a queued job,
-Kueue uses the WorkloadPriorityClass in the label `kueue.x-k8s.io/priority-class`. Without the label it uses the first
-PriorityClass of `schedulingPolicy.priorityClass`, the launcher and the worker. If the class does not exist, Kueue
-creates no Workload and the job stays suspended; for a PriorityClass there is not even an event. A missing class is a
-warning if Kueue does not read it: in a label without a queue, or in `schedulingPolicy.priorityClass` for Volcano.
+Kueue uses the WorkloadPriorityClass in the label `kueue.x-k8s.io/priority-class`. Without the label Kueue uses the
+PriorityClass in `schedulingPolicy.priorityClass`, else that of the launcher, else that of the worker. If the class does
+not exist, Kueue creates no Workload and the job stays suspended; for a PriorityClass there is not even an event. A
+missing class is a warning if Kueue does not read it: in a label without a queue, or in `schedulingPolicy.priorityClass`
+for Volcano.
 
 A template's `priority` and `preemptionPolicy` must equal the values of its class, or the API server rejects the pods.
 Without a class, and without a default class, the values are 0 and `PreemptLowerPriority`. It is best to omit both

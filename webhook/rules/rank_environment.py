@@ -1,14 +1,16 @@
 """Environment variables for the ranks reach the ranks.
 
 mpirun starts the ranks on a worker through sshd, which gives them a new environment: variables in the `env` of the
-worker's container do not reach the ranks. Variables of the launcher do with MPICH, Intel MPI and horovodrun. Open MPI
-passes on only variables that `-x NAME` or `-x NAME=VALUE` names, and variables that begin with `OMPI_`.
+worker's container do not reach the ranks. Variables of the launcher reach the ranks with MPICH, Intel MPI and
+horovodrun. Open MPI passes on only variables that `-x NAME` or `-x NAME=VALUE` names, and variables that begin with
+`OMPI_`.
 
 A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, that have no effect: variables of the
 launcher of an Open MPI job without `-x`, also if its script exports them, and variables of the worker only. If a
 container starts only mpirun or sshd, the warning also names other variables, such as `HF_HOME`, that only ranks could
-read. `PATH` is included if mpirun is started by its path. If Open MPI is started by its path, or with `--prefix`, it
-sets PATH and LD_LIBRARY_PATH on the workers to its own folders, and these values are not reported.
+read. `PATH` is one of these variables only if the container's command is a path, such as `/usr/bin/mpirun`. The warning
+does not name `PATH` or `LD_LIBRARY_PATH` of the launcher if the value has only folders of Open MPI, and mpirun is
+started by its path or with `--prefix`: mpirun then sets these folders on the workers itself.
 
 Nothing is reported if the launcher's command line cannot be read, if the ranks' command sources a file, or if the
 worker runs more than sshd: a script may pass variables on in its own way. Nothing is reported either if

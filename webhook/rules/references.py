@@ -2,9 +2,9 @@
 
 The rule checks PersistentVolumeClaims, ConfigMaps (as volumes and in the environment, unless they are optional),
 ServiceAccounts, RuntimeClasses, and the NetworkAttachmentDefinitions in the annotation `k8s.v1.cni.cncf.io/networks`.
-If such an object is missing, the pods are rejected or wait for ever. It is a warning, since the same `kubectl apply`
-may create the object. A missing key of a ConfigMap (`configMapKeyRef`, `items`) is reported too. Secrets are not
-checked, because this service may not read them.
+If such an object is missing, the pods are rejected or wait for ever. The violation is a warning, since the same
+`kubectl apply` may create the object. A missing key of a ConfigMap (`configMapKeyRef`, `items`) is reported too.
+Secrets are not checked, because this service may not read them.
 
 A claim that several pods mount should be `ReadWriteMany`. With `ReadWriteOnce` all these pods must run on one node,
 which is at most a warning. With `ReadWriteOncePod` a second pod never starts.

@@ -1,11 +1,12 @@
-"""The launcher's Job is kept until the operator has seen its end, and optionally its log after a failure.
+"""The launcher's Job is kept until the operator has seen its end. Optionally, its log is kept after a failure.
 
 `ttlSecondsAfterFinished` deletes the launcher's Job, not the MPIJob. If the Job is deleted before the operator has seen
 its end, the operator creates a new launcher, and the training runs a second time.
 
 With `restartPolicy: OnFailure`, the operator's default, Kubernetes deletes the launcher's pod and its log when
-`backoffLimit` is reached (kubernetes `pkg/controller/job`, `deleteActivePods`). Nearly every job has this default, so
-the list of injections mentions it, and the warning is off unless the policy sets `launcherLog`.
+`backoffLimit` is reached (kubernetes `pkg/controller/job`, `deleteActivePods`). Nearly every job has this default. So
+there is a warning of this rule only if the policy sets `launcherLog`. Otherwise only the warning that lists the
+injections mentions the lost log.
 """
 
 from collections.abc import Iterator

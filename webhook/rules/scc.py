@@ -2,8 +2,8 @@
 
 OpenShift admits a pod only if one of its Security Context Constraints (SCC) accepts the users, groups, volumes,
 capabilities and host fields of the pod. OpenShift does not check the pod templates of a job, so it admits a job whose
-pods no SCC accepts. This rule checks both templates, injections included, as OpenShift checks pods: it tries the SCCs
-that the pods may use in OpenShift's order, each after filling in its values.
+pods no SCC accepts. This rule checks both templates, injections included, as OpenShift checks pods: it tries each SCC
+that the pods may use, in OpenShift's order. It fills in the values of the SCC, then checks the pod.
 
 The pods of a job may use the SCCs of their ServiceAccount. In addition, workers may use the SCCs of the account
 `mpi-operator` in the namespace `mpi-operator`, and the launcher those of the controller of Jobs. If the operator has

@@ -14,11 +14,11 @@ knows how it uses its ranks:
 * more ranks for each worker (`-N`, `-npernode`, `--map-by ppr:4:socket`) than slots, or fewer ranks in total than
   `-np`: Open MPI does not start.
 
-The job is rejected if the launcher's command is such an `mpirun` of Open MPI, not a script, and certainly fails: it
-reads the operator's hostfile (by an option, or by the injection `mpi-env`), and no setting could allow more ranks.
-Settings that could are other parameters of Open MPI, a rank file, variables with an unknown value, and volumes over its
-configuration. Settings in the image are not seen. With `--oversubscribe` on the command line, several ranks on a slot
-are not reported.
+If the launcher's command is itself one of these calls of Open MPI's `mpirun`, not a script, the job is rejected if the
+call certainly fails: if it reads the operator's hostfile (by an option, or by the injection `mpi-env`), and no setting
+could allow more ranks. Settings that could allow more ranks are other parameters of Open MPI, a rank file, variables
+with an unknown value, and volumes over Open MPI's configuration. Settings in the image are not seen. With
+`--oversubscribe` on the command line, several ranks on a slot are not reported.
 
 Only known facts of the command line are compared. The value of a variable is known if the script or the container's
 `env` has only one value for it, such as `NP=4` or `NP=${NP:-4}`. A call with other variables, or with unknown options,
@@ -291,7 +291,7 @@ def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) ->
 
 
 def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: str, fix: str) -> Iterator[Violation]:
-    """A violation: `call` starts more ranks than the `total` of slots, which it must share."""
+    """A violation: `call` starts more ranks than there are slots (`total`)."""
     if job.launcher is None or call.ranks is None or may_share_slots(job):
         return
     effect = "refuses to start" if call.refuses else "puts several ranks on a slot"

@@ -2,8 +2,8 @@
 
 The operator mounts the key in the first containers at `sshAuthMountPath`, owned by root. Its mode is 0600 if the path
 is exactly `/root/.ssh`, else 0644; an `fsGroup` changes 0600 to 0640 (mpi-operator `setupSSHOnPod`, and mpi-operator
-issue 429). ssh looks for the key in the home that the user has in the image's /etc/passwd. It rejects a key that
-belongs to its user if others may read the key:
+issue 429). ssh looks for the key in the home that the user has in the image's /etc/passwd. If the key belongs to the
+user of ssh and others may read it, ssh rejects the key. So these are the requirements:
 
 * root needs `/root/.ssh` and no `fsGroup`;
 * any other user needs another path, the `.ssh` of its home, and starts sshd with a configuration and host keys that it
@@ -24,9 +24,10 @@ warning:
 * a launcher that runs mpirun as another user, such as by `gosu USER`, although the key is for root.
 
 A namespace that enforces the level restricted starts no container as root. On OpenShift the pods' SCC chooses the user
-if the job does not: usually a user without a home, from the range `openshift.io/sa.scc.uid-range`. In both cases a
-warning names a job whose key is for root, that starts mpirun as root (`--allow-run-as-root`, `OMPI_ALLOW_RUN_AS_ROOT`),
-or, on OpenShift, that has upstream's image, which does not have the chosen user.
+if the job does not: usually a user without a home, from the range `openshift.io/sa.scc.uid-range`. In both cases a job
+gets a warning if its key is for root and it runs sshd or starts mpirun as root (`--allow-run-as-root`,
+`OMPI_ALLOW_RUN_AS_ROOT`). On OpenShift, a job with upstream's image also gets a warning if the SCC chooses the user,
+because the image does not have this user.
 
 A job that cannot work is rejected, and a job that very likely cannot work gets a warning. If neither container nor pod
 names a user, the image decides, and the user is unknown. A `/root/.ssh` may also come from the API server, since it is

@@ -6,8 +6,8 @@ limits, and nothing is limited unless it is set. The rules `worker-count`, `gpus
 limits of the whole platform.
 
 A tier may exclude these features: `runLauncherAsWorker`; `gangScheduling`, which is any field of
-`spec.runPolicy.schedulingPolicy` except the priority, or the annotation for Volcano's queue; and `priorityScheduling`,
-which is a PriorityClass or a WorkloadPriorityClass of Kueue. Kueue's WorkloadPriorityClass `default` is always
+`spec.runPolicy.schedulingPolicy` except the priority, and the annotation for Volcano's queue; and `priorityScheduling`,
+which is any PriorityClass, and any WorkloadPriorityClass of Kueue. Kueue's WorkloadPriorityClass `default` is always
 admitted, because Kueue sets it.
 
 Not guaranteed: the limits apply to one job. Use a ResourceQuota or Kueue to limit the number of jobs. The rule `gpus`

@@ -1,19 +1,19 @@
 """Volcano could run the job in its queue.
 
-If the operator runs with `--gang-scheduling=volcano` (setting `gangScheduling`), it creates a PodGroup for every job in
-the queue `schedulingPolicy.queue`, else in the queue of the annotation `scheduling.volcano.sh/queue-name`, else in
-`default`. The job does not show a problem with its queue. If the queue does not exist or is not open, Volcano rejects
-the PodGroup, and only the operator's log shows it. If the PodGroup requests more than the queue's `capability`, it is
-Pending for ever.
+If the operator runs with `--gang-scheduling=volcano` (setting `gangScheduling`), the operator creates a PodGroup for
+every job. The PodGroup is in the queue `schedulingPolicy.queue`, else in the queue of the annotation
+`scheduling.volcano.sh/queue-name`, else in `default`. The job does not show a problem with its queue. If the queue does
+not exist or is not open, Volcano rejects the PodGroup, and only the operator's log shows it. If the PodGroup requests
+more than the queue's `capability`, the PodGroup is Pending for ever.
 
 A job that never starts is rejected:
 
 - its queue does not exist, or is closed;
 - the job's request is above the `capability`. The request is `schedulingPolicy.minResources`, else the sum of its pods'
   requests;
-- with the setting `hierarchy`: the queue has other queues below it, because Volcano accepts jobs only in a leaf, or the
-  request is above the `capability` of a queue above it. While a job is in a queue that is not a leaf, Volcano schedules
-  nothing at all.
+- with the setting `hierarchy`: the job's queue has other queues below it (Volcano accepts jobs only in a leaf), or the
+  request is above the `capability` of a queue above the job's queue. While a job is in a queue that is not a leaf,
+  Volcano schedules nothing at all.
 
 A job that waits is admitted with a warning: the free part of its queue is too small, or Volcano has not opened the
 queue yet. All violations are warnings if the job is suspended, or if it names a queue while `gangScheduling` is off,
@@ -78,7 +78,7 @@ def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) 
         closest = _closest(name, ctx)
         fix = f"Use {closest.name}." if closest else _others(ctx.view)
         yield Violation(path, f"{_called(name)} does not exist", fix=fix, reason=CauseReason.NOT_SUPPORTED)
-        if closest:  # otherwise only the next attempt would report it
+        if closest:  # reported now, not only when the user tries this queue
             yield from _too_small(job, closest, settings, ctx)
     elif queue is not UNKNOWN:
         yield from _closed(path, queue, ctx.view)

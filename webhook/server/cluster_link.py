@@ -78,9 +78,10 @@ class ClusterLink:
         return unknown | stale | self.policies.concerns() | restarted
 
     def misleading_caches(self) -> str:
-        """The stale caches that the choice of the policy depends on, if the API server answers; else empty.
+        """The stale caches among those that decide which policy applies, if the API server answers; else empty.
 
-        In an outage all caches age together. They are then not reported, because all replicas would become unready.
+        In an outage of the API server all caches become stale together. No cache is reported then, since otherwise all
+        replicas would become unready.
         """
         freshest = min(watch.age for watch in self.watches)
         choosing = [watch for watch in self.watches if watch.kind.name in {NAMESPACES.name, POLICIES} and watch.synced]

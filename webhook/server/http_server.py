@@ -1,7 +1,7 @@
 """aiohttp's server, with the limits that aiohttp lacks.
 
 An API server sends one request at a time and declares its length. If a client does anything else, its connection is
-closed after the reply and no more of it is parsed, because parsing costs processor time.
+closed after the reply, and nothing more from the client is parsed, because parsing costs processor time.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from webhook.server.log import RefusalLog
 LINGER_SECONDS: Final = 2.0
 """Seconds in which the rest of a body is read and dropped after an early reply: the client can then read the reply."""
 AHEAD_SECONDS: Final = 0.2
-"""Seconds for a client that sent too much to read the reply to its first request."""
+"""Seconds in which a client that sent more than one request can read the reply to its first request."""
 KEEPALIVE_SECONDS: Final = 200.0
 """Go clients keep an idle connection for 90 s. The client should close it, not the server."""
 # Descriptors for everything else: the operations port, calls to the API server, files.
@@ -177,7 +177,7 @@ class HttpConnection(web.RequestHandler):
             self._start_timer(AHEAD_SECONDS, "ahead")
 
     def _read_no_more(self) -> None:
-        # TLS is not shut down cleanly either: decrypting the rest of a flood would stall all reviews.
+        # No more bytes are read for a clean end of TLS either: decrypting the rest of a flood would stall all reviews.
         self.last = self._ahead = True
         if self.transport is not None:
             self.transport.pause_reading()

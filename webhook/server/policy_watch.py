@@ -1,7 +1,8 @@
 """Loads the policy ConfigMaps of one namespace. If a document is broken, its last good version is used.
 
-The last good document of each is stored in the ConfigMap `mpijob-webhook-last-good` in the same namespace, so that it
-outlives a restart. All replicas of a version write the same content there, so they need no leader.
+The last good document of each policy is stored in the ConfigMap `mpijob-webhook-last-good` in the same namespace, so
+that the document outlives a restart. All replicas of the same version write the same content there, so they need no
+leader.
 """
 
 import asyncio
@@ -30,8 +31,8 @@ from webhook.work_limit import TooExpensive, limited
 POLICIES: Final = "policies"
 # Seconds until a failed write is retried.
 RETRY = 30.0
-# Seconds between attempts to list the policies, and the number of successive denials after which the right is missing.
-# Right after its start the API server denies every request.
+# Seconds between two checks whether the right to list the policies is missing, and the number of denials in a row that
+# show it. One denial is not enough: right after its start the API server denies every request.
 LOOK = 5.0
 DENIALS = 3
 
@@ -43,7 +44,8 @@ class PolicyWatch:
     `base` are layers from other sources (a file). `apply` gets the policies and the state of each ConfigMap. While the
     ConfigMaps cannot be listed, the last good documents of the previous run are used. Without these documents the
     defaults are used if the right to list ConfigMaps is certainly missing; otherwise the service has no policies and is
-    not ready. It does not become ready either while this `version` can read neither a document nor its last good copy.
+    not ready. It also is not ready if there is a document of which this `version` can read neither the current text nor
+    the last good copy.
     """
 
     watch: Watch[str, PolicySource]
@@ -257,7 +259,7 @@ def _line(error: str) -> str:
 
 
 def _unreadable(outcome: Loaded) -> str:
-    """The policies of which this version can read no copy. Without them it would admit jobs that they deny."""
+    """The policies of which this version can read no copy. Without them the service would admit jobs that they deny."""
     unusable = (name for name, state in outcome.states.items() if state == "unusable")
     return "; ".join(
         f'policy "{name}": this version can read neither the document nor its last good copy: '

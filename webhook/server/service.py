@@ -247,7 +247,7 @@ def _open(
 
 
 async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[Layer, ...]) -> ClusterLink:
-    """Keep view and policies up to date until `stack` ends. The checks pass once the caches are filled."""
+    """Keep view and policies up to date until `stack` ends. The service is ready once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
     on_policies: list[Callable[[], None]] = []
     switched_on = optional_parts.of(service.settings.options)

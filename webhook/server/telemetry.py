@@ -1,8 +1,8 @@
 """Prometheus metrics and JSON logs, with one line for each decision.
 
 No metric of `/metrics` has a namespace, user or job name as label: the number of series would grow with the cluster.
-Metrics of `/metrics/jobs` name a limited number of namespaces. Log lines have these names as fields of limited length.
-No log line contains an object, a value from an object, or the text of an exception.
+Metrics of `/metrics/jobs` name a limited number of namespaces. Log lines have the names of namespaces, users and jobs
+as fields of limited length. No log line contains an object, a value from an object, or the text of an exception.
 """
 
 import logging

@@ -23,6 +23,7 @@ def labelled(value: str) -> dict[str, Any]:
         (JOB, {}, ["is missing: nobody pays for this job"]),
         (labelled("1"), ONLY_TWO, ['there is no cost centre "1"']),
     ],
+    ids=["any value is allowed", "allowed value", "no label", "other value"],
 )
 def test_label_must_be_an_allowed_cost_centre(
     job: dict[str, Any], settings: dict[str, Any], messages: list[str]

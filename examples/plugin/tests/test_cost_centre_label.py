@@ -29,6 +29,7 @@ class View:
         (Namespace("team-a", {}), None),
         (UNKNOWN, None),
     ],
+    ids=["namespace with the label", "namespace without the label", "unknown namespace"],
 )
 def test_job_gets_the_label_of_its_namespace(answer: Any, labels: dict[str, str] | None) -> None:
     job, notes = injected(inject, JOB, view=View(answer))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-# Ten rules of the service's, for jobs as the API server stores them: beside them Open Policy Agent is measured.
+# Ten of the service's rules, with which the benchmarks measure Open Policy Agent. Jobs are as the API server stores them.
 package mpijob
 
 spec := input.request.object.spec

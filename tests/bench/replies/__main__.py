@@ -1,4 +1,4 @@
-"""Compares the replies of a different revision and of this tree: `python -m tests.bench.replies REVISION`."""
+"""Compares the replies of another revision with the replies of this tree: `python -m tests.bench.replies REVISION`."""
 # ruff: noqa: T201 - a command prints
 
 import argparse

@@ -1,1 +1,1 @@
-"""Jobs of the corpus with one wrong field, submitted with policies in which every rule rejects, and the messages."""
+"""Jobs of the corpus, each with one mistake, and the messages about them under policies in which every rule rejects."""

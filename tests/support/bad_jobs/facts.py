@@ -1,4 +1,4 @@
-"""The objects of the clusters, and a policy with the strictest settings of all rules."""
+"""Objects of the cluster in which bad jobs are submitted, and strict settings for rules that find little by default."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

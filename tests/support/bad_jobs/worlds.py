@@ -30,7 +30,7 @@ class World:
 
 @cache
 def worlds() -> tuple[World, ...]:
-    """Worlds without a cluster, and with namespaces of all Pod Security levels, with queue, quota and LimitRange."""
+    """A world without a cluster, a world for each namespace, and a world with strict settings."""
     usual, known = refusing({}), Snapshot(facts.objects())
     namespaces = ("open", "baseline", "restricted", "queued", "quota", "openshift", facts.LIMITED)
     return (

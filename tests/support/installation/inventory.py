@@ -170,7 +170,7 @@ def _children() -> Iterator[Manifest]:
 
 
 def definitions(cluster: Cluster) -> list[Manifest]:
-    """The CRDs of Kueue (without conversion, because Kueue does not run), Multus and Volcano."""
+    """CRDs of Kueue (without conversion, because Kueue does not run), Multus, Volcano, coscheduling and OpenShift."""
     text = cluster.kubectl("kustomize", cluster.assets.kueue_installation).stdout
     found: Iterable[Manifest] = yaml.load_all(text, Loader=yaml.CSafeLoader)
     wanted = {resource.kind for resource in watched_resources()}

@@ -56,7 +56,7 @@ class Kubelet:
         """Run the job until it has ended. The sshd of each worker starts to listen after its delay in seconds.
 
         With `held`, the launcher's Job is suspended until the workers are ready, as in mpi-operator pull request 868.
-        It is a copy of the operator's Job, because today's operator would resume its Job.
+        This Job is a copy of the operator's Job, which today's operator would resume.
         """
         life, folder = Life(name), self.folder / f"{namespace}-{name}"
 

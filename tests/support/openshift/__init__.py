@@ -15,7 +15,7 @@ from webhook.predict.pod_security.labels import PREFIX
 _DEFAULTS: Final = json.loads((Path(__file__).parent / "default_sccs.json").read_text())
 DEFAULT_SCCS: Final[list[dict[str, Any]]] = _DEFAULTS["sccs"]
 ORDER: Final[list[str]] = _DEFAULTS["order"]
-"""In the order in which OpenShift's admission tries them."""
+"""The names of the default SCCs, in the order in which OpenShift's admission tries them."""
 RESERVED: Final = {
     "openshift.io/sa.scc.uid-range": "1000680000/10000",
     "openshift.io/sa.scc.supplemental-groups": "1000680000/10000",

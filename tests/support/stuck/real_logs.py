@@ -124,9 +124,9 @@ SCENARIOS = {
     "mpi-error": Scenario(_mpi("mpi.MPI_Barrier(0)"), "mpi-error"),
     "abort": Scenario(_mpi(f"mpi.MPI_Abort({_WORLD}, 5)"), ""),
     "traceback": Scenario(_mpi("open('/data/train.bin')"), ""),
-    # With one rank on a worker, Hydra reports no exit code, so this exit code is not taken for a signal.
+    # Exit code 9 could be mistaken for signal 9, but with one rank on a worker Hydra reports no exit code.
     "exit-status": Scenario(_mpi("(print('no data', flush=True), os._exit(9))"), ""),
-    # MPICH reports either no exit code, or signal 9, with which the other ranks ended.
+    # With several ranks on a worker, MPICH reports no exit code, or the signal 9 that ended the other ranks.
     "exit-status-of-several": Scenario(_one_of_six("os._exit(3)"), "rank-ended", ("intel",), slots=3),
     "traceback-of-several": Scenario(_one_of_six("open('/data/train.bin')"), "", HYDRA, slots=3),
     "segfault-of-several": Scenario(_one_of_six("os.kill(os.getpid(), 11)"), "rank-crashed", ("intel",), slots=3),

@@ -16,7 +16,7 @@ class Verdict(NamedTuple):
 
 
 class Workloads:
-    """Kueue's verdicts by namespace. They are read together for all trees. An undecided Workload has no verdict."""
+    """Kueue's verdicts on Workloads, by namespace; none for an undecided Workload. All Workloads are read at once."""
 
     def __init__(self, api: Client) -> None:
         self._api = api

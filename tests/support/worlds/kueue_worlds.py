@@ -77,7 +77,7 @@ def tree(rng: Random, index: int) -> tuple[list[Manifest], list[str]]:
     groups = _groups(rng)
     if rng.random() < 0.15:
         return [_cluster_queue(rng, f"{name}-q0", groups, "")], [f"{name}-q0"]
-    cohorts = [name]  # the root of the tree, in half of the cases without an object
+    cohorts = [name]  # the root of the tree; in half of the cases it has no Cohort object
     found = []
     for child in range(rng.randint(0, 3)):
         parent = rng.choice(cohorts)

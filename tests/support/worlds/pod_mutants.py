@@ -1,4 +1,4 @@
-"""Pod templates with one wrong value, generated from the API's schema.
+"""Pod templates with one changed value, generated from the API's schema. Most of the values are wrong.
 
 Every field is changed. Existing values are removed, emptied and doubled, and replaced by values of a wrong type and by
 extreme values of the right type. Missing fields are added.

@@ -17,7 +17,7 @@ FITS = "Reduce worker count to 3 (6 GPUs total)"
 
 
 def advice(policy: str, *, granted: dict[str, bool] | None = None, day: int = 1, asks: bool = False) -> str:
-    """The fix for a job with four workers of two GPUs each. The quota is seven GPUs, the minimum four workers."""
+    """The fix for a job with four workers of two GPUs each, under this policy and a quota of seven GPUs."""
     job = changed({"metadata.annotations": ASKED if asks else {}, "metadata.namespace": "team-a"})
     decision = pipelines.validate(
         request(job),
@@ -45,5 +45,7 @@ def test_limits_of_rules_exempted_by_policy_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("granted", "fits"), [(None, False), ({"worker-count": False}, False), ({"worker-count": True}, True)]
 )
-def test_limits_of_rules_exempted_by_the_requester_are_ignored(granted: dict[str, bool] | None, fits: bool) -> None:
+def test_limits_of_rules_are_ignored_if_the_user_may_have_the_requested_exemption(
+    granted: dict[str, bool] | None, fits: bool
+) -> None:
     assert (FITS in advice(RULES, granted=granted, asks=True)) == fits

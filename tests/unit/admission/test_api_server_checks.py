@@ -67,10 +67,10 @@ def test_invalid_label_or_annotation_is_a_warning(changes: dict[str, Any], expec
         {"metadata.labels": {"a": "", "example.com/B": "c"}, "metadata.annotations": {"Example.com/A": "any text"}},
         {"metadata.name": "50-resnet"},  # a valid name but not a DNS label, so the validating hook reports it
         {"metadata.name": "a" * 70},
-        {MEMORY: {"limits": {"memory": "1e1.5"}}},  # matches the pattern of quantities without being one
+        {MEMORY: {"limits": {"memory": "1e1.5"}}},  # has the form of a quantity, but is none
         {MEMORY: {"limits": {"memory": 16}}},
         {"metadata": {"generateName": "resnet-"}},
     ],
 )
-def test_value_that_the_rule_reports_later_is_not_a_warning(changes: dict[str, Any]) -> None:
+def test_valid_value_or_fault_for_the_validating_hook_is_not_a_warning(changes: dict[str, Any]) -> None:
     assert warnings(changes) == []

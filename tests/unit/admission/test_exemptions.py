@@ -82,6 +82,8 @@ ASKED = {EXEMPT: "gpus, worker-count", REASON: "one-off test"}
 
 
 class TestByAnnotation:
+    """A user needs a right in RBAC to request exemptions by annotation. The service queries the right for each rule."""
+
     def test_decision_names_the_rules_whose_exemption_must_be_queried(self) -> None:
         decision = validate(annotations=ASKED)
         assert decision.requested == ["worker-count"]

@@ -113,7 +113,7 @@ def test_fault_of_several_lines_is_indented_among_other_faults() -> None:
     ]
 
 
-def test_text_after_parentheses_stays() -> None:
+def test_text_after_dropped_parentheses_stays() -> None:
     text = warning("spec.a", f"{'x' * 60} (it is {'y' * 40}), but z")
     assert text == f"spec.a: {'x' * 60}, but z. Mend it. [some-rule]"
     assert warning("spec.a", "\n") == "spec.a: \\n. Mend it. [some-rule]"
@@ -176,13 +176,13 @@ def test_length_is_in_bytes_like_in_the_api_server(letter: str) -> None:
 
 @PROPERTY
 @given(st.dictionaries(st.text("ab-", min_size=1, max_size=30), st.text("x ", max_size=40), min_size=1, max_size=40))
-def test_line_of_any_injections_contains_the_first(briefs: dict[str, str]) -> None:
+def test_line_of_any_injections_has_a_limited_length(briefs: dict[str, str]) -> None:
     line = injected(briefs)
     assert len(line) <= MAX_IDS_CHARACTERS
     assert line.startswith("injected: ")
 
 
-def test_devices_of_claims_are_counted() -> None:
+def test_gpus_of_a_rejected_job_include_the_devices_of_claims() -> None:
     job = defaulted(changed({**claims("pair"), "Worker.replicas": 3}))
     refused = Decision(denied=[Finding("gpus", Violation("spec", "is wrong", fix="Mend it."))])
     view = Snapshot([claim_template("pair", exactly(count=2))])

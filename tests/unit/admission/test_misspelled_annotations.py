@@ -35,7 +35,7 @@ def test_misspelt_annotation_is_reported(written: str, meant: str) -> None:
     assert told(annotations={f"{PREFIX}{written}": "x"}) == said
 
 
-def test_annotation_that_duplicates_a_field_is_reported() -> None:
+def test_annotation_for_which_there_is_a_field_is_reported() -> None:
     said = f"{PREFIX}log-retention: has no effect; did you mean spec.runPolicy.ttlSecondsAfterFinished?"
     assert told(annotations={f"{PREFIX}log-retention": "30d"}) == [said]
 
@@ -59,7 +59,7 @@ def test_worker_readiness_annotation_is_reported_if_its_injection_is_off(value: 
     assert (f"{key}: has no effect, the policy has launcher-wait off" in found) is caution
 
 
-def test_only_the_first_few_are_reported() -> None:
+def test_only_the_first_few_annotations_are_reported() -> None:
     assert len(told(annotations={f"{PREFIX}queue{letter}": "x" for letter in "abcdefgh"})) == 5
 
 

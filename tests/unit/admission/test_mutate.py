@@ -76,7 +76,7 @@ def test_patch_of_jobs_with_a_wrong_value_in_each_field(value):
         hold(job, BUSY)
 
 
-def test_job_gets_the_injections_that_each_apply_alone():
+def test_job_gets_every_injection_that_changes_it_alone():
     alone = {injection_id for injection_id in injections.REGISTRY if mutate(COMPLETE, only(injection_id)).patch}
     expected = sorted(alone & {injection.id for injection, _ in DEFAULTS.injections})
     decision = hold(COMPLETE)
@@ -116,7 +116,7 @@ def test_object_that_is_not_json_gets_no_patch(raw):
 
 
 @pytest.mark.parametrize("written", [None, "", "2026-01-01T00:00:00Z"])
-def test_new_job_with_a_deletion_timestamp_is_injected(written):
+def test_new_job_with_a_deletion_timestamp_gets_injections(written):
     assert hold(mpijob(metadata={"deletionTimestamp": written})).patch
 
 
@@ -143,7 +143,7 @@ def created_by(username, job, view):
 
 
 class TestClaims:
-    """Jobs with an owner reference to a controller."""
+    """Jobs that claim, by an owner reference or a label of Kueue, that a controller created them."""
 
     @CLAIMS
     @pytest.mark.parametrize("kueue", CONTROLLERS[:2])
@@ -159,7 +159,7 @@ class TestClaims:
         assert set(decision.authors) == {"created-by", "job-timeout"}
 
     @CLAIMS
-    def test_claim_of_an_ordinary_user_still_gets_unskippable_injections(self, metadata, reason):
+    def test_job_with_a_claim_of_an_ordinary_user_still_gets_unskippable_injections(self, metadata, reason):
         decision = hold(mpijob(metadata=metadata))
         assert decision.document["spec"]["runPolicy"] == {"activeDeadlineSeconds": 86400}
         assert set(decision.authors) == {"created-by", "job-timeout"}
@@ -189,7 +189,7 @@ class TestClaims:
         {"name": "", "generateName": "train-"},
     ],
 )
-def test_job_without_a_controller_is_injected(metadata):
+def test_job_without_a_controller_gets_injections(metadata):
     decision = hold(mpijob(metadata=metadata))
     assert decision.skipped == ""
     assert decision.patch

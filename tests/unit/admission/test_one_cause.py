@@ -1,4 +1,4 @@
-"""A pair of request and limit that two rules reject is reported once."""
+"""A fault that two rules find, such as a wrong pair of request and limit, is reported once."""
 
 from datetime import date
 from typing import Any

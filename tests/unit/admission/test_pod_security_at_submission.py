@@ -41,7 +41,7 @@ def ids(decision: Decision) -> dict[str, list[str]]:
 def test_job_without_a_security_context_is_admitted_to_a_restricted_namespace() -> None:
     decision = submitted(GOOD, labelled(enforce="restricted"))
     assert decision.denied == []
-    # The service does not know whether the image can run as that user.
+    # The service does not know whether the image can run as another user than root.
     assert decision.warnings == [
         'spec.sshAuthMountPath: "/root/.ssh" is for root, but this namespace starts nothing as root [ssh-paths]'
     ]
@@ -79,7 +79,7 @@ def test_violation_of_the_audit_level_is_only_in_the_audit_log() -> None:
     }
 
 
-def test_action_of_the_rule_is_a_maximum_for_all_modes() -> None:
+def test_action_of_the_rule_and_mode_of_the_policy_are_a_maximum() -> None:
     view = labelled(enforce="baseline")
     for policy, expected in (
         ("", {"denied": [FIELD]}),

@@ -150,7 +150,7 @@ def test_object_that_is_not_a_configmap_gets_no_verdict(data: Any) -> None:
 
 
 def test_reply_to_a_policy_with_many_faults_is_limited() -> None:
-    """The message for 225 KB of faults was 5.9 MB."""
+    """Without a limit, the message for a policy of 225 KB had 5.9 MB."""
     long = "x" * 5_000
     result = verdict("rules: {" + ", ".join(f"{long}-{number}: {{max: 1}}" for number in range(40)) + "}")
     assert len(review.encode(result.response)) < 60_000

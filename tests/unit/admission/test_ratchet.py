@@ -69,13 +69,13 @@ class TestDegrees:
         assert denied(*step(change, better, worse), settings) == [rule]
 
 
-def test_job_with_a_too_long_name_may_shrink() -> None:
+def test_job_with_a_too_long_name_may_be_scaled_down() -> None:
     more = {"metadata.name": "x" * 54}
     assert denied(*step("Worker.replicas", 90, 40, **more)) == []
     assert denied(*step("Worker.replicas", 40, 101, **more), "worker-count: {max: 200}") == ["upstream-contract"]
 
 
-def test_missing_number_is_the_same_violation_at_any_size() -> None:
+def test_unset_min_available_is_the_same_violation_with_any_number_of_pods() -> None:
     """The message contains the number of pods."""
     settings = "gang: {scheduler: scheduler-plugins}"
     more = {"spec.launcherCreationPolicy": "WaitForWorkersReady"}
@@ -97,6 +97,8 @@ GOOD_IMAGE = "registry.example.com/a:1"
 
 
 class TestNames:
+    """Violations of containers and volumes are compared by the names of these items."""
+
     STORED = containers(("main", GOOD_IMAGE), ("old", BAD_IMAGE))
 
     def test_valid_container_may_be_inserted_before_an_invalid_one(self) -> None:
@@ -160,7 +162,7 @@ class TestNames:
         there = stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
         assert denied(stored, changed({f"{WORKER}.containers": [{**there[0], "name": "new"}, *there]}, stored))
 
-    def test_items_without_names_are_counted(self) -> None:
+    def test_violations_of_items_without_names_are_counted(self) -> None:
         def mounts(*paths: str) -> Json:
             mounted = [{"name": "v", "mountPath": path} for path in paths]
             return changed({f"{WORKER}.volumes": [{"name": "v"}], f"{WORKER}.containers.0.volumeMounts": mounted})
@@ -295,7 +297,7 @@ def test_resuming_a_job_checks_it_against_the_changed_cluster(waits: Json, start
     assert denied(inline, changed(starts, inline), rules, view) == [], "the fault is not new"
 
 
-def test_service_account_changed_while_suspended_is_rejected() -> None:
+def test_resuming_is_rejected_if_the_service_account_gives_a_token() -> None:
     suspended = changed({"spec.runPolicy.suspend": True})
     resumed = changed({"spec.runPolicy.suspend": False}, suspended)
     rules, view = "api-access: {action: deny}", Snapshot([service_account("default", token=True)])

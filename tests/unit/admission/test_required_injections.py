@@ -145,7 +145,7 @@ def test_injected_value_is_not_reported_missing(injection_id):
     assert violations(mutate(mpijob(), policy).document, policy) == {}
 
 
-def test_object_that_does_not_fit_is_not_reported():
+def test_injection_that_does_not_fit_the_object_is_not_reported():
     def clash(job, settings, ctx, patch):
         yield from ()
         raise PatchConflict("/kind", "does not fit the object")
@@ -163,5 +163,5 @@ def test_object_that_does_not_fit_is_not_reported():
         (("spec", "containers", 0, "env"), "spec.containers[0].env"),
     ],
 )
-def test_fields_have_the_form_of_other_messages(path, shown):
+def test_fields_are_written_like_in_other_messages(path, shown):
     assert field(path) == shown

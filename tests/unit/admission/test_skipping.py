@@ -77,14 +77,14 @@ def test_other_change_by_kueue_is_judged(changes: Json, more: Json) -> None:
         assert update({**more, **changes}, username=username).skipped == ""
 
 
-def test_other_changes_by_kueue_are_judged_like_a_users() -> None:
+def test_violation_in_another_change_by_kueue_is_rejected() -> None:
     changes = {**STARTS, "Worker.template.spec.containers.0.image": "evil.example.com/miner:1"}
     assert [each.rule for each in update(changes).denied] == ["images"]
 
 
 def test_kueues_account_is_judged_like_a_user_without_kueue() -> None:
     assert update(STARTS, view=NothingKnown()).skipped == ""
-    assert update(STARTS, view=NothingKnown()).allowed, "it makes nothing worse"
+    assert update(STARTS, view=NothingKnown()).allowed, "the update makes nothing worse"
 
 
 @pytest.mark.parametrize("username", [KUEUE, COLLECTOR])

@@ -115,7 +115,7 @@ def test_worst_caution_is_first():
     assert decision.warnings == ["launcher-resources: hint", "rdma: none", "istio: style"]
 
 
-def test_each_round_reports_its_injections():
+def test_each_call_of_the_webhook_reports_its_injections():
     first = mutated(mpijob(), DEFAULTS)
     assert [line for line in first.warnings if line.startswith("injected: ")]
     other = copy.deepcopy(first.document)

@@ -34,7 +34,7 @@ def test_too_expensive_job_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
-def test_too_expensive_job_is_admitted_in_warn_mode(mode: str, field: str) -> None:
+def test_too_expensive_job_is_admitted_in_mode_warn_or_audit(mode: str, field: str) -> None:
     policy: Policy = load_policy(f"{HEADER}mode: {mode}")
     decision = too_expensive.verdict(request(changed()), policy, WITH_KUEUE)
     assert decision.allowed
@@ -60,7 +60,7 @@ def test_too_expensive_job_is_admitted_in_warn_mode(mode: str, field: str) -> No
         ({"Worker.template.spec.containers.0.image": "other"}, [KUEUE], []),
     ],
 )
-def test_update_passes_if_it_changes_no_checked_field_or_is_kueues(
+def test_update_passes_if_it_changes_no_checked_field_or_is_a_usual_change_by_kueue(
     changes: dict[str, Any], users: list[str], passing: list[str]
 ) -> None:
     decisions = {user: too_expensive.verdict(update(changes, user), DEFAULTS, WITH_KUEUE) for user in users}
@@ -95,7 +95,7 @@ def test_too_expensive_job_gets_only_required_injections() -> None:
         [],
     ],
 )
-def test_complete_or_unreadable_job_gets_no_injection(job: Any) -> None:
+def test_job_that_is_unreadable_or_has_the_injected_values_gets_no_injection(job: Any) -> None:
     decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())
     assert (decision.allowed, decision.patch) == (True, [])
     assert "job-size: too expensive to judge, so nothing was injected" in decision.warnings

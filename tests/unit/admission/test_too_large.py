@@ -74,7 +74,7 @@ class TestObjectsThatAreNotDecoded:
         assert not validate(job, policy(EXEMPT + "rules: {job-size: {action: 'off'}}")).allowed
 
     @pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
-    def test_too_large_job_is_admitted_in_warn_mode(self, job: dict[str, Any], mode: str, field: str) -> None:
+    def test_too_large_job_is_admitted_in_mode_warn_or_audit(self, job: dict[str, Any], mode: str, field: str) -> None:
         decision = validate(job, policy(f"mode: {mode}"))
         assert decision.allowed
         assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]

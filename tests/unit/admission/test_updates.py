@@ -210,7 +210,7 @@ def test_later_policy_does_not_change_a_stored_job():
     assert at(asked.document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
 
 
-def test_failed_new_request_is_reported():
+def test_invalid_annotation_in_the_new_file_is_reported():
     stored = mutate(job({"timeout": "24h"}), only("job-timeout"), view=KNOWN).document
     again = update(job({"timeout": "soon"}), stored, only("job-timeout"))
     assert again.warnings == [
@@ -286,7 +286,7 @@ def test_value_that_no_injection_writes_is_not_restored(name: str, applied: bool
         stored["metadata"].setdefault("annotations", {})[LAST_APPLIED] = json.dumps(plain)
     again = update(plain, stored, DEFAULTS).document or plain
     text, wanted = json.dumps(again), value[0] if isinstance(value, list) else value
-    assert json.dumps(wanted) not in text or not isinstance(wanted, dict), "it came back"
+    assert json.dumps(wanted) not in text or not isinstance(wanted, dict), "the value came back"
     assert mutate(plain, DEFAULTS, view=KNOWN).document["spec"] == again["spec"]
     assert again["metadata"].get(path[-1]) is None or path[0] != "metadata" or path[-1] == "annotations"
 
@@ -301,7 +301,7 @@ def test_annotation_does_not_affect_restoring() -> None:
         new = copy.deepcopy(stored)
         new["metadata"]["annotations"] = {key: value for key, value in annotations.items() if key != INJECTED}
         again = update(new, stored, DEFAULTS)
-        assert again.patch == [], "and taken out, it stays out"
+        assert again.patch == [], "a value that the user has taken out stays out"
 
 
 TAKEN_OUT = {

@@ -30,7 +30,7 @@ from webhook.rules import REGISTRY, Violation
 FORGED = "7. spec.b: is bad [images]"
 EVIL = f"a\n{FORGED}\r\x1b[31m\u202e\u2028\x85b"
 VIEWS = ["nothing", "cluster"]
-# These rules quote text from the job below, so their findings show that the text is in the message.
+# Rules that quote text of the job below. If all of them have findings, the text has reached the messages.
 REPEATING = {"accelerator-available", "images", "pod-security", "priority", "references", "upstream-contract"}
 
 

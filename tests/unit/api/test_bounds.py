@@ -39,7 +39,7 @@ def bounds(least: str | None = None, most: str | None = None, ratio: str | None 
         (bounds(ratio="2"), None, "1", [RATIO]),
         (bounds(ratio="2"), "1", None, [RATIO]),
         (bounds(ratio="2"), "0", "0", [RATIO]),
-        # So large that the API server compares whole units.
+        # Amounts so large that the API server compares whole units.
         (bounds(ratio="2"), "10P", "20P", []),
         (bounds(ratio="2"), "10P", "21P", [RATIO]),
         (bounds(ratio="10P"), "1", "1", []),
@@ -79,7 +79,7 @@ def test_nearest_fitting_values(
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("ratio", ["10", "7", "1", "1500m"])
-def test_amounts_above_the_precision_of_the_api_server(ratio: str) -> None:
+def test_fitting_values_for_amounts_above_the_precision_of_the_api_server(ratio: str) -> None:
     given = bounds(ratio=ratio)
     fit = given.fitting(read("1"), read("1e30"))
     assert fit is not None

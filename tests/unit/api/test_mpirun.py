@@ -41,7 +41,7 @@ def ranks(script: str, implementation: str = "OpenMPI") -> list[int | None]:
         (None, None, []),
     ],
 )
-def test_position_of_the_mpirun_call(
+def test_mpirun_call_is_found_in_command_and_args(
     command: list[str] | None, args: list[str] | None, expected: list[int | None]
 ) -> None:
     assert [call.ranks for call in find(command, args, "OpenMPI")] == expected
@@ -135,7 +135,14 @@ def test_options_of_other_launchers(line: str, implementation: str, expected: in
         ("NP=${N:-4}; mpirun -np $NP x", [None]),
         ("read NP; mpirun -np ${NP:-4} x", [None]),
         (". env.sh; mpirun -np ${NP:-4} x", [None]),
-        ("mpirun -np 4 -x A=$(pwd) x", [None]),
+        ("mpirun -np 4 -x A=$(pwd) x", [4]),
+        ("mpirun -np 4 -x A=$(pwd)/$(hostname | cut -d. -f1):$B x", [4]),
+        ('mpirun -x "A=$(head -1 /etc/mpi/hostfile)" -np 4 x', [4]),
+        ('mpirun -x A="$(head -1 /f)" -np 4 x', [4]),
+        ("mpirun -x A=`pwd` -np 4 x", [4]),
+        ("mpirun -np 4 -mca $(cat a) x", [None]),
+        ("mpirun -np 4 -x $(cat a) x", [None]),
+        ("mpirun -x A=$(cd x; mpirun -np 2 y) -np 4 x", [4]),
         ("mpirun -np `nproc` x", [None]),
         ("mpirun -np 4 'x", [None]),
         ("# mpirun -np 4 x", []),
@@ -253,5 +260,5 @@ def test_variables_of_the_container(command: list[str], value: str | None, expec
 
 
 @pytest.mark.parametrize("script", ["mpirun -np ${NP:-2} x", "NP=${NP:-2}; mpirun -np $NP x"])
-def test_shell_default_is_uncertain_with_variables_from_a_source(script: str) -> None:
+def test_default_value_in_a_script_is_uncertain_if_env_from_may_set_the_variable(script: str) -> None:
     assert [call.ranks for call in find(["bash", "-c", script], None, "OpenMPI", env_from=True)] == [None]

@@ -56,7 +56,7 @@ def test_charges_of_a_pod() -> None:
         ("requests.nvidia.com/gpu", False),
     ],
 )
-def test_charges_of_extended_resources(name: str, extended: bool) -> None:
+def test_which_resources_are_extended(name: str, extended: bool) -> None:
     assert is_extended(name) is extended
 
 

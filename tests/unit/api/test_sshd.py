@@ -13,7 +13,7 @@ CONTAINER = "template.spec.containers.0"
 
 
 def port(**changes: Any) -> int | None:
-    """The port of the valid job after changes. The keyword `Worker_command` sets a field of the first container."""
+    """The port in the changed valid job. The name `Worker_command` stands for `command` of the worker's container."""
     job = changed({f"{name.replace('_', f'.{CONTAINER}.')}": value for name, value in changes.items()})
     return sshd.port(defaulted(job), DEFAULT)
 

@@ -1,4 +1,4 @@
-"""YAML is read like kubectl reads it: scalars, keys, aliases and limits. The only exception is YamlError."""
+"""YAML is read like kubectl reads it: scalars, keys, aliases and limits. All faults raise YamlError."""
 
 import json
 from typing import Any
@@ -176,7 +176,7 @@ def test_limit_of_aliases_applies_to_each_document() -> None:
 @given(json_values())
 def test_any_json_value_is_read_back(value: Any) -> None:
     def go(found: Any) -> Any:
-        """Numbers like Go writes them after reading them."""
+        """The value with numbers as Go writes them after it has read them."""
         if isinstance(found, list):
             return [go(item) for item in found]
         if isinstance(found, dict):

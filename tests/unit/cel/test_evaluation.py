@@ -16,7 +16,7 @@ from webhook.kit.custom_rules import Expression, Outcome, Variables
 
 
 def with_label(value: bytes) -> Variables:
-    """Variables for a job with this JSON as a label; Python may be unable to write it."""
+    """Variables for a job with this JSON text as a label's value, which Python may be unable to write."""
     placeholder = variables(changed({"metadata.labels": {"x": "VALUE"}}))
     return msgspec.structs.replace(
         placeholder, object=msgspec.Raw(bytes(placeholder.object).replace(b'"VALUE"', value))
@@ -77,7 +77,7 @@ def test_fault_with_a_quoted_value_is_short(source: str) -> None:
     assert 0 < len(outcome.fault) <= MAX_FAULT
 
 
-def test_variables_of_an_expression() -> None:
+def test_expressions_read_every_variable() -> None:
     result = outcomes(
         "object.spec.runPolicy.cleanPodPolicy == 'Running'",
         "oldObject == null",
@@ -194,7 +194,7 @@ def test_job_without_a_spec_is_unchanged(job: dict[str, object]) -> None:
         ("AB", "(?i)b", "B"),
     ],
 )
-def test_find(text: str, expression: str, match: str) -> None:
+def test_find_returns_the_first_match(text: str, expression: str, match: str) -> None:
     (outcome,) = outcomes(f"{json.dumps(text)}.find({json.dumps(expression)}) == {json.dumps(match)}")
     assert (outcome.holds, outcome.fault) == (True, "")
 

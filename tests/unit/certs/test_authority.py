@@ -123,7 +123,7 @@ def test_leaf_without_hosts_is_an_error():
         authority().issue([], lifetime=DAY)
 
 
-def test_time_is_the_clocks_by_default():
+def test_current_time_is_used_by_default():
     ca = Authority("test CA", lifetime=DAY)
     pair = ca.issue(["a.example"], lifetime=DAY)
     assert datetime.now(UTC) < pair.not_after <= datetime.now(UTC) + DAY

@@ -1,4 +1,4 @@
-"""A certificate with one changed byte is either used, or ignored and reported. It breaks nothing else."""
+"""A certificate with one changed byte is used, repaired or rejected. Nothing else fails."""
 
 import asyncio
 from base64 import encodebytes
@@ -21,7 +21,7 @@ LEAF = CA.issue(["webhook.training.svc", "10.0.0.1"], lifetime=DAY, now=START)
 LEAF_DER = pem.load_certificates(LEAF.certificate_pem)[0].public_bytes(Encoding.DER)
 CURVE = CA_DER.index(bytes.fromhex("2a8648ce3d030107"))
 SUBJECT = CA_DER.rindex(SETTINGS.name.encode())
-# If the serial number becomes negative, the library warns that it will reject the certificate in future.
+# The library warns about negative serial numbers, because its future versions will reject such certificates.
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number")
 
 
@@ -58,7 +58,7 @@ async def check_secret_is_repaired(slot: str, certificate: bytes) -> None:
 @given(place=PLACES, by=BITS, emptied=st.booleans())
 @example(place=SUBJECT - 2, by=1, emptied=True)
 def test_damaged_byte_in_a_bundle_is_repaired(place: int, by: int, emptied: bool) -> None:
-    """Also with an empty Secret, when the old CAs are read from the caBundles."""
+    """If the Secret is empty too, the old CAs are read from the caBundles."""
     asyncio.run(check_bundle_is_repaired(damaged(CA_DER, place, by), emptied=emptied))
 
 

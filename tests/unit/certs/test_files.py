@@ -137,7 +137,10 @@ async def test_last_valid_certificate_stays_in_use(mounted, name):
     fault = fault.format(folder=mounted.folder)
     mounted.put(*content)
     await files.poll()
-    assert (mounted.told, files.problem) == ([], None)  # the files may have been read during the replacement
+    assert (mounted.told, files.problem) == (
+        [],
+        None,
+    )  # not reported yet: the files may have been read while they were replaced
     for _ in range(3):
         await files.poll()
     (notice,) = mounted.told
@@ -244,7 +247,7 @@ async def test_loop_polls_the_files(mounted):
 
 
 async def test_no_torn_read_is_ever_served(mounted):
-    """Files that change while they are read: the served pair always matches."""
+    """A torn read has the key of one version and the certificate of the next version."""
     pairs = [issue() for _ in range(20)]
     mounted.write(pairs[0])
     files = mounted.watched()
@@ -255,7 +258,6 @@ async def test_no_torn_read_is_ever_served(mounted):
         content = read()
         pair = next(contents, None)
         if pair is not None:
-            # The key is from one version, the certificate from the next version.
             mounted.write(pair)
             content = type(content)(pair.certificate_pem, content.key_pem, content.ca_pem)
         return content

@@ -1,4 +1,4 @@
-"""Single steps of the plan; whole rotations are in `test_self_managed` and `test_simulation`."""
+"""Single steps of the plan of a rotation. `test_self_managed` and `test_simulation` test whole rotations."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -60,8 +60,8 @@ def test_next_step_by_time(state, after, step):
 
 @pytest.mark.parametrize("field", ["published_at", "retired_at"])
 @pytest.mark.parametrize("written", [None, START + DAY])
-def test_impossible_time_is_rewritten(field, written):
-    """The time is in the future, from a clock that has been set back since."""
+def test_missing_or_future_time_is_replaced_by_the_current_time(field, written):
+    """The time is missing, or in the future because a clock was wrong."""
     state = replace(WAITING if field == "published_at" else RETIRING, **{field: written})
     step = plan(state, everywhere(state), START, SETTINGS)
     assert isinstance(step, Save)
@@ -83,7 +83,7 @@ def test_bundles_are_made_equal_to_the_secret(lost):
     assert step == Publish((bad,), good.ca_bundles[0])
 
 
-def test_authority_that_signs():
+def test_signing_ca_is_trusted_by_every_bundle():
     assert signer(WAITING, everywhere(WAITING), START) is ONE
     assert signer(WAITING, [bundle(TWO.certificate)], START) is TWO
     assert signer(WAITING, [bundle(TWO.certificate), bundle(ONE.certificate)], START) is None

@@ -1,4 +1,7 @@
-"""The certificates of a replica, from the first start through rotations and faults."""
+"""The certificates of a replica, from the first start through rotations and faults.
+
+The grace is the time between the publication of a new CA in all caBundles and the first leaf of this CA.
+"""
 
 import asyncio
 from dataclasses import replace
@@ -49,7 +52,7 @@ async def test_leaf_is_not_served_before_it_is_trusted():
 
 
 async def test_unwritable_bundle_does_not_affect_other_bundles():
-    """All replicas became unready because of one hook's caBundle, so the calls of another hook failed too."""
+    """Formerly, one hook's caBundle made all replicas unready, so the calls of the other hooks failed too."""
     cluster, clock, notices = Cluster(), Clock(), Told()
     cluster.forbidden = {"write mutating"}
     server = replica(cluster, clock, told=notices)
@@ -321,7 +324,7 @@ async def test_trust_is_read_from_the_live_bundles():
     cluster.down = True
     clock.now += 11 * DAY
     await server.reconcile()
-    assert server.trusted  # according to the last read
+    assert server.trusted  # in the bundles that were read last
     clock.now = server.leaf_not_after
     assert not server.trusted  # the leaf has expired
     clock.now = server.ca_not_after
@@ -352,7 +355,7 @@ async def test_deleted_secret_is_filled_with_a_new_ca():
     cluster.set_data({})
     notices.clear()
     await server.reconcile()
-    # A new CA next to the current CA.
+    # The new CA is the successor, and the current CA remains in use.
     assert (server.phase, server.leaf) == (Phase.WAITING, leaf)
     assert accepted(cluster, server, clock.now) == EVERY
     clock.now += SETTINGS.grace
@@ -526,7 +529,7 @@ async def test_slow_replica_does_not_undo_a_rotation():
         successor = load(cluster.data).successor.fingerprint
         assert all(successor in fingerprints(pem) for pems in cluster.bundles.values() for pem in pems)
 
-    # The late replica must have something to write: otherwise it would do no harm.
+    # The late replica must have something to write. Otherwise it could not undo the rotation.
     cluster.overwrite("mutating", b"")
     cluster.read_secret = read_then_sleep
     await late.reconcile()
@@ -548,7 +551,7 @@ async def test_damaged_old_certificate_is_restored_from_the_bundles():
     (notice,) = notices
     assert (notice.reason, notice.warning) == ("CARepaired", True)
     assert "old-ca.crt: the certificate is not PEM, or damaged" in notice.message
-    # The caBundles still have it.
+    # The caBundles still have the old certificate.
     assert first in fingerprints(cluster.data["old-ca.crt"])
     assert server.phase == Phase.RETIRING
 

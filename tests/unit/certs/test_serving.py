@@ -53,7 +53,7 @@ def test_strict_client_accepts_the_certificate(in_loop):
     in_loop(check)
 
 
-def test_swap_affects_new_handshakes_and_not_connections(in_loop):
+def test_swap_affects_new_handshakes_and_not_open_connections(in_loop):
     first, second = pair(), pair(lifetime=2 * DAY)
 
     async def check():
@@ -103,7 +103,7 @@ def rsa_pair():
     return pem, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
-def test_swap_to_another_type_of_key(in_loop):
+def test_certificate_with_a_different_type_of_key_is_served_after_a_swap(in_loop):
     first = pair()
     rsa_certificate, rsa_key = rsa_pair()
     context = client_context()
@@ -119,7 +119,7 @@ def test_swap_to_another_type_of_key(in_loop):
     in_loop(check)
 
 
-def test_negotiated_protocol(in_loop):
+def test_http_1_1_and_the_newest_common_tls_version_are_negotiated(in_loop):
     first = pair()
     context = client_context()
     context.set_alpn_protocols(["h2", "http/1.1"])
@@ -183,7 +183,7 @@ ONE, OTHER = pair(), pair()
         "the CA first",
     ],
 )
-def test_invalid_certificate_is_rejected_and_the_old_one_stays(chain, key, fault):
+def test_invalid_certificate_is_rejected_and_the_old_certificate_is_still_served(chain, key, fault):
     certificate = ServingCertificate(ONE.certificate_pem, ONE.key_pem)
     with pytest.raises(CertificateError) as error:
         certificate.swap(chain, key)

@@ -76,8 +76,8 @@ class World:
     async def settle(self):
         """Run a pass of all connected replicas, in parallel.
 
-        After an accident a replica without a leaf uses a published CA at once. Clients with an older caBundle would
-        reject its leaf, but it does not serve yet, so this is not checked.
+        After an accident, a replica without a leaf gets a leaf of a published CA at once. A client with an older
+        caBundle would reject this leaf. This case is not checked, because the replica does not serve yet.
         """
         if self.clock.now >= self.joined and not self.recovering:
             self.cut_off, self.joined = None, self.clock.now + self.random.random() * 8 * DAY

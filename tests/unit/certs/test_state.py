@@ -78,18 +78,18 @@ NO_KEY = PAIR + "the private key is not PEM, or damaged"
         (rsa_ca(), PAIR + "the private key is not an EC key", 1),
         ({"ca.crt": b"\xff\x00", "ca.key": b"\xff"}, NO_CERTIFICATE, 0),
     ],
-    ids=["half a certificate", "no certificate", "half a key", "another key", "a leaf", "RSA", "bytes"],
+    ids=["half a certificate", "no certificate", "half a key", "key of another CA", "leaf as CA", "RSA key", "no PEM"],
 )
 def test_damaged_ca_does_not_sign_and_stays_trusted(change, damage, old_cas):
     state = load(
         {"ca.crt": ONE.certificate_pem, "ca.key": ONE.key_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"} | change
     )
     assert (state.current, state.damage, len(state.old)) == (None, (damage,), old_cas)
-    # The stored time is from other CAs: this CA has signed until now.
+    # The stored time is for older CAs. It is dropped, because this CA signed until now.
     assert (state.retired_at is None) == bool(old_cas)
 
 
-def test_removed_key_is_not_damage():
+def test_removed_key_is_not_reported_as_damage():
     state = load({"ca.crt": ONE.certificate_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"})
     assert (state.current, state.damage, state.key_removed, state.retired_at) == (None, (), True, None)
     assert [fingerprint(each) for each in state.old] == [ONE.fingerprint]
@@ -115,7 +115,7 @@ def test_other_damage_does_not_affect_the_ca(change, damage):
     assert (state.current.fingerprint, state.damage) == (ONE.fingerprint, (damage,))
 
 
-def test_old_cas_are_kept_once_and_only_the_newest():
+def test_each_old_ca_is_kept_once_up_to_a_maximum_number():
     many = [authority(NOW + number * DAY).certificate for number in range(MAX_OLD_AUTHORITIES + 3)]
     state = State(old=tuple(many[:3])).with_old([*many[2:], many[0]], NOW)
     assert state.old == tuple(many[3:])

@@ -106,7 +106,7 @@ def test_issues_of_a_missing_and_a_damaged_secret():
 
 
 @pytest.mark.parametrize("left", [{}, {"ca.key": b""}])
-def test_removed_key_is_a_requested_renewal(left):
+def test_removed_key_is_reported_as_a_renewal(left):
     data = {key: value for key, value in State(current=CA).to_data().items() if key != "ca.key"} | left
     status = describe_self_managed(data, [bundle(CA)], now=NOW, settings=SETTINGS, served=chain(), server_names=[HOST])
     assert texts(status) == [("warning", "the CA is being renewed: its key was removed from the CA Secret")]
@@ -164,7 +164,7 @@ def test_issues_of_bundles_and_the_served_certificate(bundles, served, now, foun
     assert all(issue.advice for issue in status.issues)
 
 
-def test_ca_that_is_only_in_a_bundle():
+def test_ca_that_is_only_in_a_bundle_is_listed():
     status = describe_self_managed(State(current=CA).to_data(), [bundle(CA, OLD)], now=NOW, settings=SETTINGS)
     assert [(one.role, one.fingerprint) for one in status.certificates] == [
         ("signing CA", CA.fingerprint),

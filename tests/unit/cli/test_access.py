@@ -40,7 +40,7 @@ def with_a_cluster(group: click.Group, *above: str) -> list[str]:
 
 def test_every_command_with_a_cluster_is_tested() -> None:
     assert isinstance(main, click.Group)
-    # The service uses its service account, and the playground reads the cluster only when a page requests it.
+    # Not tested: `serve` uses its service account, and `playground` reads the cluster only when the page requests this.
     assert set(with_a_cluster(main)) == {*COMMANDS, "serve", "playground"}
 
 
@@ -74,7 +74,7 @@ def test_options_override_the_user_of_the_kubeconfig(command: str, request_heade
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("option", ["--as-group", "--as-uid"])
-def test_as_group_without_as_is_rejected(command: str, option: str, tmp_path: Path, program: Check) -> None:
+def test_as_group_or_as_uid_without_as_is_rejected(command: str, option: str, tmp_path: Path, program: Check) -> None:
     config = str(kubeconfig(tmp_path / "config", "https://127.0.0.1:1"))
     result = program(*COMMANDS[command], "--kubeconfig", config, option, "x", job_yaml=JOB, policy_yaml=HEADER)
     assert result.exit_code == 2

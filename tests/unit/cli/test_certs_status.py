@@ -40,7 +40,7 @@ def test_missing_secrets_and_hooks_are_reported(changes: dict[str, Any], text: s
     assert "nothing needs doing" not in lines
 
 
-def test_replicas_that_serve_different_certificates() -> None:
+def test_all_certificates_are_listed_if_replicas_serve_different_ones() -> None:
     other = Authority("x", lifetime=timedelta(days=1)).issue([HOST], lifetime=timedelta(hours=5))
     served = {**HEALTHY.certificates.served, ("192.0.2.2", 8443): chain(other.certificate_pem)}
     status = CertsStatus.at(NOW, replace(HEALTHY.certificates, served=served))

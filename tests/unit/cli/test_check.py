@@ -131,7 +131,7 @@ def test_json_of_an_admitted_job(check: Check) -> None:
     assert verdict["causes"] == []
 
 
-def test_generate_name(check: Check) -> None:
+def test_job_with_only_a_generate_name_is_admitted(check: Check) -> None:
     job = changed({"metadata.name": REMOVE, "metadata.generateName": "train-"})
     (verdict,) = as_json(check("a.yaml", "-o", "json", a_yaml=job))
     assert verdict["name"] == "train-"
@@ -429,7 +429,7 @@ def test_control_characters_do_not_reach_the_terminal(form: str, check: Check) -
 @pytest.mark.parametrize(
     "metadata", [None, 3, [], "x", {"name": 3}, {"name": None}, {"name": ["x"], "namespace": {}, "labels": 3}]
 )
-def test_metadata_of_any_shape(check: Check, metadata: object) -> None:
+def test_metadata_of_a_wrong_type_is_rejected(check: Check, metadata: object) -> None:
     result = check("a.yaml", "-o", "json", a_yaml={**GOOD, "metadata": metadata})
     assert result.exit_code == 1
     assert as_json(result)[0]["name"] == ""
@@ -494,7 +494,7 @@ class TestGithub:
         result = check("a.yaml", "-o", "github", files={"a.yaml": text})
         assert f"line={line(text, 'mpiReplicaSpecs')}," in result.stdout
 
-    def test_warnings(self, check: Check) -> None:
+    def test_warning_has_the_line_of_the_field(self, check: Check) -> None:
         text = yaml.dump(SHORT_LIVED)
         result = check("a.yaml", "-o", "github", files={"a.yaml": text})
         assert result.exit_code == 0
@@ -554,11 +554,11 @@ class TestSarif:
     def test_output_for_any_file_fits_the_schema(self, check: Check, text: str) -> None:
         self.log(check("a.yaml", "-o", "sarif", files={"a.yaml": text}))
 
-    def test_file_name_that_is_not_utf8(self, check: Check) -> None:
+    def test_file_name_that_is_not_utf8_is_percent_encoded(self, check: Check) -> None:
         (run,) = self.log(check("\udcff #.yaml", "-o", "sarif", files={"\udcff #.yaml": ONE_WORKER}))["runs"]
         assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "%FF%20%23.yaml"}
 
-    def test_results_of_pod_security_levels(self, check: Check) -> None:
+    def test_violations_of_a_pod_security_level_have_lines(self, check: Check) -> None:
         result = check("a.yaml", "--level", "restricted", "-o", "sarif", files={"a.yaml": JOB})
         assert result.exit_code == 1
         (run,) = self.log(result)["runs"]
@@ -570,7 +570,7 @@ class TestJunit:
     def suites(self, result: Result) -> ET.Element:
         return ET.fromstring(result.stdout)
 
-    def test_a_suite_for_each_file_and_a_case_for_each_job(self, check: Check) -> None:
+    def test_each_file_has_a_suite_and_each_job_a_case(self, check: Check) -> None:
         files = {"a.yaml": f"{JOB}---\n{ONE_WORKER}", "b.yaml": JOB, "c.yaml": "]"}
         result = check("a.yaml", "b.yaml", "c.yaml", "-o", "junit", files=files)
         assert result.exit_code == 2
@@ -583,7 +583,7 @@ class TestJunit:
         assert (failure.tag, failure.get("type")) == ("failure", "worker-count")
         assert failure.text == f"a.yaml:{line(files['a.yaml'], ONE)}: {TOLD}"
 
-    def test_warnings_are_output_unless_they_fail(self, check: Check) -> None:
+    def test_warnings_are_system_output_or_with_fail_on_warn_failures(self, check: Check) -> None:
         result = check("a.yaml", "-o", "junit", files={"a.yaml": SHORT_LIVED})
         assert result.exit_code == 0
         ((case,),) = self.suites(result)
@@ -605,18 +605,18 @@ def test_yaml_output_equals_json_output(check: Check) -> None:
     ("job", "code"),
     [(GOOD, 0), (SHORT_LIVED, 1), (changed({"Worker.replicas": 1}), 1)],
 )
-def test_fail_on_warn(check: Check, job: dict[str, Any], code: int) -> None:
-    """An injection does not fail, although kubectl shows it as a warning."""
+def test_fail_on_warn_fails_for_warnings_and_violations(check: Check, job: dict[str, Any], code: int) -> None:
+    """Injections into the job do not fail the command, although kubectl shows them as warnings."""
     assert check("a.yaml", "--fail-on", "warn", files={"a.yaml": job}).exit_code == code
 
 
-def test_warning_of_an_injection_fails_on_warn(check: Check) -> None:
+def test_unknown_injection_to_skip_fails_on_warn(check: Check) -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "nothing"}})
     assert check("a.yaml", "--fail-on", "warn", files={"a.yaml": job}).exit_code == 1
 
 
 @pytest.mark.parametrize("form", ["text", "github", "junit"])
-def test_quiet_shows_warnings_that_fail(form: str, check: Check) -> None:
+def test_quiet_shows_warnings_only_with_fail_on_warn(form: str, check: Check) -> None:
     files = {"good.yaml": GOOD, "a.yaml": SHORT_LIVED}
     result = check("good.yaml", "a.yaml", "-q", "-o", form, files=files)
     assert (result.exit_code, "retention" in result.stdout) == (0, False)
@@ -640,12 +640,12 @@ class TestFiles:
         assert result.exit_code == 0, result.output
         return [verdict["file"] for verdict in json.loads(result.stdout)]
 
-    def test_recursive(self, check: Check) -> None:
+    def test_recursive_option_reads_all_subfolders_except_hidden_ones(self, check: Check) -> None:
         found = check("-R", "a", "-o", "json", files=self.FILES)
         assert self.sources(found) == ["a/b/three.yml", "a/b/two.yaml", "a/one.yaml"]
         assert self.sources(check("a", "-o", "json")) == ["a/one.yaml"]
 
-    def test_patterns(self, check: Check) -> None:
+    def test_files_that_match_a_pattern_are_read(self, check: Check) -> None:
         assert self.sources(check("a/**/*.yaml", "-o", "json", files=self.FILES)) == ["a/b/two.yaml", "a/one.yaml"]
         assert self.sources(check("a/b/*", "-o", "json", files={"a/b/five.txt": JOB})) == [
             "a/b/five.txt", "a/b/three.yml", "a/b/two.yaml",
@@ -696,7 +696,7 @@ class TestIgnoreOthers:
         result = check("a.yaml", "--ignore-others", files={"a.yaml": text})
         assert result.exit_code == 2
 
-    def test_with_many_jobs_valid_jobs_are_only_counted(self, check: Check) -> None:
+    def test_valid_jobs_are_only_counted_if_there_are_many_jobs(self, check: Check) -> None:
         jobs = {f"{number}.yaml": JOB for number in range(20)}
         result = check(*jobs, files=jobs)
         assert (result.exit_code, result.stdout) == (0, "20 jobs: 20 admitted, 0 rejected\n")

@@ -16,14 +16,14 @@ from tests.support.quota_objects import quota
 from webhook.cli import world_sources
 
 
-def test_namespaces(check: Check) -> None:
+def test_namespace_is_from_the_job_or_else_from_the_option_or_else_default(check: Check) -> None:
     homeless = changed({"metadata.namespace": REMOVE})
     assert as_json(check("a.yaml", "-o", "json", a_yaml=homeless))[0]["namespace"] == "default"
     assert as_json(check("a.yaml", "-o", "json", "-n", "team-b"))[0]["namespace"] == "team-b"
     assert as_json(check("a.yaml", "-o", "json", "-n", "team-b", a_yaml=GOOD))[0]["namespace"] == "team-a"
 
 
-def test_default_namespace_comes_from_the_context(check: Check, tmp_path: Path) -> None:
+def test_default_namespace_is_from_the_context_of_the_kubeconfig(check: Check, tmp_path: Path) -> None:
     job = {**GOOD, "metadata": {"name": "train"}}
     with fake_api() as api:
         contexts = [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "team-z"}}]
@@ -137,7 +137,7 @@ def test_several_policies_in_one_file_apply_to_every_namespace(check: Check) -> 
     assert "2 GPUs, at most 1 allowed" in result.stdout
 
 
-def test_policy(check: Check) -> None:
+def test_policy_in_a_file_is_applied(check: Check) -> None:
     result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
     assert result.exit_code == 1
     assert "4 workers, at most 3 allowed" in result.stdout
@@ -166,8 +166,10 @@ KUEUE_LABEL = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
         ([local_queue("train", "gpus"), config(text=CONFIG.replace(", kubeflow.org/mpijob", ""))], True),
     ],
 )
-def test_kueue_suspends_a_job_in_a_queue(check: Check, more: list[Json], denied: bool) -> None:
-    """The server gets the job after Kueue's webhook has suspended it."""
+def test_job_in_a_queue_is_denied_for_a_quota_only_if_kueue_does_not_suspend_jobs(
+    check: Check, more: list[Json], denied: bool
+) -> None:
+    """Kueue's webhook suspends a job in a queue before this webhook judges it. A suspended job only gets a warning."""
     busy = quota({"requests.nvidia.com/gpu": 8}, {"requests.nvidia.com/gpu": 8})
     files = {"a_yaml": changed({KUEUE_LABEL: "train"}), "c_yaml": {"kind": "List", "items": [busy, *more]}}
     (verdict,) = as_json(check("a.yaml", "--cluster", "c.yaml", "-o", "json", **files))

@@ -80,11 +80,11 @@ def test_kubectl_completes_commands_and_options() -> None:
         ("", ""),
     ],
 )
-def test_options_before_the_command_are_moved_behind_it(typed: str, meant: str) -> None:
+def test_options_before_the_command_are_moved_after_the_command(typed: str, meant: str) -> None:
     assert kubectl_plugin.ordered(typed.split()) == meant.split()
 
 
-def test_kubectl_completes_after_its_options() -> None:
+def test_kubectl_completes_commands_after_options() -> None:
     assert completed("--context", "c", "policy", "au") == ["audit\tList the existing jobs that break the...", ":4"]
     assert completed("-n", "a", "w") == ["why\tSay why a job does not run.", ":4"]
 

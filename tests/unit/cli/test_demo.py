@@ -87,7 +87,7 @@ def test_example_with_an_unexpected_verdict_is_reported(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("job", [{**GOOD, "apiVersion": "kubeflow.org/v1"}, changed({"Worker.replicas": "4"})])
-def test_unreadable_job_is_an_error(job: dict[str, Any]) -> None:
+def test_job_that_cannot_be_decoded_is_shown_as_rejected(job: dict[str, Any]) -> None:
     result = run("-", stdin=json.dumps(job))
     assert result.exit_code == 0
     assert "[schema]" in result.stdout
@@ -130,7 +130,7 @@ def test_patch_is_applied_like_a_json_patch(job: dict[str, Any]) -> None:
     assert walkthrough.apply(job, decision.patch) == jsonpatch.apply_patch(job, decision.patch)
 
 
-def test_apply_to_lists_and_escaped_keys() -> None:
+def test_patch_of_lists_and_escaped_keys_is_applied() -> None:
     operations = [
         {"op": "add", "path": "/a~1b/~0", "value": 1},
         {"op": "add", "path": "/l/-", "value": 3},

@@ -15,6 +15,7 @@ from webhook.cli.explanations import Setting
 from webhook.cli.main import main
 from webhook.kit.custom_rules import PREFIX
 from webhook.kit.settings import Action, Settings
+from webhook.rules import worker_count
 
 
 class Inner(Settings):
@@ -93,12 +94,7 @@ def test_text_of_a_rule() -> None:
     assert list(entry.as_text()) == [
         "\x1b[1mworker-count\x1b[0m (rule, action: deny, since 0.1)",
         "",
-        "The number of workers is within the limits of the policy.",
-        "",
-        "Distributed training needs at least two workers, and the platform is tested up to one hundred. With",
-        "`runLauncherAsWorker` the launcher takes part in the training, so it counts too. The operator also runs "
-        "launchers alone,",
-        "without Worker: `min: 0` admits such jobs.",
+        *str(worker_count.__doc__).splitlines(),
         "",
         "\x1b[1mSettings\x1b[0m",
         "  action: deny, warn, audit or off, default deny",
@@ -139,7 +135,7 @@ def test_similar_names_are_suggested(asked: str, meant: str) -> None:
     assert explanations.similar(asked)[0] == meant
 
 
-def test_unsimilar_name_has_no_suggestion() -> None:
+def test_name_without_a_similar_name_has_no_suggestion() -> None:
     assert explanations.similar("qqqqqqqq") == []
 
 

@@ -36,7 +36,7 @@ def containers(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     return launcher, worker
 
 
-def test_examples_of_frameworks_equal_its_output() -> None:
+def test_examples_of_frameworks_equal_the_output_of_init() -> None:
     """`make examples` regenerates the files."""
     written = {path: path.read_text(encoding="utf-8") for path in first_jobs.FOLDER.iterdir()}
     assert written == first_jobs.jobs()
@@ -112,7 +112,9 @@ def test_options_are_written_into_the_job(init: Check) -> None:
         ("openmpi", "./pi", "./pi"),
     ],
 )
-def test_program_is_written_as_arguments_of_its_launcher(init: Check, framework: str, typed: str, words: str) -> None:
+def test_typed_program_becomes_the_arguments_for_the_framework(
+    init: Check, framework: str, typed: str, words: str
+) -> None:
     result = init("--framework", framework, "--image", IMAGE, "--", *typed.split())
     args = " ".join(containers(job(result))[0]["args"])
     started = args.partition(":29500 ")[2] if framework == "pytorch" else args
@@ -186,14 +188,14 @@ ON_OPENSHIFT = [PROJECT, as_list(*openshift.DEFAULT_SCCS)]
 
 @pytest.mark.parametrize("cluster", ON_OPENSHIFT, ids=["namespace", "SCCs"])
 @pytest.mark.parametrize("framework", ["openmpi", "pytorch"])
-def test_a_job_on_openshift_is_for_the_user_of_its_image(init: Check, framework: str, cluster: str) -> None:
+def test_job_on_openshift_equals_the_job_with_the_option_mpiuser(init: Check, framework: str, cluster: str) -> None:
     flags = ["--framework", framework, "--image", IMAGE, "-n", "team-a", "--", "train"]
     result = init("--cluster", "cluster.yaml", *flags, cluster_yaml=cluster)
     assert (result.exit_code, "admitted\n" in result.stderr) == (0, True), result.stderr
     assert result.stdout == init("--mpiuser", *flags).stdout
 
 
-def test_an_image_for_root_is_rejected_on_openshift(init: Check) -> None:
+def test_image_for_root_is_rejected_on_openshift(init: Check) -> None:
     result = init("--framework", "horovod", "-n", "team-a", "--cluster", "cluster.yaml", cluster_yaml=PROJECT)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (

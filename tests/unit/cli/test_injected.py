@@ -89,11 +89,11 @@ def test_restored_fields_of_an_update_have_their_own_title() -> None:
     ]
 
 
-def test_job_without_injections_has_no_note() -> None:
+def test_text_is_empty_without_injections() -> None:
     assert lines(Decision()) == []
 
 
-def test_only_the_list_of_injections_is_left_out() -> None:
+def test_only_the_annotation_that_lists_the_injections_is_left_out() -> None:
     found = mutate(mpijob(), policy_of({}))
     *operations, listed = found.patch
     assert "injected" in str(listed["path"])

@@ -1,4 +1,4 @@
-"""Checks of the metadata of jobs in files. They do not depend on the schema or the rules."""
+"""Checks of the metadata of jobs in files. These checks do not depend on the schema or the rules."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def told(changes: dict[str, Any]) -> list[str]:
         {"name": "a", "labels": {"a": "", "example.com/B_c": "x.Y"}, "annotations": {"Example.com/A": "any text"}},
         {"name": "a", "finalizers": ["wait", "example.com/wait"], "namespace": "team-a"},
         {"name": "a", "ownerReferences": [{**OWNER, "controller": True}, OWNER]},
-        # the schema reports these
+        # The schema reports these wrong types.
         {"name": 1, "labels": [1], "annotations": {"a": 1}, "finalizers": {"a": 1}, "ownerReferences": ["x"]},
     ],
 )
@@ -32,7 +32,7 @@ def test_valid_metadata_has_no_faults(metadata: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("metadata", [None, "x", [1]])
-def test_missing_metadata_has_no_faults(metadata: Any) -> None:
+def test_metadata_that_is_not_a_mapping_has_no_faults(metadata: Any) -> None:
     assert judge(metadata) == []
 
 

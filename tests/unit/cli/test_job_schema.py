@@ -339,7 +339,7 @@ def test_wrong_value_is_rejected_with_a_fix(changes: Json, path: str, fault: str
     assert told(changes) == [(path, fault, fix)]
 
 
-def test_rules_see_misplaced_annotations_in_the_right_place() -> None:
+def test_rules_see_misplaced_annotations_in_the_pod_template() -> None:
     verdict = SchemaVerdict(changed({"Worker.annotations": {"networks.example.com": "sriov"}}), SCHEMA)
     template = verdict.fixed["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
     assert template["metadata"]["annotations"] == {"networks.example.com": "sriov"}
@@ -353,7 +353,7 @@ def test_rules_see_a_field_moved_to_an_enclosing_object() -> None:
     assert "volumes" not in pod["containers"][0]
 
 
-def test_rules_see_misplaced_roles() -> None:
+def test_rules_see_roles_outside_of_mpi_replica_specs() -> None:
     job = changed({})
     roles = job["spec"].pop("mpiReplicaSpecs")
     verdict = SchemaVerdict({**job, "spec": {**job["spec"], **roles}}, SCHEMA)
@@ -397,7 +397,7 @@ def test_number_of_schema_faults_is_limited() -> None:
 
 @PROPERTY
 @given(any_job())
-def test_fixed_form_of_any_job_has_no_faults(job: Json) -> None:
+def test_fixed_form_of_any_job_has_no_fault_with_a_fix(job: Json) -> None:
     verdict = SchemaVerdict(job, SCHEMA)
     if not verdict.unconvertible and len(verdict.violations) < MAX_SCHEMA_FAULTS:
         again = SchemaVerdict(verdict.fixed, SCHEMA).violations
@@ -483,7 +483,7 @@ def test_schema_with_references_is_read() -> None:
     assert {"fields": {"a": "string"}} in short_form(openapi, definitions)
 
 
-def test_packaged_schema_is_that_of_mpi_operator_0_8_0() -> None:
+def test_packaged_schema_is_from_mpi_operator_0_8_0() -> None:
     assert SCHEMA.origin == "mpi-operator v0.8.0"
     assert set(SCHEMA.root.fields) == {"apiVersion", "kind", "metadata", "spec", "status"}
     assert SCHEMA.root.fields["spec"].fields["slotsPerWorker"] == Shape("integer")
@@ -535,11 +535,11 @@ def test_packaged_schema_is_that_of_mpi_operator_0_8_0() -> None:
         ({"metadata.labels": ["a"]}, "metadata.labels", 'a mapping, such as {team: nlp}, in place of ["a"]'),
     ],
 )
-def test_value_without_its_object_or_list_is_converted(changes: Json, path: str, fix: str) -> None:
+def test_fix_is_the_value_in_the_form_of_the_field(changes: Json, path: str, fix: str) -> None:
     assert [(found[0], found[2]) for found in told(changes)] == [(path, f"Write {fix}.")]
 
 
-def test_container_without_a_list_keeps_its_command() -> None:
+def test_faults_inside_a_container_that_is_not_in_a_list_are_reported() -> None:
     container = {"name": "a", "image": "a:1", "cmd": "sleep 1"}
     assert [each[1:] for each in told({f"{SPEC}.containers": REMOVE, f"{SPEC}.container": container})] == [
         (UNKNOWN, "Rename it to containers."),
@@ -549,7 +549,7 @@ def test_container_without_a_list_keeps_its_command() -> None:
     ]
 
 
-def test_long_value_is_fixed_without_being_quoted() -> None:
+def test_fix_for_a_long_value_does_not_quote_the_value() -> None:
     roles = changed({f"{OF_CONTAINER}.args": ["x" * 300]})["spec"]["mpiReplicaSpecs"]
     assert [each[2] for each in told({"spec.mpiReplicaSpecs": [{role: each} for role, each in roles.items()]})] == [
         "Remove the dashes before its fields."

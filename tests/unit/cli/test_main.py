@@ -62,7 +62,7 @@ def test_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 NETWORK = ["asyncio", "ssl", "aiohttp", "kubernetes", "cryptography", "prometheus_client", "structlog"]
 DECISIONS = ["pydantic", "msgspec", "yaml", "webhook.rules"]
 OTHERS = ["webhook.cli.doctor", "webhook.cli.serve", "webhook.installation"]
-# pydantic imports importlib.metadata when it makes a validator, to find plugins.
+# Slow imports. pydantic would import importlib.metadata to search for plugins, but this search is switched off.
 SLOW = ["importlib.metadata", "importlib.resources", "tempfile", "zipfile", "webhook.converters", "webhook.controllers"]
 SLOW += ["webhook.parts.older_versions.older_jobs", "webhook.parts.sagemaker.job"]
 JOB = str(EXAMPLES / "openmpi-pi.yaml")
@@ -95,8 +95,8 @@ def test_program_runs_as_a_module() -> None:
     assert done.stdout.startswith(f"mpijob-webhook {__version__}\n")
 
 
-def test_name_of_the_program_is_a_constant() -> None:
-    """Docstrings are an exception: some of them are help texts."""
+def test_name_of_the_program_is_written_only_in_one_constant() -> None:
+    """Only docstrings may also contain the name, because some of them are help texts."""
     written = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if PROGRAM in "\n".join(texts(path))}
     assert written == {"__init__.py"}
 
@@ -146,7 +146,7 @@ NOT_AT_FIRST = (
 )  # fmt: skip
 
 
-def test_garbage_collector_of_serve_ignores_imports_and_runs_later() -> None:
+def test_garbage_collector_of_serve_ignores_imported_modules() -> None:
     code = (
         "import gc; from webhook.cli.main import main\n"
         "try: main(['serve', '--policy', '/no/such/file', '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'])\n"
@@ -159,7 +159,7 @@ def test_garbage_collector_of_serve_ignores_imports_and_runs_later() -> None:
 ONLY_WHERE_ON = {"webhook.parts.older_versions.reviews", "webhook.parts.trainer.pipeline"}
 
 
-def test_modules_of_set_options_are_imported_before_reviews() -> None:
+def test_modules_for_the_given_options_are_imported_at_the_start() -> None:
     code = (
         "import sys; from webhook.cli.main import main\n"
         "addresses = ['--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0']\n"

@@ -17,7 +17,7 @@ def run(*arguments: str) -> Result:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[process.ServeSettings]]:
-    """Runs `serve`, and returns the settings of the process."""
+    """The settings of each process that `serve` would run."""
     settings_of_runs: list[process.ServeSettings] = []
 
     def run(settings: process.ServeSettings) -> int:
@@ -26,7 +26,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[process.ServeSettin
 
     monkeypatch.setattr(process, "run", run)
     yield settings_of_runs
-    gc.enable()  # like the real function
+    gc.enable()  # `serve` switches the collector off, and the replaced `run` would switch it on again
 
 
 def test_serve_by_default(served: list[process.ServeSettings]) -> None:

@@ -148,7 +148,7 @@ def test_unreadable_policies_are_reported(api: FakeApi, tmp_path: Path) -> None:
 
 class TestNamespaces:
     def view(self, api: FakeApi, folder: Path) -> Snapshot:
-        """The view on team-a and team-b of a user without rights in other namespaces."""
+        """The snapshot of team-a and team-b, made by a user without rights in other namespaces."""
         api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
         for resource in watched_resources():
             if resource.is_namespaced and resource.place is None:
@@ -270,8 +270,8 @@ def test_broken_first_object_is_an_error(head: dict[str, Any], message: str) -> 
     assert str(caught.value).startswith(message)
 
 
-def test_kind_that_is_not_in_the_head_stays_incomplete() -> None:
-    """Adding kubectl's output to a snapshot does not make its kinds complete."""
+def test_kind_that_the_head_does_not_list_is_incomplete() -> None:
+    """The head is the object ClusterSnapshot. It lists the kinds that the snapshot contains completely."""
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {"limitranges": {}}}
     view = Snapshot([head, namespace("team-a")])
     assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {})

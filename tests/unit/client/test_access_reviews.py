@@ -51,7 +51,7 @@ async def test_right_to_exempt_is_queried_for_each_rule() -> None:
 
 
 async def test_rules_are_queried_in_parallel() -> None:
-    """Two slow queries in sequence took 16 s, but a review must be answered within 5 s."""
+    """Formerly, two slow queries in sequence took 16 s, but a review must be answered within 5 s."""
     queries: list[str] = []
     together = asyncio.Event()
 
@@ -83,7 +83,7 @@ async def test_failed_query_raises() -> None:
         await may_exempt(api, request, ["one", "two"])
 
 
-async def test_own_right_is_queried() -> None:
+async def test_own_right_is_queried_by_a_self_subject_access_review() -> None:
     class Own(Api):
         async def request(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
             assert (path, body["kind"]) == (SELF_PATH, "SelfSubjectAccessReview")

@@ -59,7 +59,7 @@ async def test_watch_beyond_its_time_is_closed(monkeypatch: pytest.MonkeyPatch) 
     assert caught.value.reason is FaultReason.STALLED
 
 
-async def test_answer_that_is_not_http_is_garbage() -> None:
+async def test_answer_that_is_not_http_has_the_fault_reason_garbage() -> None:
     over = asyncio.Event()  # a connection that is still open when the event loop ends causes a warning in the next test
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -73,7 +73,7 @@ async def test_user_of_the_context_is_used(tmp_path: Path) -> None:
 
 
 async def test_current_context_of_the_first_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Like in kubectl, only the current context of the later file is ignored, and its contexts are merged."""
+    """The contexts of all files can be chosen. kubectl does the same."""
     with fake_api() as api:
         first = kubeconfig(tmp_path / "one", api.url)
         clusters = [{"name": "d", "cluster": {"server": "https://127.0.0.1:1"}}]
@@ -184,7 +184,7 @@ async def test_unsupported_cluster_is_rejected(changes: dict[str, Any], reason: 
     assert str(caught.value) == f"cannot use {config}: {reason}"
 
 
-async def test_plugin_and_proxy_are_used(tmp_path: Path) -> None:
+async def test_credential_plugin_and_proxy_of_the_kubeconfig_are_used(tmp_path: Path) -> None:
     version = "client.authentication.k8s.io/v1"
     said = json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": {"token": "t0ken"}})
     plugin = {"command": sys.executable, "args": ["-c", f"print({said!r})"], "apiVersion": version}
@@ -209,7 +209,7 @@ async def test_the_proxy_of_the_environment_is_used(
 
 
 async def test_request_uses_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It also does not read ~/.netrc, which is not for API servers."""
+    """The request also does not read ~/.netrc: its passwords are not for API servers."""
     threads: list[object] = []
     monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *what: threads.append(what))
     with fake_api() as api:

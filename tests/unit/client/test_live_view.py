@@ -101,7 +101,7 @@ async def test_kind_that_cannot_be_listed_does_not_delay_reviews_forever() -> No
         live = LiveView(link, log=Log(), resources=[LOCAL_QUEUES, NAMESPACES, NODES, TOPOLOGIES], patience=0.3)
         running = asyncio.create_task(live.run())
         await live.settled()
-        # On a busy machine, `patience` may end for all kinds.
+        # On a busy machine, the time limit `patience` may end before any kind is listed.
         await until(lambda: live.get(NAMESPACES, "plain") == Namespace("plain", {}))
         # A missing right is a fault. A kind that is not installed is no fault.
         faults = {"localqueues": "server-error: conversion webhook failed", "nodes": "forbidden: HTTP 403"}

@@ -104,7 +104,7 @@ async def answered(folder: Path, body: str | bytes, ask: Any, **options: Any) ->
 @pytest.mark.parametrize("body", NO_OBJECTS)
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 async def test_answer_that_is_not_an_object_is_an_error(tmp_path: Path, body: str | bytes, method: str) -> None:
-    """It must not be an object without fields, and no unexpected exception."""
+    """Otherwise the answer would be used as an object without fields, or raise an unexpected exception."""
     with pytest.raises(ClusterError, match=r"^what answers at http://127\.0\.0\.1:\d+ is not an API server$"):
         await answered(tmp_path, body, lambda client: client.request(method, "/api/v1/namespaces/team-a"))
 
@@ -171,7 +171,7 @@ async def test_repeated_token_is_an_endless_list() -> None:
 
 
 async def test_alternating_tokens_are_an_endless_list() -> None:
-    """They must not be followed forever."""
+    """Otherwise the list would be read forever."""
     fetch = Fetch(*[(["a"], "t1"), (["b"], "t2")] * 50)
     with pytest.raises(WatchFault, match="garbage: a list without version or end"):
         await items(fetch)

@@ -77,7 +77,7 @@ async def test_answers_are_cached_for_some_seconds() -> None:
     assert grants.cached(KEY) is None
 
 
-async def test_account_stays_unknown_without_an_answer() -> None:
+async def test_sccs_of_an_account_stay_unknown_without_an_answer() -> None:
     grants = reader(Api(error=ClusterError("it is away")))
     await grants.read([KEY])
     assert grants.cached(KEY) is None
@@ -90,7 +90,7 @@ async def test_no_access_review_without_sccs() -> None:
     assert (api.specs, grants.cached(KEY)) == ([], None)
 
 
-async def test_cache_has_a_limit() -> None:
+async def test_number_of_cached_accounts_is_limited() -> None:
     grants = reader(Api())
     for number in range(MAX_SCC_GRANTS):
         grants._cached["team-a", str(number)] = (1000.0, SccGrants("team-a", str(number), frozenset()))

@@ -98,7 +98,7 @@ async def test_second_list_reports_only_differences(world: World) -> None:
     assert sorted(changes[3:]) == [("b", 1, 2), ("c", 1, None), ("d", None, 1)]
 
 
-async def test_regular_end_is_followed_by_a_watch_from_the_last_version(world: World) -> None:
+async def test_watch_that_ends_regularly_is_resumed_from_the_last_version(world: World) -> None:
     watch = world.watch()
     passing = world.passing(watch, 250)
     world.api.watches = [
@@ -182,13 +182,13 @@ async def test_open_watch_without_events_keeps_the_records_up_to_date(world: Wor
     assert (watch.age, watch.get("a")) == (0, Thing("a", 0))
 
 
-async def test_silent_watch_is_followed_by_a_list(world: World) -> None:
+async def test_list_follows_watches_without_events(world: World) -> None:
     watch = world.watch()
     world.api.watches = [stream(then="end", meanwhile=world.passing(watch, RELIST_AFTER / 2))]
     world.start(watch)
     await world.until(lambda: len(world.api.queries(watch=False)) == 3)
     assert world.time.sleeps == []
-    # Watches at 0 s, 300 s and 600 s, then a list, two times. A further watch may have started.
+    # Twice: a list, then watches at 0 s, 300 s and 600 s. After the third list, a further watch may have started.
     assert ["watch" in request.query for request in world.api.requests][:9] == [False, True, True, True] * 2 + [False]
 
 
@@ -318,11 +318,11 @@ async def test_pages_get_larger_after_an_expired_token(world: World) -> None:
 
 
 @pytest.mark.parametrize("reason", sorted({*FaultReason} - {FaultReason.STALLED, FaultReason.TOO_LARGE}))
-async def test_no_other_fault_makes_pages_smaller(world: World, reason: FaultReason) -> None:
+async def test_faults_other_than_timeouts_and_size_do_not_make_pages_smaller(world: World, reason: FaultReason) -> None:
     assert await limits(world, 250, *[reason] * 3) == [250] * 10
 
 
-async def test_page_that_times_out_counts_as_stalled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_page_that_times_out_has_the_fault_reason_stalled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "MAX_PAGE_SECONDS", 0.5)
     world.api.lists = [stream(), stream(), page(thing("a"))]
     watch = world.watch(replace(THINGS, page=128))

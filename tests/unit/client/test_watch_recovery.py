@@ -46,7 +46,9 @@ async def test_wait_is_at_least_half_of_the_delay(world: World) -> None:
     assert world.time.sleeps == [0.5, 1, 2, 4, 8, 15, 15, 15]
 
 
-@pytest.mark.parametrize("gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["HTTP", "event"])
+@pytest.mark.parametrize(
+    "gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["410 as HTTP status", "410 in an event"]
+)
 async def test_old_records_are_used_until_the_list_after_an_expired_version_is_complete(
     world: World, gone: Any
 ) -> None:
@@ -71,7 +73,9 @@ async def test_old_records_are_used_until_the_list_after_an_expired_version_is_c
     assert watch.reason == ""
 
 
-@pytest.mark.parametrize("gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["HTTP", "event"])
+@pytest.mark.parametrize(
+    "gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["410 as HTTP status", "410 in an event"]
+)
 async def test_list_after_an_expired_version_does_not_wait(world: World, gone: Any) -> None:
     """A pause of up to 30 s would mean that jobs are admitted by records from before the outage."""
     world.api.lists = [page(thing("a")), refused(500), page(thing("b")), page(thing("c"))]
@@ -96,7 +100,7 @@ async def test_list_after_an_expired_version_does_not_wait(world: World, gone: A
         pytest.param((stream(then="abort"), []), id="watches that are cut immediately"),
     ],
 )
-async def test_failed_answer_does_not_reset_the_age(world: World, failing: Any) -> None:
+async def test_failed_answer_does_not_reset_the_age_of_the_records(world: World, failing: Any) -> None:
     """Otherwise the alert on the age would never fire."""
     watches, lists = failing
     world.api.lists = [page(thing("a")), *lists * 50]
@@ -132,7 +136,7 @@ async def test_failed_list_keeps_records_and_unreadable_objects(world: World) ->
         stream(bookmark(8), b'{"type": ', then="end"),
     ],
 )
-async def test_watch_resumes_from_the_last_event_after_other_faults(world: World, fault: Any) -> None:
+async def test_watch_resumes_from_the_last_event_after_a_fault(world: World, fault: Any) -> None:
     world.api.watches = [fault, stream(event("ADDED", "a", 9))]
     watch = world.watch()
     world.start(watch)
@@ -407,7 +411,7 @@ async def test_faults_in_an_open_watch_do_not_flood_the_server(
     assert watch.synced
 
 
-async def test_missing_server_is_not_flooded(world: World, unused_tcp_port: int) -> None:
+async def test_unreachable_server_gets_few_requests(world: World, unused_tcp_port: int) -> None:
     async with client(f"http://127.0.0.1:{unused_tcp_port}") as gone:
         watch = world.watch(connection=Connection(gone))
         await world.spend(watch, 600)
@@ -417,7 +421,7 @@ async def test_missing_server_is_not_flooded(world: World, unused_tcp_port: int)
     assert not watch.synced
 
 
-async def test_watches_that_end_too_soon_are_slowed_down(world: World) -> None:
+async def test_watches_that_end_too_soon_are_opened_less_often(world: World) -> None:
     world.api.watches = [stream(bookmark(8), then="end")]
     watch = world.watch()
     await world.spend(watch, 600)
@@ -438,7 +442,7 @@ async def test_endless_list_is_aborted(world: World) -> None:
 
 
 @pytest.mark.parametrize("listing", [page(version=""), page({"metadata": {"resourceVersion": "1"}})])
-async def test_list_without_version_or_items_is_garbage(world: World, listing: Any) -> None:
+async def test_list_without_version_or_items_has_the_fault_reason_garbage(world: World, listing: Any) -> None:
     world.api.lists = [listing]
     watch = world.watch()
     await world.spend(watch, 60)

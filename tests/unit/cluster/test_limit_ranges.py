@@ -40,13 +40,14 @@ def limit_ranges_of(*objects: Json) -> list[LimitRange]:
     ],
 )
 def test_defaults_are_filled_in(limit: Json, requests: dict[str, str], limits: dict[str, str]) -> None:
-    """The API server does this for stored objects; the service also does it for objects from files."""
+    """The API server fills in the defaults of stored objects. The service does the same for objects from files."""
     result = defaults(limit_ranges_of(limit_range("a", {"type": "Container", **limit})))
     assert (shown(result.requests), shown(result.limits)) == (requests, limits)
     assert not result.disputed_requests | result.disputed_limits
 
 
 def test_different_defaults_of_several_ranges_are_disputed() -> None:
+    """The smallest default is used, and the resource is marked as disputed."""
     result = defaults(
         limit_ranges_of(
             limit_range("a", {"type": "Container", "default": {"cpu": 2, "memory": "1Gi"}}),
@@ -84,7 +85,7 @@ def test_invalid_limit_range_is_an_error() -> None:
     [
         ({}, None),
         ({"overhead": {}}, {}),
-        ({"overhead": {"podFixed": {"cpu": "100100u"}}}, {"cpu": 100_100_000}),  # not rounded
+        ({"overhead": {"podFixed": {"cpu": "100100u"}}}, {"cpu": 100_100_000}),  # the exact amount, not rounded
     ],
 )
 def test_overhead_of_a_runtime_class(overhead: Json, expected: Json | None) -> None:
@@ -104,7 +105,7 @@ def test_too_many_entries_are_unreadable_only_in_their_namespace() -> None:
             Metadata(name=name, namespace=namespace, resource_version="1"), msgspec.Raw(msgspec.json.encode(made))
         )
 
-    # Each name has a limit and a default.
+    # Each name counts as two entries: a maximum, and the default that follows from the maximum.
     for name, namespace, names in (
         ("a", "team-a", MAX_LIMIT_RANGE_ENTRIES // 2 - 1),
         ("b", "team-a", 1),

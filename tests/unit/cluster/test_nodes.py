@@ -1,4 +1,4 @@
-"""The records of nodes, and their groups."""
+"""The records of nodes, and their groups. A shape has the properties that the nodes of a group share."""
 
 from typing import Any
 
@@ -99,13 +99,13 @@ def test_fitting_amount_still_fits_after_rounding(first: Quantity, second: Quant
     assert coarse("cpu", large) == large
 
 
-def test_cri_o_distinguishes_nodes() -> None:
+def test_nodes_with_and_without_cri_o_have_different_shapes() -> None:
     first, second = node("first"), node("two")
     first["status"]["nodeInfo"] = {"containerRuntimeVersion": "cri-o://1.33.1"}
     assert (record(first).shape.cri_o, record(second).shape.cri_o) == (True, False)
 
 
-def test_kubelet_version_distinguishes_nodes() -> None:
+def test_nodes_with_different_kubelet_versions_have_different_shapes() -> None:
     first, second = node(), node("m")
     first["status"]["nodeInfo"] = {"kubeletVersion": "v1.35.4", "osImage": "x"}
     assert record(first).shape.kubelet == (1, 35)

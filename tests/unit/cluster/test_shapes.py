@@ -1,4 +1,4 @@
-"""Common parts of stored objects are cached once, as long as one of the objects is stored."""
+"""A shape is the common part of several stored objects. It is cached once, as long as one of the objects is stored."""
 
 import json
 from typing import Any

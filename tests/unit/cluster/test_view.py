@@ -1,4 +1,7 @@
-"""A view records the queries that it could not answer, and does not change the answers."""
+"""Two views on top of a view.
+
+A NotingView records which kinds of objects were unknown. An Overlay replaces the objects of one namespace.
+"""
 
 from typing import Any
 
@@ -63,7 +66,7 @@ def test_overlay_replaces_a_namespace() -> None:
     assert list(view.within(RESOURCE_QUOTAS, "team") or ()) == [("team", "old")]  # type: ignore[union-attr]
 
 
-def test_unknown_in_an_overlay_is_not_replaced() -> None:
+def test_unknown_objects_of_an_overlay_stay_unknown() -> None:
     view = Overlay(BELOW, "team", {RESOURCE_QUOTAS: UNKNOWN})
     assert view.within(RESOURCE_QUOTAS, "team") is UNKNOWN
     assert view.get(RESOURCE_QUOTAS, ("team", "old")) is UNKNOWN

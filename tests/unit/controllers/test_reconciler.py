@@ -57,7 +57,7 @@ async def test_concurrency_is_limited_for_a_thousand_keys() -> None:
     assert reconciler.results == {DONE: 1000, FAILED: 0}
 
 
-async def test_failed_key_is_retried_without_blocking_others(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_key_is_retried_without_blocking_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_DELAY", 0)
     failures = {"denied": 2, "broken": 1}
 
@@ -201,11 +201,11 @@ def test_pause_allows_another_burst_of_the_same_size() -> None:
 
 
 async def test_call_and_response_are_passed_on() -> None:
-    answer = await PacedClient(Api()).request("PATCH", "/x", {"a": 1})  # type: ignore[arg-type]  # it has the called methods
+    answer = await PacedClient(Api()).request("PATCH", "/x", {"a": 1})  # type: ignore[arg-type]  # the fake has the method that is called
     assert answer == {"method": "PATCH", "path": "/x", "body": {"a": 1}}
 
 
-def test_pause_grows_to_a_few_minutes() -> None:
+def test_pauses_between_writes_for_a_key_grow_to_five_minutes() -> None:
     restraint, now, pauses = Restraint[str](), 0.0, []
     for _ in range(12):
         pause = restraint.wait("a", now)
@@ -217,7 +217,7 @@ def test_pause_grows_to_a_few_minutes() -> None:
     assert restraint.wait("b", now) == 0
 
 
-def test_finished_keys_are_forgotten() -> None:
+def test_pause_starts_again_for_a_key_that_is_quiet_or_finished() -> None:
     restraint = Restraint[str]()
     for _ in range(5):
         restraint.note("a", 0)

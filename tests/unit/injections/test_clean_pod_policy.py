@@ -51,13 +51,13 @@ def test_invalid_debug_mode_is_reported(debug, policy, notes):
     assert inject("clean-pod-policy", mpijob(metadata={"annotations": {DEBUG: debug}})) == (added, notes)
 
 
-def test_launcher_that_keeps_its_log_has_no_note():
+def test_no_note_about_the_log_if_the_launcher_keeps_it():
     job = mpijob()
     job["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] = "Never"
     assert inject("clean-pod-policy", job)[1] == [RUNNING]
 
 
-def test_launcher_that_loses_its_log_has_a_note():
+def test_note_about_the_log_if_the_launcher_loses_it():
     job = mpijob(run_policy={"cleanPodPolicy": "All"})
     job["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] = "OnFailure"
     assert inject("clean-pod-policy", job) == ({}, [LOST])

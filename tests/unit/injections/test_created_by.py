@@ -25,12 +25,13 @@ def test_new_job_gets_the_name_of_its_requester():
 
 
 @pytest.mark.parametrize("metadata", [{}, OWNED, COPY, {"annotations": {SKIP: "created-by"}}])
-def test_annotation_cannot_be_skipped(metadata):
+def test_every_new_job_gets_the_annotation_even_if_it_skips_the_injection(metadata):
     assert name_in(created(mpijob(metadata=metadata), WORKFLOW)) == WORKFLOW
 
 
 @pytest.mark.parametrize("name", ["bob", ""])
-def test_name_that_the_user_wrote_is_left_to_the_rule(name):
+def test_name_that_the_user_wrote_is_unchanged(name):
+    """The rule `created-by` judges it."""
     decision = mutate(mpijob(metadata={"annotations": {CREATED_BY: name}}))
     assert name_in(decision) == name
 

@@ -21,14 +21,14 @@ EXAMPLE = Example(job=mpijob(worker={"spec": {"containers": [{"name": "a", "reso
 
 
 def gpu_job(*, own=None, requests=None, product=None, **fields):
-    """A job whose workers request GPUs, or the resources in `requests`; `own` are other fields of their pod spec."""
+    """A job whose workers request GPUs, or the resources in `requests`; `own` has other fields of their pod spec."""
     container = {"name": "mpi", "image": "x:1", "resources": {"limits": {GPU: 2} if requests is None else requests}}
     metadata = {} if product is None else {"annotations": {PRODUCT_ANNOTATION: product}}
     return mpijob(worker={"spec": {"containers": [container], **(own or {})}}, metadata=metadata, **fields)
 
 
 def inject(job, view=NODES, **settings):
-    """The fields for placement of the pod specs by role, without roles that have none, and the notes."""
+    """The placement fields of each role's pod spec, if it has any, and the notes."""
     decision = hold(job, only(ID, **settings), view=view)
     assert not decision.skipped
     by_role = {}
@@ -90,7 +90,7 @@ def test_unquoted_off_in_a_policy_is_read_as_off():
 
 
 class TestTerms:
-    """The scheduler needs only one term to match, so each term must have the requirement."""
+    """Node selector terms: the scheduler needs only one of them to match, so each must have the requirement."""
 
     POOL = one("pool", "a")
 
@@ -153,7 +153,7 @@ class TestTerms:
 
 
 class TestNodes:
-    """The labels and taints of the cluster's nodes decide."""
+    """The labels and taints of the cluster's nodes decide what is injected."""
 
     def test_affinity_is_a_preference_if_nodes_are_unknown(self):
         for view in (NothingKnown(), Snapshot([])):
@@ -209,7 +209,7 @@ class TestNodes:
             ("", "habana.ai/gaudi", "habana.ai/gaudi"),
         ],
     )
-    def test_gpu_slices_and_other_vendors(self, label, resource, vendor):
+    def test_gpu_slices_and_other_vendors_get_their_label_and_toleration(self, label, resource, vendor):
         labels = {label: "true"} if label else {}
         view = Snapshot([node("n", labels, [f"{vendor}:NoSchedule"], **{resource: "8"}), TAINTED])
         found, _ = inject(gpu_job(requests={resource: 1}), view)

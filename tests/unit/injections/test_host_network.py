@@ -62,7 +62,7 @@ def test_pods_outside_the_host_network_stay_unchanged(pod):
     assert inject(ID, mpijob(worker={"spec": pod})) == ({}, [])
 
 
-def test_launcher_and_worker_without_containers_stay_unchanged():
+def test_launcher_and_a_worker_without_containers_stay_unchanged():
     job = mpijob(launcher={"spec": pod_spec(hostNetwork=True)}, worker={"spec": {"hostNetwork": True}})
     assert inject(ID, job) == ({}, [])
     job["spec"]["mpiReplicaSpecs"]["Worker"] = None

@@ -10,7 +10,7 @@ KEPT = f"{KEY} stays on for {{}}: a sidecar blocks MPI ports and the launcher's 
 
 
 def all_metadata(role: str) -> dict[str, object]:
-    """The operations for a template without metadata: the first key creates it, the second extends it."""
+    """The operations for a template without metadata: the first creates the metadata, the second adds annotations."""
     path = f"{PATHS[role]}/metadata"
     return {path: {"labels": OFF}, f"{path}/annotations": OFF}
 
@@ -61,13 +61,13 @@ def test_label_overrides_the_annotation():
 
 
 @pytest.mark.parametrize("value", ["false", "no", "never"])
-def test_user_opt_out_gets_the_other_annotations(value):
+def test_template_with_the_users_opt_out_gets_only_the_label(value):
     added, notes = inject("istio", mpijob(launcher={"metadata": {"annotations": {KEY: value}}}))
     assert added == {f"{PATHS['Launcher']}/metadata/labels": OFF, **all_metadata("Worker"), **JOB}
     assert notes == [ADDED.format("Launcher, Worker, job")]
 
 
-def test_job_without_workers():
+def test_job_without_workers_is_injected():
     job = mpijob()
     job["spec"]["mpiReplicaSpecs"]["Worker"] = None
     assert inject("istio", job)[0] == {**all_metadata("Launcher"), **JOB}

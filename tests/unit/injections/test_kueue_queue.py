@@ -73,12 +73,22 @@ def note(name: str) -> list[str]:
     [
         pytest.param(mpijob(), [queue()], {}, "training", id="the only queue"),
         pytest.param(mpijob(), [queue(), queue("default")], {}, "default", id="the default queue"),
-        pytest.param(mpijob(), [queue(), queue("other")], {"queue": "other"}, "other", id="by policy"),
-        pytest.param(mpijob(), [queue(), queue("default")], {"queue": "training"}, "training", id="policy first"),
+        pytest.param(mpijob(), [queue(), queue("other")], {"queue": "other"}, "other", id="the policy's queue"),
         pytest.param(
-            requesting("other"), [queue(), queue("other")], {"queue": "training"}, "other", id="annotation first"
+            mpijob(),
+            [queue(), queue("default")],
+            {"queue": "training"},
+            "training",
+            id="the policy before the default queue",
         ),
-        pytest.param(mpijob(run_policy=None), [queue()], {}, "training", id="no runPolicy"),
+        pytest.param(
+            requesting("other"),
+            [queue(), queue("other")],
+            {"queue": "training"},
+            "other",
+            id="the annotation before the policy",
+        ),
+        pytest.param(mpijob(run_policy=None), [queue()], {}, "training", id="job without runPolicy"),
     ],
 )
 def test_queue_is_chosen_from_policy_and_namespace(
@@ -106,7 +116,7 @@ def labelled(name: str, **annotations: str) -> Json:
     [
         pytest.param(mpijob(), [*MANAGED], {}, id="LocalQueues unknown"),
         pytest.param(mpijob(), [*MANAGED, local_queue("training", "gpus", namespace="b")], {}, id="no LocalQueue here"),
-        pytest.param(mpijob(), [*MANAGED, queue(), queue("other")], {}, id="two to choose from"),
+        pytest.param(mpijob(), [*MANAGED, queue(), queue("other")], {}, id="two LocalQueues to choose from"),
         pytest.param(mpijob(), [TEAM, CLUSTER_QUEUE, queue()], {}, id="configuration unknown"),
         pytest.param(mpijob(), [config(), CLUSTER_QUEUE, queue()], {}, id="namespace unknown"),
         pytest.param(mpijob(), [config(SELECTOR), TEAM, CLUSTER_QUEUE, queue()], {}, id="namespace not managed"),
@@ -128,7 +138,7 @@ def labelled(name: str, **annotations: str) -> Json:
         ),
     ],
 )
-def test_job_that_needs_no_queue_stays_unchanged_without_a_note(
+def test_job_stays_unchanged_without_a_note_if_no_queue_is_certain_or_needed(
     job: Json, objects: list[Json], settings: dict[str, Any]
 ) -> None:
     assert injected(job, *objects, **settings) == ({}, [])
@@ -351,7 +361,7 @@ ADMITTED = {**CREATED, "spec": {**CREATED["spec"], "runPolicy": {"suspend": Fals
 
 
 class TestUpdate:
-    """A job that Kueue has started is never suspended again."""
+    """The injection never suspends a job that Kueue has started."""
 
     @staticmethod
     def updated(new: Json, old: Json, *objects: Json, username: str = "alice") -> list[tuple[str, Any]]:
@@ -474,7 +484,7 @@ def test_unchanged_queue_of_a_running_job_is_not_reported(new: Json) -> None:
 @pytest.mark.parametrize("skip", [{}, {SKIP: ID}])
 @pytest.mark.parametrize("labels", [{}, {LABEL: ""}], ids=["removed", "emptied"])
 def test_suspended_job_keeps_its_queue(labels: dict[str, str], skip: dict[str, str]) -> None:
-    """Without the queue it would never be resumed, also if the injection is off by now."""
+    """Without the queue the job would never be resumed. It keeps the queue even if the injection is off by now."""
     stored = mpijob(metadata={"labels": {LABEL: "training"}}, run_policy={"suspend": True})
     stored["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(stored)}
     new = mpijob(metadata={"labels": labels, "annotations": skip}, run_policy={"suspend": True})
@@ -515,7 +525,7 @@ def test_required_queue_cannot_be_evaded(evasion: str, stored: Any) -> None:
     ],
     ids=["queued", "in another cluster", "Kueue unknown"],
 )
-def test_job_that_needs_no_required_queue_is_accepted(job: Json, objects: list[Json]) -> None:
+def test_job_that_is_queued_or_needs_no_queue_is_accepted(job: Json, objects: list[Json]) -> None:
     sent = request(job, namespace="team")
     policy = policy_of({ID: {"required": "deny"}})
     decision = pipelines.validate(sent, policy=policy, view=Snapshot(objects), today=date.min)

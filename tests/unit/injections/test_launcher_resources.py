@@ -24,7 +24,7 @@ def bounds(kind: str = "Container", **item: Any) -> dict[str, Any]:
     return limit_range("bounds", {"type": kind, **item}, namespace="team")
 
 
-# A LimitRange without effect on these pods: the LimitRanges of the namespace are known.
+# A LimitRange without effect on pods, so that the LimitRanges of the namespace are known.
 KNOWN = bounds("PersistentVolumeClaim")
 
 
@@ -181,7 +181,7 @@ def test_when_always_sets_requests_without_a_quota() -> None:
     }
 
 
-def test_injected_resources_satisfy_the_rule() -> None:
+def test_injected_resources_satisfy_the_rule_resource_quota() -> None:
     policy = pipelines.load_policy(None)
     view = quotas(*NAMED)
     before = pipelines.validate(sent(job(), namespace="team"), policy=policy, view=view, today=date.min)

@@ -102,7 +102,7 @@ def test_init_container_has_fields_that_other_injections_add():
     assert (rights["runAsNonRoot"], rights["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
 
 
-def test_fault_in_the_copy_is_reported_only_at_the_users_container():
+def test_fault_that_the_init_container_copies_is_reported_only_at_the_users_container():
     root = {"Launcher.template.spec.containers.0.securityContext": {"runAsUser": 0}}
     mutated = mutate(changed(root)).document
     assert mutated["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"]
@@ -141,6 +141,9 @@ def test_init_container_uses_the_shell_of_the_launcher(command, shell):
         ({}, []),
         ({"worker": {"command": ["/usr/sbin/sshd", "-De", "-p", "2222"]}}, ["-p2222"]),
         ({"launcher": {"command": ["mpirun", "-mca", "plm_rsh_args", "-p 2022", "x"]}}, ["-p2022"]),
+        ({"launcher": {"command": ["deepspeed", "--ssh_port", "2024", "t.py"]}}, ["-p2024"]),
+        ({"launcher": {"command": ["horovodrun", "--ssh-port=2024", "x"]}}, ["-p2024"]),
+        ({"launcher": {"env": [{"name": "PDSH_SSH_ARGS_APPEND", "value": "-p 2025"}]}}, ["-p2025"]),
         ({"worker": {"ports": [{"containerPort": 2222}]}}, ["-p2222"]),
         ({"annotation": "2023", "labels": QUEUED}, ["-p2023"]),
     ],
@@ -193,9 +196,11 @@ def test_launcher_waits(fields, settings):
         pytest.param(
             {"launcher": {"command": ["horovodrun", "--host-discovery-script", "/etc/mpi/discover_hosts.sh", "x"]}},
             {},
-            id="elastic",
+            id="elastic Horovod",
         ),
-        pytest.param({"launcher": {"command": ["horovodrun", "--min-np", "2", "x"]}}, {}, id="elastic by --min-np"),
+        pytest.param(
+            {"launcher": {"command": ["horovodrun", "--min-np", "2", "x"]}}, {}, id="elastic Horovod by --min-np"
+        ),
         pytest.param(
             {"launcher": {"command": ["sh", "-c", "echo Port 2222 >> ~/.ssh/config; mpirun x"]}},
             {},
@@ -211,8 +216,10 @@ def test_launcher_waits(fields, settings):
             {},
             id="another agent than ssh",
         ),
-        pytest.param({"annotation": "false"}, {}, id="turned off"),
-        pytest.param({"annotation": "false", "labels": QUEUED}, {"when": "always"}, id="turned off in a queue"),
+        pytest.param({"annotation": "false"}, {}, id="turned off by annotation"),
+        pytest.param(
+            {"annotation": "false", "labels": QUEUED}, {"when": "always"}, id="turned off by annotation, in a queue"
+        ),
         pytest.param({"policy": "WaitForWorkersReady"}, {}, id="the operator waits"),
         pytest.param(
             {"policy": "WaitForWorkersReady", "annotation": "true", "worker": {"readinessProbe": {"exec": {}}}},
@@ -300,10 +307,19 @@ exit 255
 """
 
 
-def run(folder: Path, shell: str, hosts: list[str], *, seconds: str = "20", option: str = "", ssh: str | None = SSH):
+def run(
+    folder: Path,
+    shell: str,
+    hosts: list[str],
+    *,
+    seconds: str = "20",
+    option: str = "",
+    ssh: str | None = SSH,
+    date=True,
+):
     """(exit code, output) of the script with this hostfile and this program as ssh."""
     (folder / "bin").mkdir()
-    for name in ("date", "sleep", "grep"):
+    for name in ("sleep", "grep", *(["date"] if date else [])):
         (folder / "bin" / name).symlink_to(shutil.which(name) or "")
     if ssh is not None:
         (folder / "bin/ssh").write_text(ssh.format(folder=folder))
@@ -357,6 +373,13 @@ def test_script_stops_at_its_time_limit_and_repeats_no_worker_that_answered(tmp_
 def test_script_ends_at_once_without_ssh(tmp_path, shell):
     code, text = run(tmp_path, shell, ["j-worker-0.j.team.svc"], ssh=None)
     assert (code, text) == (0, "no ssh in this image: the launcher starts at once\n")
+
+
+@pytest.mark.parametrize("shell", [shell for shell in SHELLS if shell != "busybox"])  # busybox has its own date
+def test_script_without_a_clock_ends(tmp_path, shell):
+    code, text = run(tmp_path, shell, ["j-worker-2.j.team.svc"], date=False)
+    assert code == 0
+    assert text.endswith("the launcher starts without\n")
 
 
 def test_script_with_an_invalid_time_limit_ends_with_success(tmp_path):

@@ -69,12 +69,12 @@ def test_job_without_launcher_stays_unchanged():
     assert operations("mpi-env", job) == []
 
 
-def test_variable_that_open_mpi_4_rejects_next_to_x_is_never_injected():
+def test_variable_that_open_mpi_4_rejects_next_to_the_option_x_is_never_injected():
     assert not any("base_env_list" in name for variables in VARIABLES.values() for name in variables)
 
 
 def launched(script=None, env=None, **spec):
-    """A job whose launcher runs `script`, or `mpirun`, in bash."""
+    """A job whose launcher runs `script`: a text in bash, or a list of words. By default it runs mpirun."""
     command = ["bash", "-c", script] if isinstance(script, str) else script
     container = {"name": "mpi", "command": command or ["mpirun", "-np", "2", "x"], "env": env or []}
     return mpijob(launcher={"spec": {"containers": [container]}}, **spec)
@@ -160,7 +160,7 @@ def test_variable_of_the_user_stays(script):
         'export PRTE_MCA_plm_ssh_args="-p $P"; mpirun -mca plm_rsh_args "-p $P" x',
     ],
 )
-def test_job_that_sets_the_new_parameter_gets_no_copy_and_no_warning(script):
+def test_job_that_sets_the_parameter_of_open_mpi_5_gets_no_copy_and_no_warning(script):
     assert ssh_args(launched(script)) == (ATTEMPTS, [PLAIN])
 
 

@@ -216,7 +216,7 @@ def test_network_with_a_device_above_the_resource_quota_is_left_out() -> None:
     assert notes == [f"no fabric/vf-0 and 1 more: {reason}", "attached to fabric/plain"]
 
 
-def test_devices_of_the_networks_by_rdma_are_requested_too() -> None:
+def test_devices_of_networks_that_rdma_attaches_are_requested_too() -> None:
     policy = policy_of({ID: {"networks": ["fabric/vf-0"]}, "rdma": {"always": True, "networks": ["fabric/vf-1"]}})
     submitted = mpijob(metadata={"annotations": {"training.openshift.io/rdma": "true"}})
     decision = hold(submitted, policy, view=Snapshot(VFS))

@@ -152,7 +152,7 @@ class TestDevice:
             ({"amd.com/gpu": 8}, [node("m", **{"amd.com/gpu": 8, "amd.com/vnic": 8})], {}, {"amd.com/vnic": "8"}),
         ],
     )
-    def test_device_and_number_from_nodes_and_policy(
+    def test_device_and_number_come_from_nodes_and_policy(
         self, limits: Any, nodes: list[Any], settings: dict[str, Any], expected: dict[str, str]
     ) -> None:
         added, notes = run(job(limits), *nodes, **settings)
@@ -185,7 +185,7 @@ class TestDevice:
     ) -> None:
         assert run(job(), *nodes, **settings) == ({}, [f"no RDMA: {reason}"])
 
-    def test_number_is_unknown_if_accelerators_are_claims(self) -> None:
+    def test_number_is_unknown_if_accelerators_are_requested_by_claims(self) -> None:
         claims: dict[str, Any] = {"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "eight"}]}
         reason = "no RDMA: how many nvidia.com/hostdev a pod needs is unknown: set perPod in the policy"
         assert run(job({"cpu": 8}, pod=claims), HOST) == ({}, [reason])
@@ -403,7 +403,7 @@ class TestNodesWithoutTheDevice:
     ) -> None:
         reason = f"no RDMA: no node that could hold the pods has {resource}"
         assert run(job(requested=None), *nodes, always=True, **settings) == ({}, [reason])
-        # A job with the annotation may wait for new nodes. The rule `accelerator-available` reports it.
+        # A job with the annotation may wait for new nodes. The rule `accelerator-available` reports the job.
         assert run(job(), *nodes, always=True, **settings)[1][0].startswith("gave the worker")
 
     def test_policy_injects_the_device_if_nodes_are_unknown(self) -> None:

@@ -36,7 +36,7 @@ def specs(decision: Any) -> dict[str, Any]:
     return {role: replica["template"]["spec"] for role, replica in replicas.items()}
 
 
-def test_user_of_the_image_gets_a_user_namespace() -> None:
+def test_job_with_a_fixed_user_gets_a_user_namespace() -> None:
     decision = mutated(as_user(1000), view(V3))
     assert [spec["hostUsers"] for spec in specs(decision).values()] == [False, False]
     assert specs(decision)["Worker"]["containers"][0]["securityContext"] == {"runAsUser": 1000, **BIND_SERVICE}

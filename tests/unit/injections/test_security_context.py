@@ -77,7 +77,7 @@ def test_nothing_is_injected_if_restricted_is_not_enforced(view):
 
 
 def with_floor(**settings):
-    """The fields of a policy with a floor and only this injection."""
+    """The fields of a policy with only this injection, and a floor: a level required in addition to the labels."""
     return {"rules": {"pod-security": {"floor": "restricted", **settings}}, "injectOnly": ["security-context"]}
 
 

@@ -62,7 +62,7 @@ def test_toleration_is_injected_as_written(toleration, item, note):
         ({"key": "team", "operator": "Exists", "value": "", "effect": "NoExecute"}, True),
         ({"operator": "Exists"}, True),
         ({"key": "", "operator": "Exists", "effect": "NoExecute"}, True),
-        ({**TEAM, "tolerationSeconds": 60}, True),  # the user chose the time
+        ({**TEAM, "tolerationSeconds": 60}, True),  # the user chose how long
         ({**TEAM, "effect": "NoSchedule"}, False),
         ({**TEAM, "value": "other"}, False),
         ({**TEAM, "value": None}, False),

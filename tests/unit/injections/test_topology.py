@@ -54,7 +54,7 @@ def test_workers_get_an_affinity_for_each_label_of_the_nodes():
 
 @pytest.mark.parametrize("name", [{"name": "copy"}, {"generateName": "train-"}])
 def test_affinity_to_the_workers_of_another_job_is_reported(name):
-    """After the user has removed the copied affinity, the job gets its own."""
+    """The job is a copy of another one. When the user has removed the copied affinity, the job gets its own."""
     copied = hold(mpijob(), only(ID), view=NODES).document
     copied["metadata"] = {**name, "annotations": copied["metadata"]["annotations"]}
     reason = 'podAffinity draws the workers to job "train". Remove it if this job is a copy.'
@@ -201,7 +201,7 @@ def test_topology_annotation_of_the_user_stays(kind):
 
 
 class TestKueue:
-    """In a queue with topology-aware scheduling, Kueue places the pods."""
+    """In a queue with topology-aware scheduling (TAS), Kueue places the pods, as their annotation requests."""
 
     TOPOLOGY = kueue.topology("racks", BLOCK, RACK, "kubernetes.io/hostname")
     BASE = (
@@ -246,7 +246,7 @@ class TestKueue:
     def test_default_queue_of_kueue_applies(self):
         job = self.job()
         del job["metadata"]["labels"]
-        assert inject(job, self.all_tas())[1] == {}, "it is in no queue"
+        assert inject(job, self.all_tas())[1] == {}, "the job is in no queue"
         default = kueue.local_queue("default", "cq", namespace="team")
         assert inject(job, self.all_tas(default))[:2] == ({}, {"Worker": {LEVEL: RACK}})
 
@@ -271,7 +271,7 @@ class TestKueue:
             assert inject(job, view)[:2] == ({}, annotations)
 
     def test_workers_that_fit_a_plain_flavor_get_the_affinity(self):
-        """With the annotation Kueue would not use the plain flavor."""
+        """A plain flavor has no topology, so Kueue would not use it for workers with the annotation."""
         terms, annotations, _ = inject(self.job(), self.mixed({"cpu": 10, GPU: 64}, {"cpu": 100, GPU: 64}))
         assert [one["podAffinityTerm"]["topologyKey"] for one in terms["Worker"]] == [RACK]
         assert annotations == {}
@@ -314,7 +314,7 @@ class TestKueue:
 
 
 def test_injecting_is_safe_for_every_kind_of_job():
-    """`hold` checks, for example, that injecting twice adds nothing."""
+    """The function `hold` checks, for example, that injecting twice adds nothing."""
     names = ({"name": "train"}, {"name": "", "generateName": "t-"})
     for metadata, as_worker, count, keys in itertools.product(names, (True, False), (0, 1, 2), (None, [RACK])):
         job = with_workers(count, metadata=metadata, runLauncherAsWorker=as_worker)
@@ -324,7 +324,7 @@ def test_injecting_is_safe_for_every_kind_of_job():
 
 @pytest.mark.parametrize("name", ["bert-", "b" * 70])
 def test_job_name_that_is_not_a_label_gets_no_affinity(name):
-    """The invalid name in a selector would be reported in a field that the user did not write."""
+    """With the invalid name in a selector, a fault would be reported in a field that the user did not write."""
     job = mpijob()
     job["metadata"]["name"] = name
     assert inject(job)[0] == {}

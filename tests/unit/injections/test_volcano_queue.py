@@ -41,7 +41,7 @@ def test_queue_is_injected_in_any_state(closed: str) -> None:
     assert injected(mpijob(), OBJECTS[0], queue("research", state=closed)) == (ADDED, NOTES)
 
 
-def test_other_fields_of_the_policy_stay() -> None:
+def test_other_fields_of_the_scheduling_policy_stay() -> None:
     job = mpijob(run_policy={"schedulingPolicy": {"minAvailable": 2, "queue": ""}})
     assert injected(job, *OBJECTS) == ({}, []) or injected(job, *OBJECTS)[0] == {
         PATH + "/schedulingPolicy/queue": "research"
@@ -53,8 +53,8 @@ def test_other_fields_of_the_policy_stay() -> None:
 @pytest.mark.parametrize(
     "job",
     [
-        pytest.param(mpijob(run_policy={"schedulingPolicy": {"queue": "other"}}), id="by field"),
-        pytest.param(mpijob(metadata={"annotations": {KEY: "other"}}), id="by annotation"),
+        pytest.param(mpijob(run_policy={"schedulingPolicy": {"queue": "other"}}), id="queue in the field"),
+        pytest.param(mpijob(metadata={"annotations": {KEY: "other"}}), id="queue in the annotation"),
         pytest.param(mpijob(metadata={"labels": {"kueue.x-k8s.io/queue-name": "k"}}), id="in a queue of Kueue"),
         pytest.param(mpijob(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}), id="another controller"),
     ],

@@ -26,7 +26,7 @@ class Case(NamedTuple):
 
 
 def slow(each: str, soon: int, late: int) -> dict[str, str]:
-    """Calls per minute: `each` in total, `soon` below a second, `late` below two seconds."""
+    """Calls per minute with the labels `each`: `soon` below one second, and `late` between one and two seconds."""
     buckets = {"1": soon, "2": soon + late, "+Inf": soon + late}
     return {f'{OF_CALLS}{{{each},le="{bound}"}}': f"0+{count}x60" for bound, count in buckets.items()}
 
@@ -170,7 +170,7 @@ CASES = [
             ("3700x60", 0, 31, True),
             ("3700x60", 0, 29, False),
             ("3500x60", 0, 50, False),
-            # This is healthy if the audit takes so long.
+            # An age of 9,000 s is healthy if an audit takes 750 s.
             ("9000x60", 750, 50, False),
             # No audit has completed.
             ("Inf+0x60", 0, 31, True),
@@ -181,7 +181,7 @@ CASES = [
     *(
         Case(alert, {f'{OURS}cert_expiry_timestamp_seconds{{cert="serving"}}': f"{end}x60"}, at, fires=fires)
         for alert, days in (("MPIJobWebhookCertificateExpires", 3), ("MPIJobWebhookCertificateExpired", 1))
-        # The time starts at 0.
+        # The time of the test starts at 0, so `end` is the remaining time in seconds.
         for end, at, fires in ((days * 86_400 + 60, 30, True), (days * 86_400 + 2 * 3600, 30, False))
     ),
     *pairs(

@@ -28,7 +28,9 @@ def test_ca_bundles_are_read_every_15_seconds() -> None:
     assert rotation(*lifetimes).interval == timedelta(seconds=15)
 
 
-@pytest.mark.parametrize(("status", "requests"), [(403, [1, 1, 2]), (404, [1, 2, 3])], ids=["no right", "not there"])
+@pytest.mark.parametrize(
+    ("status", "requests"), [(403, [1, 1, 2]), (404, [1, 2, 3])], ids=["no right", "not installed"]
+)
 async def test_missing_right_is_not_retried_in_every_pass(status: int, requests: list[int]) -> None:
     now = 0.0
     api: Any = Api(status)

@@ -112,7 +112,7 @@ def test_every_query_is_valid_in_prometheus(tmp_path: Path) -> None:
 
 
 def test_bars_include_the_first_value_and_values_after_restarts(tmp_path: Path) -> None:
-    """The series are: an existing one, a new one, one whose process restarted, and one that ended."""
+    """The four series: an existing series, a new series, a series of a restarted process, and a series that ended."""
     series = {"stays": "5+0x30 5+1x10", "comes": "_x20 3+0x20", "again": "9+0x10 9+1x10 0+1x20", "goes": "7+0x20 8x5"}
     (expr,) = (query for query in QUERIES if "mpijob_webhook_deadline_events_total[" in query)
     counted = expr.replace("mpijob_webhook_deadline_events_total", "n_total").replace("outcome", "rule")

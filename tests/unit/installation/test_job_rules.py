@@ -53,7 +53,7 @@ def test_restarted_replicas_do_not_change_the_sums(tmp_path: Path) -> None:
 
 
 def test_gpu_hours_are_the_sum_of_minutes(tmp_path: Path) -> None:
-    """Both replicas report all jobs, and one is replaced. 8 GPUs for an hour and 2 for half an hour are 9 hours."""
+    """8 GPUs for an hour and 2 GPUs for half an hour are 9 GPU hours, although two replicas report the same jobs."""
     of = f'{JOB_PREFIX}user_gpus_in_use{{namespace="team-a",user="alice",resource="nvidia.com/gpu"'
     series = {f'{of},pod="first"}}': "_x10 8x19 10x9 _x60", f'{of},pod="second"}}': "_x10 8x29 10x29 stale"}
     recorded = "namespace_user:training_operator_mpijob_gpus_in_use:max"

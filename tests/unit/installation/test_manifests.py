@@ -80,7 +80,7 @@ def test_service_may_read_exactly_the_watched_resources() -> None:
 
 
 def test_legacy_component_matches_the_code_without_match_conditions() -> None:
-    """The component changes the configuration to what the code generates for servers without match conditions."""
+    """Match conditions need Kubernetes 1.28. The component removes them, like the code does for older servers."""
     client_config = registration.by_service(PROGRAM, PROGRAM)
     legacy = registration.configurations(
         client_config, labels=manifests.PART_OF, policy_namespace=PROGRAM, match_conditions=False

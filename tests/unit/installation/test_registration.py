@@ -58,7 +58,7 @@ def test_development_server_has_the_hooks_of_the_manifests():
             assert hook | {"clientConfig": None} == installed_hook | {"clientConfig": None}
 
 
-def test_mutating_comes_before_kueue():
+def test_mutating_configuration_sorts_before_kueues_configuration():
     assert WANTED[0]["metadata"]["name"] < "kueue-mutating-webhook-configuration"
 
 
@@ -137,20 +137,20 @@ async def test_partial_installation_is_removed(api, registration):
     assert api.objects == {}
 
 
-async def test_object_replaced_meanwhile_is_not_deleted(api, registration):
+async def test_object_that_was_replaced_during_the_run_is_not_deleted(api, registration):
     await registration.install(WANTED)
     theirs = api.put(VALIDATING, **OURS)
     await registration.remove()
     assert {path: found["metadata"]["uid"] for path, found in api.objects.items()} == {VALIDATING: theirs}
 
 
-async def test_object_removed_meanwhile_is_not_an_error(api, registration):
+async def test_object_that_was_removed_during_the_run_is_not_an_error(api, registration):
     await registration.install(WANTED)
     api.objects.clear()
     await registration.remove()
 
 
-async def test_failed_removal_does_not_stop_the_other_removal(api, registration):
+async def test_failed_removal_of_one_object_does_not_stop_the_removal_of_the_other(api, registration):
     await registration.install(WANTED)
     api.refusals["DELETE", VALIDATING] = (500, "etcd is gone")
     with pytest.raises(ClusterError) as error:
@@ -177,7 +177,7 @@ async def test_object_is_removed_if_the_answer_to_its_creation_was_lost(api, reg
     assert api.objects == {}
 
 
-async def test_installation_made_meanwhile_is_not_changed(api, registration, monkeypatch):
+async def test_object_that_is_created_during_the_installation_is_not_changed(api, registration, monkeypatch):
     real = registration._client.request
 
     async def slow(method, path, body=None):
@@ -224,7 +224,7 @@ def test_match_conditions_are_used_if_the_server_supports_them(api, tmp_path, mi
     assert ("matchConditions" in hook, hook["failurePolicy"]) == (supported, "Fail" if supported else "Ignore")
 
 
-async def test_server_without_version_has_no_match_conditions(registration, monkeypatch):
+async def test_server_without_a_version_is_treated_as_having_no_match_conditions(registration, monkeypatch):
     async def nothing(*_):
         return {}
 

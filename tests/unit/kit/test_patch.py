@@ -117,7 +117,7 @@ def test_add_entries_returns_the_missing_entries():
         ({"l": [{"name": "x"}, {"name": "x"}]}, False),
     ],
 )
-def test_append_once(document, added):
+def test_item_is_appended_once(document, added):
     item = {"name": "x", "value": "ours"}
     builder, results = build(document, ("append", ("l",), item), ("append", ("l",), item))
     assert results == [added, False]

@@ -29,6 +29,7 @@ def test_action_is_declared_only_in_base_classes(rule: rules.Rule) -> None:
 
 
 def test_unquoted_off_is_accepted() -> None:
+    """YAML reads an unquoted off as false."""
     assert RuleSettings.model_validate({"action": False}).action is Action.OFF
 
 

@@ -1,6 +1,6 @@
-"""An update restores only values that an injection could have written, so forms must not match other values.
+"""A form describes the values that an injection can write. An update restores only values that match a form.
 
-`tests.support.promises` checks the same in the tests of each injection.
+So a form must match no other values. `tests.support.promises` checks the forms in the tests of each injection.
 """
 
 import pytest

@@ -13,7 +13,7 @@ from webhook.plugins import api, testing
 TEMPLATE = ROOT / "examples" / "plugin"
 
 
-def test_names() -> None:
+def test_names_of_the_api() -> None:
     assert api.__all__ == [
         "ABSENT", "ITEM", "LAUNCHER", "NAMESPACES", "UNKNOWN", "WORKER", "Action", "Admitted", "Answer", "CauseReason",
         "Caution", "ComesBack", "Context", "Degree", "Form", "Importance", "InjectionSettings", "MPIJob", "Namespace",
@@ -45,7 +45,7 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize("name", PARAMETERS, ids=lambda each: each.__qualname__)
-def test_parameters_are_a_prefix_of_the_current_ones(name: object) -> None:
+def test_stable_parameters_are_the_first_current_parameters(name: object) -> None:
     expected = PARAMETERS[name]  # type: ignore[index]
     assert list(inspect.signature(name).parameters)[: len(expected)] == expected  # type: ignore[arg-type]
 
@@ -71,7 +71,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("name", FIELDS, ids=lambda each: each.__qualname__)
-def test_fields_exist(name: type[msgspec.Struct]) -> None:
+def test_stable_fields_exist(name: type[msgspec.Struct]) -> None:
     assert {field.name for field in msgspec.structs.fields(name)} >= FIELDS[name]
 
 

@@ -24,11 +24,11 @@ def validate(job: Any, policy: Policy, **fields: Any) -> Decision:
 
 FAILING = {
     "raises": ("raise KeyError(job.metadata.name)\n    yield", "KeyError in acme_no.py:11"),
-    "raises late": (f"{SAYS_NO}\n    1 / 0", "ZeroDivisionError in acme_no.py:12"),
+    "raises after a violation": (f"{SAYS_NO}\n    1 / 0", "ZeroDivisionError in acme_no.py:12"),
     "ends the process": ("raise SystemExit(3)\n    yield", "SystemExit in acme_no.py:11"),
     "gives nothing": ("return None", "TypeError in guard.py:"),
     "gives a text": ("return ['no']", "TypeError in guard.py:"),
-    "is deep": (
+    "recurses without end": (
         "check.__wrapped__(job, settings, ctx) if 0 else (lambda f: f(f))(lambda f: f(f))\n    yield",
         "Recursion",
     ),
@@ -36,7 +36,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize(("body", "reason"), FAILING.values(), ids=list(FAILING))
-def test_failing_rule_reports_nothing_and_other_rules_are_checked(tmp_path: Path, body: str, reason: str) -> None:
+def test_failing_rule_rejects_nothing_and_other_rules_are_checked(tmp_path: Path, body: str, reason: str) -> None:
     install_rule(tmp_path, body)
     job = jobs.changed({"Worker.replicas": 1})
     with taken_in(tmp_path, "acme"):

@@ -44,11 +44,11 @@ def test_named_plugin_is_loaded(tmp_path: Path, name: str) -> None:
     assert "acme-no" not in rules.REGISTRY
 
 
-def test_settings_of_a_plugin_are_in_policies_schema_and_reference(tmp_path: Path) -> None:
+def test_settings_of_a_plugin_are_in_the_schema_the_reference_and_policies(tmp_path: Path) -> None:
     install_rule(tmp_path)
     with taken_in(tmp_path, "acme"):
         policy = load_policy(HEADER + "rules: {acme-no: {action: warn, word: never}}")
-        assert getattr(policy.settings("acme-no"), "word") == "never"  # noqa: B009 - the type is the plug-in's
+        assert getattr(policy.settings("acme-no"), "word") == "never"  # noqa: B009 - type checkers do not know the setting
         with pytest.raises(PolicyError, match=r"line 3: rules.acme-no.wrd: is not a setting; did you mean word"):
             load_policy(HEADER + "rules: {acme-no: {wrd: never}}")
         (entry,) = explanations.find("acme-no")
@@ -106,7 +106,7 @@ def test_forms_must_be_a_tuple_of_forms(tmp_path: Path, forms: str) -> None:
 @pytest.mark.parametrize(
     "entry_id", ["gpus", "schema", "required-injection", "custom", "No", "a_b", "model-fields", "x" * 51]
 )
-def test_plugin_with_a_used_reserved_or_invalid_id_is_broken(tmp_path: Path, entry_id: str) -> None:
+def test_plugin_with_an_id_that_is_used_reserved_or_invalid_is_broken(tmp_path: Path, entry_id: str) -> None:
     install(
         tmp_path, "acme", {"acme_no": RULE.format(id=entry_id, body=SAYS_NO)}, {"rules": {entry_id: "acme_no:check"}}
     )
@@ -124,7 +124,7 @@ def test_second_plugin_with_the_same_id_is_broken(tmp_path: Path) -> None:
     with taken_in(tmp_path, "better", "acme") as plugins:
         assert [(each.name, each.state) for each in plugins] == [("better", "in force"), ("acme", "broken")]
         assert plugins[1].faults == (
-            "rule acme-no: the plug-in better already has a rule with this name, which remains active",
+            'rule acme-no: the plug-in "better" already has a rule with this name; that rule remains active',
         )
         assert rules.REGISTRY["acme-no"].plugin == "better"
         assert rules.REGISTRY.unusable == set()

@@ -25,7 +25,7 @@ def mapped(count: int) -> str:
     return "{" + ", ".join(f"n{number}: a" for number in range(count)) + "}"
 
 
-# By path of the list or mapping: a document with this many entries.
+# Documents by the path of a list or mapping, which has `count` entries.
 TEXTS = {
     "exemptions": exemptions,
     "exemptions[0].users": lambda count: f"exemptions: [{{rules: [gpus], users: {listed(count)}, reason: r}}]",

@@ -163,7 +163,7 @@ def test_rule_about_a_change_is_evaluated_on_each_update() -> None:
 
 
 @pytest.mark.parametrize("rules", [["custom/mine"], ["custom"], ["*"]])
-def test_exemption_names_one_rule_or_all_rules(rules: list[str]) -> None:
+def test_exemption_from_one_rule_or_all_rules_applies(rules: list[str]) -> None:
     exemption = {"rules": rules, "users": ["alice"], "reason": "agreed"}
     exempting = policy(rule("false"), exemptions=[exemption])
     review = msgspec.structs.replace(request(changed()), user_info=UserInfo("alice"))

@@ -75,7 +75,7 @@ def test_each_setting_with_a_wrong_value_is_described_in_yaml_terms(path: tuple[
 
 
 def test_each_setting_is_rejected_for_some_wrong_value() -> None:
-    """Otherwise the test above would check nothing."""
+    """Without rejections the test above would check nothing."""
     assert len(SETTINGS) > 200
     for path in SETTINGS:
         assert any(faults_of(document_with(path, value)) for value in WRONG), path
@@ -98,7 +98,7 @@ def test_any_wrong_document_is_described_in_yaml_terms(whole: dict[str, Any]) ->
 
 @pytest.mark.parametrize("path", [path for path in SETTINGS if "rules" in path[:1] or len(path) == 1], ids=".".join)
 def test_proposed_list_is_accepted(path: tuple[str, ...]) -> None:
-    """A text instead of a list: the message proposes a list. Some entries have further checks."""
+    """If a setting has a text instead of a list, the message proposes a list. Its entry may still be invalid."""
     for value in ("a.example/b", "a", "nothing of the kind"):
         message = faults_of(document_with(path, value))
         if proposed := re.search(r": must be a list: (\[.*\])$", message):

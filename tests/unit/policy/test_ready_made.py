@@ -117,7 +117,7 @@ class TestTiers:
             ({"spec.runPolicy.schedulingPolicy": {"minAvailable": 5}, "spec.runLauncherAsWorker": True}, [], []),
         ],
     )
-    def test_base_and_premium(self, changes: dict[str, Any], base: list[str], premium: list[str]) -> None:
+    def test_limits_of_base_and_premium(self, changes: dict[str, Any], base: list[str], premium: list[str]) -> None:
         job = changed(changes)
         assert denied(job, policy("tier-base", "tier-premium")) == base
         assert denied(job, policy("tier-base", "tier-premium", labels=PREMIUM)) == premium
@@ -196,13 +196,20 @@ ON_THE_NODE = [{"name": "a", "hostPath": {"path": "/"}}, {"name": "b", "emptyDir
         ),
         ({"Worker.template.spec.volumes": ON_THE_NODE}, "", []),
     ],
-    ids=["good", "storage", "any node", "volumes on the node", "no audit", "of others"],
+    ids=[
+        "good",
+        "unencrypted storage",
+        "no node selector",
+        "volumes on the node",
+        "no audit annotations",
+        "unmarked job",
+    ],
 )
 def test_hipaa_requirements(changes: dict[str, Any], storage_class: str, places: list[str]) -> None:
     assert denied(changed(changes), policy("hipaa"), claim(storage_class)) == [f"compliance: {each}" for each in places]
 
 
-def test_hipaa_namespace_requires_marks_on_every_job_and_injects_the_node_selector() -> None:
+def test_hipaa_namespace_requires_annotations_on_every_job_and_injects_the_node_selector() -> None:
     in_hospital = policy("hipaa", labels=HOSPITAL)
     assert denied(changed({**MARKED, **NODES, **DATA}), in_hospital, claim("encrypted-cephfs")) == []
     assert f"compliance: {WORKER}.nodeSelector[compliance]" in denied(changed(), in_hospital)
@@ -267,9 +274,11 @@ BROKEN = {"Worker.replicas": 1000, "Launcher.replicas": 7, IMAGE: "A B", **MARKE
 
 class TestAuditOnly:
     @pytest.mark.parametrize(
-        "job", [changed(BROKEN), COMPLETE, {"spec": 3}, {}], ids=["broken", "complete", "shape", "{}"]
+        "job", [changed(BROKEN), COMPLETE, {"spec": 3}, {}], ids=["broken", "complete", "wrong shape", "empty"]
     )
-    @pytest.mark.parametrize("labels", [{}, {**PREMIUM, **RESTRICTED, **HOSPITAL}], ids=["plain", "selected"])
+    @pytest.mark.parametrize(
+        "labels", [{}, {**PREMIUM, **RESTRICTED, **HOSPITAL}], ids=["no labels", "labels of all policies"]
+    )
     def test_every_job_is_admitted_and_audited(self, job: Any, labels: dict[str, str]) -> None:
         decision = validate(job, policy(*NAMES, labels=labels))
         assert decision.allowed
@@ -301,6 +310,6 @@ def test_hpc_cpu_admits_a_rank_per_core_for_jobs_without_gpus() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_file_is_also_a_policy_file(path: Path) -> None:
+def test_file_of_config_maps_can_also_be_loaded_as_a_policy_file(path: Path) -> None:
     together = layers.merge(layers.in_order(loaded(path.stem)), policy_model()).document
     assert pipelines.load_policy(path.read_bytes()).document == together

@@ -64,7 +64,9 @@ def test_last_good_text_is_used_if_a_document_is_broken() -> None:
 def test_broken_document_without_a_last_good_text_is_unusable(remembered: dict[str, str]) -> None:
     loaded = load({"a": BROKEN, "b": HEADER}, remembered)
     assert loaded.states == {"a": "unusable", "b": "current"}
-    kept = {name: text for name, text in remembered.items() if name == "a"}  # another replica may read it
+    kept = {
+        name: text for name, text in remembered.items() if name == "a"
+    }  # another replica may be able to read the text
     assert loaded.last_good == {"b": HEADER} | kept
     assert most_gpus(loaded) == 16
 
@@ -137,9 +139,11 @@ FOREIGN = {"a": "of a user", "_b": "of a user"}
         (FOREIGN | copies(**{"1.0": "old"}) | {"_2.0": "{}"}, {}),
         (copies(**{"1.0": "old"}) | {"_2.0": "no JSON"}, {"a": "old"}),
     ],
-    ids=["none", "of users", "own", "newest", "own is empty", "own is damaged"],
+    ids=["no copies", "keys of users", "own copy", "newest copy", "own copy is empty", "own copy is damaged"],
 )
-def test_version_starts_from_its_own_copy_or_the_newest(data: dict[str, str], expected: dict[str, str]) -> None:
+def test_version_of_the_service_starts_from_its_own_copy_or_the_newest(
+    data: dict[str, str], expected: dict[str, str]
+) -> None:
     assert remembered_texts(data, "2.0") == expected
 
 

@@ -89,7 +89,7 @@ def test_number_is_unknown_for_unreadable_or_shared_claims(changes: Json, view: 
     assert devices(changes, view=view) == UNKNOWN_NUMBER
 
 
-def test_class_matches_by_either_of_its_names() -> None:
+def test_device_class_matches_by_its_own_name_or_its_extended_resource() -> None:
     request = exactly("our-gpus", count=4)
     assert by_claim(request).least == 0
     assert by_claim(request, patterns=("deviceclass.resource.kubernetes.io/our-*",)).least == 4
@@ -115,7 +115,7 @@ def test_asterisk_in_a_resource_name_is_escaped() -> None:
     assert names(("nvidia.com/gpu", "deviceclass.resource.kubernetes.io/gpu.*"), ctx)[2:] == ("a.b/x[*]",)
 
 
-def test_resource_is_backed_by_a_class() -> None:
+def test_resource_is_backed_by_a_device_class() -> None:
     ctx = Context(view=Snapshot([device_class("gpu.nvidia.com", "example.com/gpu")]))
     assert backed("example.com/gpu", ctx)
     assert backed("deviceclass.resource.kubernetes.io/x", Context())

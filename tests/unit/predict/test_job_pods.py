@@ -81,8 +81,8 @@ def test_pods_are_uncertain_if_limit_ranges_or_the_runtime_class_are_unknown() -
     assert (launcher.certain, worker.certain) == (False, True)
 
 
-def test_disputed_defaults() -> None:
-    """The smallest default is used, and only a container that gets a default is uncertain."""
+def test_different_defaults_of_limit_ranges() -> None:
+    """The smallest default is used, and only the amounts of a container that gets a default are uncertain."""
     disputed = [limit_range(name, {"type": "Container", "default": {"cpu": cpu}}) for name, cpu in (("a", 3), ("b", 2))]
     launcher, worker = pods({"Launcher.template.spec.containers.0.resources": REMOVE}, view=Snapshot(disputed))
     assert (launcher.certain, launcher.disputed, shown(launcher.requests)) == (False, {"cpu"}, {"cpu": "2"})

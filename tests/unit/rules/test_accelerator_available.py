@@ -73,7 +73,7 @@ def condition(key: str, operator: str, *values: str) -> Json:
         required([condition("kubernetes.io/hostname", "In", "gone")]),
         required([condition("zone", "Exists")], [condition(PRODUCT, "NotIn", "A100")]),
         {LIMITS: {"cpu": "32"}, f"{SPEC}.nodeSelector": {"topology.kubernetes.io/zone": "zone-b"}},
-        {LIMITS: {"storage": "1Pi"}},  # the scheduler does not look at it
+        {LIMITS: {"storage": "1Pi"}},  # the scheduler ignores storage
     ],
 )
 def test_pod_that_a_node_could_hold_is_accepted(changes: Json) -> None:
@@ -98,7 +98,7 @@ def test_missing_device_is_reported_with_the_closest_name(requested: str, existi
 
 
 def test_other_resources_are_not_reported_if_no_node_has_the_device() -> None:
-    """Nodes with that device might have more of the other resources."""
+    """Nodes with the missing device might have more of the other resources."""
     limits = {"habana.ai/gaudi": 8, "rdma/ib": 1, "cpu": "1k", "memory": "1Pi", "hugepages-2Mi": "95000Mi"}
     result = violations(RULE, {LIMITS: limits}, view=CLUSTER)
     assert [violation.message for violation in result] == ["no node has habana.ai/gaudi", "no node has rdma/ib"]
@@ -186,7 +186,7 @@ def test_other_resources_are_not_reported_if_no_node_has_the_device() -> None:
             "selects no node, because it has no conditions",
             "Write some, or remove it.",
         ),
-        # Some node meets each demand, but no node meets all of them.
+        # For each demand there is a node that meets it, but no node meets all of them.
         (
             {**gpus(1), **selected(**{"topology.kubernetes.io/zone": "zone-b"})},
             "nodeSelector[topology.kubernetes.io/zone]",
@@ -441,7 +441,7 @@ class TestSuggestedSize:
         }
 
 
-def test_warning_contains_the_existing_product() -> None:
+def test_warning_names_the_gpu_product_that_nodes_have() -> None:
     (result,) = violations(RULE, selected(**{PRODUCT: "NVIDIA-A100-SXM4-80GB"}), view=CLUSTER)
     assert f'no node has "NVIDIA-A100-SXM4-80GB", but {GPU}' in Finding(RULE, result).warning
 
@@ -463,6 +463,6 @@ def test_resource_of_a_device_class_is_accepted() -> None:
     assert len(violations("accelerator-available", changes, view=Snapshot(gpu_nodes(1)))) == 1
 
 
-def test_ignored_resource_without_a_domain_is_rejected() -> None:
+def test_name_without_a_domain_in_ignored_resources_is_rejected() -> None:
     with pytest.raises(ValidationError, match=r'"gpu" is not a resource name such as nvidia\.com/gpu'):
         REGISTRY[RULE].settings.model_validate({"ignoredResources": ["gpu"]})

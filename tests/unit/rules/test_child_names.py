@@ -70,7 +70,7 @@ class TestTakenNames:
         assert violations("child-names", {"metadata.uid": "1"}, old={"Worker.replicas": 2}, view=view) == []
 
     @pytest.mark.parametrize("changes", [{"metadata.name": "other"}, {"metadata.name": "trai"}])
-    def test_object_with_the_name_for_a_different_job_is_accepted(self, kind: str, name: str, changes: Json) -> None:
+    def test_object_is_accepted_if_the_job_has_a_different_name(self, kind: str, name: str, changes: Json) -> None:
         assert violations("child-names", changes, view=Snapshot([child(kind, name)])) == []
 
     def test_object_in_another_namespace_is_accepted(self, kind: str, name: str) -> None:
@@ -81,7 +81,7 @@ class TestTakenNames:
         assert violations("child-names", changes, view=Snapshot([child(kind, name)])) == []
 
     def test_taken_worker_name_of_a_suspended_job_is_a_warning(self, kind: str, name: str) -> None:
-        """The operator creates the other objects also for a suspended job."""
+        """For a suspended job the operator creates all objects except the workers' pods."""
         (result,) = violations("child-names", {"spec.runPolicy.suspend": True}, view=Snapshot([child(kind, name)]))
         assert result.advisory == (kind == "Pod")
 

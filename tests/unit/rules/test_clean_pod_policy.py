@@ -20,7 +20,7 @@ REFUSED = 'spec.runPolicy.cleanPodPolicy: "None" is not allowed here (the defaul
         ("None", ["Running", "All"], [REFUSED]),
         (REMOVE, ["Running", "All"], [REFUSED]),  # the operator's default is None
         ("All", ["Running", "All"], []),
-        ("nonsense", ["Running"], []),  # upstream-contract reports it
+        ("nonsense", ["Running"], []),  # the rule upstream-contract reports this
     ],
 )
 def test_policy_that_is_not_allowed_is_rejected(value: Any, allowed: list[str] | None, expected: list[str]) -> None:

@@ -51,11 +51,11 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-o", "pipefail", "-c", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/run.sh", "mpirun -np 4 train"], None, "OpenMPI"),
         (["bash", "/my scripts/run.sh"], None, "OpenMPI"),
-        (None, ["mpirun -np 4 train"], "OpenMPI"),  # the image's entry point reads it
+        (None, ["mpirun -np 4 train"], "OpenMPI"),  # the image's entry point reads the word
         (["/entrypoint.sh", "mpirun -np 4 train"], None, "OpenMPI"),
         ([""], None, "OpenMPI"),
         (None, None, "OpenMPI"),
-        # The script uses the words after -c, or the only word is the script's name.
+        # The script uses the words after it, or there is only one, which is the script's name.
         (["bash", "-c", 'mpirun -np "$1" x', "run", "4"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 8 python x.py", "mpirun"], None, "OpenMPI"),
         (["bash", "-c", "source /entrypoint.sh", "--", "mpirun", "-np", "8", "x"], None, "OpenMPI"),
@@ -205,24 +205,24 @@ def test_words_after_the_script_of_a_shell_are_reported(command: Any, args: Any,
 @pytest.mark.parametrize(
     ("command", "fix"),
     [
-        (["mpirun"], "Name it after the options."),
-        (["mpirun", "-np", "2", "--bind-to", "none"], "Name it after the options."),
-        (["/usr/bin/mpirun", "-np", "2", "-wdir", "/x"], "Name it after the options."),
-        (["bash", "-c", "mpirun -np 2\n-x A=B\npython x"], "End each line that goes on with \\."),
-        (["bash", "-c", "mpirun -np 2 \\ \n  python x"], "End each line that goes on with \\."),
-        (["bash", "-c", "mpirun -np 2 \\\n\n  python x"], "End each line that goes on with \\."),
-        (["sh", "-ec", "cd /app; exec mpirun -np 2; python x"], "Name it after the options."),
-        (["bash", "-c", "mpirun -np 2 && python x"], "Name it after the options."),
-        (["bash", "-c", "mpirun -np 2", "train"], "Name it after the options."),
-        (["bash", "-c", "mpirun -np 2 -wdir /x # note"], "Name it after the options."),
-        (["bash", "-c", "mpirun -np 2 > /log 2>&1; ./x"], "Name it after the options."),
-        (["bash", "-c", "mpirun -np 2 <<< a | tee /log"], "Name it after the options."),
-        (["bash", "-c", "(mpirun -np 2) && x"], "Name it after the options."),
-        (["bash", "-c", "A=(a $(b)); mpirun -np 2"], "Name it after the options."),
-        (["bash", "-c", "mpirun"], "Name it after the options."),
-        (["bash", "-c", "cd /app\n  exec mpirun\n"], "Name it after the options."),
-        (["env", "A=B", "mpirun", "-np", "2"], "Name it after the options."),
-        (["tini", "--", "bash", "-c", "mpirun -np 2"], "Name it after the options."),
+        (["mpirun"], "Add the program after the options."),
+        (["mpirun", "-np", "2", "--bind-to", "none"], "Add the program after the options."),
+        (["/usr/bin/mpirun", "-np", "2", "-wdir", "/x"], "Add the program after the options."),
+        (["bash", "-c", "mpirun -np 2\n-x A=B\npython x"], "End each continued line with \\."),
+        (["bash", "-c", "mpirun -np 2 \\ \n  python x"], "End each continued line with \\."),
+        (["bash", "-c", "mpirun -np 2 \\\n\n  python x"], "End each continued line with \\."),
+        (["sh", "-ec", "cd /app; exec mpirun -np 2; python x"], "Add the program after the options."),
+        (["bash", "-c", "mpirun -np 2 && python x"], "Add the program after the options."),
+        (["bash", "-c", "mpirun -np 2", "train"], "Add the program after the options."),
+        (["bash", "-c", "mpirun -np 2 -wdir /x # note"], "Add the program after the options."),
+        (["bash", "-c", "mpirun -np 2 > /log 2>&1; ./x"], "Add the program after the options."),
+        (["bash", "-c", "mpirun -np 2 <<< a | tee /log"], "Add the program after the options."),
+        (["bash", "-c", "(mpirun -np 2) && x"], "Add the program after the options."),
+        (["bash", "-c", "A=(a $(b)); mpirun -np 2"], "Add the program after the options."),
+        (["bash", "-c", "mpirun"], "Add the program after the options."),
+        (["bash", "-c", "cd /app\n  exec mpirun\n"], "Add the program after the options."),
+        (["env", "A=B", "mpirun", "-np", "2"], "Add the program after the options."),
+        (["tini", "--", "bash", "-c", "mpirun -np 2"], "Add the program after the options."),
     ],
 )
 @pytest.mark.parametrize("implementation", ["OpenMPI", "MPICH"])
@@ -381,11 +381,11 @@ def test_ignored_options_of_sshd_are_reported() -> None:
     assert found(violations(ID, changes)) == [f'(advice) {SSHD}.args: bash ignores "-De"']
 
 
-def test_launcher_without_a_container_is_left_to_another_rule() -> None:
+def test_launcher_without_a_container_is_left_to_the_rule_upstream_contract() -> None:
     assert violations(ID, {"Launcher.template": {}}) == []
 
 
-def test_fix_names_only_the_first_words_of_a_long_option() -> None:
+def test_fix_names_only_the_first_parts_of_a_long_word() -> None:
     [violation] = check(["mpirun", "-np" + " 4" * 50_000, "train"])
     assert violation.fix == 'Split it: "-np"' + ', "4"' * 49 + ", ..."
 

@@ -214,7 +214,7 @@ UNNAMED: list[Json] = [ephemeral(spec={}), ephemeral(), {"ephemeral": {}}]
             ({kind: {}}, None, "", "")
             for kind in ("configMap", "secret", "projected", "downwardAPI", "image", "emptyDir")
         ),
-        ({"hostPath": {}}, None, "", ""),  # the setting refuseHostPath decides
+        ({"hostPath": {}}, None, "", ""),  # the setting refuseHostPath decides about host paths
         ({}, None, "", ""),
     ],
 )
@@ -225,7 +225,7 @@ def test_storage_without_an_allowed_class_is_rejected(volume: Json, where: str |
     assert result == ([] if where is None else [expected])
 
 
-def test_unknown_claim_is_accepted() -> None:
+def test_claim_is_accepted_if_claims_are_unknown() -> None:
     changes = {**MARKED, "Worker.template.spec.volumes": [{"persistentVolumeClaim": {"claimName": "gone"}}]}
     assert violations("compliance", changes, settings={"storageClasses": ["encrypted"]}) == []
 

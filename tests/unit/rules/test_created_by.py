@@ -75,7 +75,7 @@ def test_only_a_controller_may_copy_the_job_of_another_user(requester: str, kueu
     assert is_rejected(decision) is not trusted
 
 
-def test_restoring_the_jobs_of_users_needs_an_exemption() -> None:
+def test_backup_tool_needs_an_exemption_to_restore_the_jobs_of_users() -> None:
     velero = "system:serviceaccount:velero:velero"
     assert is_rejected(validate(changed(by("alice")), velero))
     policy = f"exemptions: [{{rules: [created-by], users: ['{velero}'], reason: backups}}]"
@@ -83,11 +83,11 @@ def test_restoring_the_jobs_of_users_needs_an_exemption() -> None:
     assert is_rejected(validate(changed(by("alice")), "eve", policy))
 
 
-def test_name_in_an_unreadable_stored_job_is_not_trusted() -> None:
+def test_name_is_rejected_if_the_stored_job_is_unreadable() -> None:
     assert is_rejected(validate(changed(by("eve")), "eve", old={"metadata": {"annotations": 3}, "spec": 3}))
 
 
-def test_changed_name_is_rejected_with_other_changes_too() -> None:
+def test_changed_name_is_rejected_next_to_another_change() -> None:
     decision = validate(changed(by("eve", **{TIMEOUT: "1h"})), "eve", old=changed(by("alice")))
     assert is_rejected(decision)
 

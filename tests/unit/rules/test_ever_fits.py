@@ -56,12 +56,14 @@ H100 = flavor("h100", {PRODUCT: "H100"})
         pytest.param([queue({"h100": ROOMY}), H100], {}, id="fits"),
         pytest.param([queue({"h100": {"cpu": 65, "memory": "257Gi", GPU: 8}}), H100], {}, id="fits exactly"),
         pytest.param(
-            [queue({"h100": {**ROOMY, GPU: 0}}, cohort="c"), cohort("c", {"h100": {GPU: 8}}), H100], {}, id="borrows"
+            [queue({"h100": {**ROOMY, GPU: 0}}, cohort="c"), cohort("c", {"h100": {GPU: 8}}), H100],
+            {},
+            id="borrows from the cohort",
         ),
         pytest.param([queue({"h100": {**ROOMY, GPU: 0}}, cohort="c"), H100], {}, id="cohorts unknown"),
-        pytest.param([queue({"gone": ROOMY}), H100], {}, id="no such flavor yet"),
+        pytest.param([queue({"gone": ROOMY}), H100], {}, id="the flavor does not exist yet"),
         pytest.param(
-            [queue({"h100": ROOMY})], {"Worker.template.spec.nodeSelector": {PRODUCT: "A100"}}, id="unknown flavors"
+            [queue({"h100": ROOMY})], {"Worker.template.spec.nodeSelector": {PRODUCT: "A100"}}, id="flavors unknown"
         ),
         pytest.param(
             [queue({"h100": {"cpu": 70, "memory": "1Ti"}}, {"h100": {GPU: 8}}), H100], {}, id="two resource groups"
@@ -69,7 +71,7 @@ H100 = flavor("h100", {PRODUCT: "H100"})
         pytest.param(
             [queue({"cpus": {**ROOMY, GPU: 0}, "h100": {**ROOMY, "cpu": 64}}), H100, flavor("cpus")],
             {},
-            id="a flavor each",
+            id="a flavor for each role",
         ),
         pytest.param(
             [queue({"h100": ROOMY}), H100], {f"{LIMITS}.rdma/hca": 0}, id="zero of a resource that is not covered"
@@ -78,10 +80,16 @@ H100 = flavor("h100", {PRODUCT: "H100"})
         pytest.param(
             [queue(), H100],
             {"metadata.annotations": {"kueue.x-k8s.io/workload-allowed-resource-flavors": "a"}},
-            id="variant",
+            id="flavors chosen by an annotation",
         ),
-        pytest.param([queue(), H100], {"Worker.template.spec.resourceClaims": [{"name": "gpu"}]}, id="claims"),
-        pytest.param([queue(), H100], {WORKER_ANNOTATIONS: {"annotations": {annotations.LAYERS: "[]"}}}, id="layers"),
+        pytest.param(
+            [queue(), H100], {"Worker.template.spec.resourceClaims": [{"name": "gpu"}]}, id="devices by claims"
+        ),
+        pytest.param(
+            [queue(), H100],
+            {WORKER_ANNOTATIONS: {"annotations": {annotations.LAYERS: "[]"}}},
+            id="topology request with layers",
+        ),
     ],
 )
 def test_job_that_may_fit_is_accepted(objects: list[Json], changes: Json) -> None:
@@ -89,7 +97,7 @@ def test_job_that_may_fit_is_accepted(objects: list[Json], changes: Json) -> Non
 
 
 @pytest.mark.parametrize("label", ["kueue.x-k8s.io/multikueue-origin", "kueue.x-k8s.io/prebuilt-workload-name"])
-def test_copied_and_prebuilt_workloads_are_not_checked(label: str) -> None:
+def test_job_copied_by_multikueue_or_with_a_prebuilt_workload_is_not_checked(label: str) -> None:
     assert reported(queue(), labels={**QUEUED, label: "x"}) == []
 
 
@@ -142,7 +150,7 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
             [queue({"h100": SMALL}), queue({"h100": ROOMY}, name="big"), local_queue("more", "big"), H100],
             {},
             [f"{WORKER}: ExceedsMaxQuota: 8 {GPU} > 5 in flavor h100. Use queue more."],
-            id="another queue",
+            id="another queue is suggested",
         ),
         pytest.param(
             [
@@ -153,7 +161,7 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
             ],
             {},
             [f"{WORKER}: ExceedsMaxQuota: 8 {GPU} > 5 in flavor h100. Use 2 workers."],
-            id="another queue, stopped",
+            id="another queue is stopped",
         ),
         pytest.param(
             [queue({"h100": {**ROOMY, GPU: 0}}, cohort="c"), cohort("c", {"h100": {GPU: 7}}), H100],
@@ -183,7 +191,7 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
                 f"{WORKER}.template.spec.nodeSelector: NoMatchingFlavor: flavor h100 doesn't match node affinity."
                 f" Use {PRODUCT}: H100."
             ],
-            id="another product",
+            id="the flavor has another product",
         ),
         pytest.param(
             [queue({"h100": SMALL}), H100],
@@ -192,7 +200,7 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
                 f"{WORKER}.template.spec.nodeSelector: NoMatchingFlavor: flavor h100 doesn't match node affinity."
                 " Ask for a queue that fits."
             ],
-            id="another product, and too little of it",
+            id="the flavor has another product and too little quota",
         ),
         pytest.param(
             [queue({"h100": ROOMY}), flavor("h100", nodeTaints=[GPU_TAINT])],
@@ -285,18 +293,23 @@ UNCOUNTED = config("resources: {excludeResourcePrefixes: [cpu, memory]}\n")
             ONLY,
             {**NONE, "Launcher.template.spec.containers.0.command": ["mpirun", "-np", "8", "x"]},
             [NO_FLAVOR + "Request cpu."],
-            id="no other size is needed",
+            id="the fix changes no other number",
         ),
-        pytest.param(MIXED, NONE, [], id="a mixed group"),
+        pytest.param(MIXED, NONE, [], id="a flavor without a topology"),
         pytest.param(
             MIXED,
             {**NONE, "Launcher.template.metadata": {"annotations": {annotations.UNCONSTRAINED: "true"}}},
             [],
-            id="which flavors of a mixed group is unknown",
+            id="a flavor without a topology, and a topology request",
         ),
         pytest.param(queue({"racks": {**ROOMY, "pods": 100}}), NONE, [], id="the queue covers pods"),
-        pytest.param(queue({"racks": ROOMY, "gone": ROOMY}), NONE, [], id="an unknown flavor"),
-        pytest.param(ONLY, {"Launcher.template.spec.containers.0.resources": {"limits": {GPU: "0"}}}, [], id="zero"),
+        pytest.param(queue({"racks": ROOMY, "gone": ROOMY}), NONE, [], id="a flavor is unknown"),
+        pytest.param(
+            ONLY,
+            {"Launcher.template.spec.containers.0.resources": {"limits": {GPU: "0"}}},
+            [],
+            id="zero GPUs requested",
+        ),
     ],
 )
 def test_launcher_without_requests_in_a_topology_aware_queue_is_reported(

@@ -130,7 +130,7 @@ def test_scheduling_policy_that_no_scheduler_reads_is_a_warning(
     ],
 )
 def test_min_available_out_of_range_is_reported(changes: Json, settings: Json, message: str, fix: str) -> None:
-    # Without gang scheduling the operator ignores minAvailable, so it is a warning.
+    # Without gang scheduling the operator ignores minAvailable, so the violation is a warning.
     assert violations("gang", changes, settings=settings) == [Violation(MIN, message, fix=fix, advisory=not settings)]
 
 
@@ -234,7 +234,7 @@ def test_setting_without_effect_is_a_warning(changes: Json, settings: Json, path
     [("Worker", "volcano", "Launcher"), ("Launcher", "volcano", "Worker")],
 )
 def test_scheduler_named_for_only_one_role_is_a_warning(role: str, scheduler: str, other_role: str) -> None:
-    """Unless the operator replaces both names, one of them has no effect."""
+    """The other role's pods go to the default scheduler, unless the operator replaces both names."""
     changes = {f"{role}.template.spec.schedulerName": scheduler}
     result = violations("gang", changes)
     path = f"spec.mpiReplicaSpecs[{other_role}].template.spec.schedulerName"

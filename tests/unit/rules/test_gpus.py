@@ -32,7 +32,7 @@ CORES = "aws.amazon.com/neuroncore"
 
 
 def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str = GPU) -> Json:
-    """Changes to the resources of the first container. None is omitted."""
+    """Changes to the resources of the first container. An amount of None is left out."""
     resources = {
         "limits": {} if limit is None else {name: limit},
         "requests": {} if request is None else {name: request},
@@ -84,7 +84,7 @@ def test_misspelt_accelerator_without_a_limit_is_reported_twice() -> None:
         (gpus(16), {}),
         (gpus("16", 16), {}),
         (gpus("4", "4000m"), {}),
-        (gpus("two"), {}),  # upstream-contract reports it
+        (gpus("two"), {}),  # the rule upstream-contract reports this
         (gpus(2, "two"), {}),
         (gpus(-1, -1), {}),
         (gpus("-2"), {}),
@@ -192,7 +192,7 @@ def test_invalid_request_is_rejected(changes: Json, settings: Json, expected: Vi
     assert violations("gpus", changes, settings=settings) == [expected]
 
 
-def test_pod_without_containers_is_left_to_upstream_contract() -> None:
+def test_pod_without_containers_is_left_to_the_rule_upstream_contract() -> None:
     assert violations("gpus", {"Worker.template.spec.containers": []}, settings={"min": 1}) == []
 
 
@@ -312,7 +312,7 @@ def visible(value: str | None = "all", **container: Any) -> Json:
 
 
 class TestVisibleDevices:
-    """NVIDIA's container toolkit gives the GPUs in this variable to a container without a request."""
+    """NVIDIA's container toolkit gives a container the GPUs in NVIDIA_VISIBLE_DEVICES even without a request."""
 
     @pytest.mark.parametrize(
         ("changes", "path"),
@@ -348,7 +348,7 @@ class TestVisibleDevices:
     @pytest.mark.parametrize(
         ("resources", "device"),
         [({"limits": {GPU: 1}}, "nic"), ({"claims": [{"name": "c0"}]}, "gpu.nvidia.com")],
-        ids=["limit", "claim"],
+        ids=["GPUs by a limit", "GPUs by a claim"],
     )
     def test_container_with_gpus_is_rejected_only_by_the_setting(self, resources: Json, device: str) -> None:
         changes = {**claims("t"), "Worker.template.spec.containers": [visible("all", resources=resources)]}
@@ -369,7 +369,7 @@ class TestVisibleDevices:
 
 
 class TestClaims:
-    """Devices of ResourceClaimTemplates."""
+    """Devices that pods request by ResourceClaimTemplates."""
 
     PATH = "spec.mpiReplicaSpecs[Worker].template.spec.resourceClaims"
 
@@ -422,7 +422,7 @@ class TestClaims:
             (claims("t"), [NIC, NONE], 'its DeviceClass ("nic") does not exist', ABSENT),
         ],
     )  # fmt: skip
-    def test_unknown_claim_is_a_warning(
+    def test_claim_that_cannot_be_counted_is_a_warning(
         self, changes: Json, objects: list[Json], why: str, fix: str, settings: Json
     ) -> None:
         (violation,) = violations("gpus", changes, settings=settings, view=Snapshot(objects))

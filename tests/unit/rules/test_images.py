@@ -281,6 +281,7 @@ def mirrors(kind: str, *sources: tuple[str, str]) -> Json:
 
 
 def test_image_that_lost_its_digest_has_the_higher_degree() -> None:
+    """The degree says how bad a violation is. An update must not increase it."""
     image = "registry.example.com/a:1"
     launcher, worker = (f"{role}.template.spec.containers.0.image" for role in ("Launcher", "Worker"))
     stored = {worker: image, launcher: f"registry.example.com/a@sha256:{'0' * 64}"}
@@ -343,6 +344,7 @@ def test_unknown_mirrors_cause_no_warning() -> None:
 
 
 def test_image_of_the_wait_container_is_reported_once() -> None:
+    """The injected init container has the launcher's image."""
     image, copies = "registry.example.com/ml/app", "Launcher.template.spec.initContainers"
     once = {"Launcher.template.spec.containers.0.image": image}
     wait = {"name": "wait-for-workers", "image": image}

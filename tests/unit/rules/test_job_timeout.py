@@ -1,4 +1,4 @@
-"""job-timeout: a time limit is valid, the same in both places and not above the maximum."""
+"""job-timeout: a time limit is valid, the same in the annotation and the field, and not above the maximum."""
 
 from datetime import date
 
@@ -59,7 +59,7 @@ def test_valid_limit_is_accepted(changes: Json) -> None:
             "691200 s are longer than 7d (604800 s)",
             "Set it to 7d or less, or ask for an exemption.",
         ),
-        (  # the injection or the user wrote the field
+        (  # either the injection or the user wrote the field
             job(8 * DAY, timeout="8d"),
             f"metadata.annotations[{TIMEOUT}]",
             "691200 s are longer than 7d (604800 s)",
@@ -92,7 +92,7 @@ def test_invalid_or_too_long_limit_is_rejected(changes: Json, path: str, message
     assert not violation.advisory
 
 
-def test_too_long_and_ambiguous_limit_has_both_violations() -> None:
+def test_limit_that_is_too_long_and_differs_from_the_annotation_is_two_violations() -> None:
     annotation, field = violations("job-timeout", job(30 * DAY, timeout="9d"))
     assert (annotation.path, annotation.fix) == (f"metadata.annotations[{TIMEOUT}]", "Remove it.")
     assert annotation.message == f'{TIMEOUT} "9d" is 777600 s, and activeDeadlineSeconds is 2592000'
@@ -161,12 +161,12 @@ def test_limit_of_zero_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "accepted"), [(DAY, False), (3 * DAY, True), (7 * DAY, True)])
-def test_job_with_notify_only_cannot_end_before_the_annotated_time(seconds: int, accepted: bool) -> None:
+def test_limit_with_notify_only_is_not_below_the_annotated_time(seconds: int, accepted: bool) -> None:
     assert (violations("job-timeout", job(seconds, timeout="72h", action="notify-only")) == []) is accepted
 
 
 def outcome(submitted: Json, stored: Json | None = None, policy: str = "") -> tuple[int | None, list[str]]:
-    """The limit of the stored job, and the rules that reject the job."""
+    """The limit of the submitted job after the injection, and the rules that reject the job."""
     document = load_policy(HEADER + policy)
     mutated = pipelines.mutate(request(submitted, old=stored), policy=document, view=NothingKnown())
     sent = mutated.document if mutated.patch else submitted
@@ -250,7 +250,7 @@ YEAR = 365 * DAY
 
 
 class TestGracePeriods:
-    """A grace period adds time after the limit, a suspension or a deletion."""
+    """After the time limit, a suspension or a deletion, pods run on for their grace period."""
 
     @pytest.mark.parametrize(
         ("changes", "path"),
@@ -338,7 +338,7 @@ class TestLimitOfWorkers:
             ({"spec.runPolicy": {"cleanPodPolicy": "All"}}, WEEK),
             ({"spec.launcherCreationPolicy": "WaitForWorkersReady"}, WEEK),
             ({**LIMITED, OWN: 60}, 60),
-            ({FIELD: 2 * WEEK}, 2 * WEEK),  # only with an exemption
+            ({FIELD: 2 * WEEK}, 2 * WEEK),  # admitted only with an exemption
             ({"Worker.replicas": 0}, WEEK),  # an update may add workers
             ({"Worker.template.spec.containers": []}, None),
         ],

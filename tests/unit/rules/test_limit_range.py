@@ -273,11 +273,11 @@ def test_message_has_the_strictest_limit_and_names_the_limit_ranges() -> None:
     assert result.message == "limit 4, at most 2 for a container; the pods are rejected (LimitRange a, b, c, ...)"
 
 
-def test_pod_without_containers_is_left_to_upstream_contract() -> None:
+def test_pod_without_containers_is_left_to_the_rule_upstream_contract() -> None:
     assert worker_violations({CONTAINERS: []}, of_pod(max={"cpu": "1"})) == []
 
 
-def test_fix_for_contradicting_limits_is_an_administrator() -> None:
+def test_fix_for_contradicting_limits_is_to_ask_an_administrator() -> None:
     ranges = [limit_range("a", of_pod(max={"cpu": 2})), limit_range("b", of_pod(min={"cpu": 3}))]
     *_, result = violations("limit-range", with_resources(limits={"cpu": 4}), view=Snapshot(ranges))
     assert result.fix == "No amount fits: ask an administrator to change the LimitRanges."

@@ -1,4 +1,4 @@
-"""network-policy: the posture of a job, and traffic that no NetworkPolicy filters."""
+"""network-policy: traffic that no NetworkPolicy filters, and postures: which NetworkPolicy a job gets."""
 
 from typing import Any
 
@@ -213,5 +213,5 @@ def test_invalid_settings_are_rejected(settings: dict[str, Any]) -> None:
         REGISTRY[ID].settings.model_validate(settings)
 
 
-def test_dns_namespaces_keep_the_default_ports() -> None:
+def test_setting_dns_namespaces_keeps_the_default_ports() -> None:
     assert Settings.model_validate({"dns": {"namespaces": ["openshift-dns"]}}).dns.ports == (53, 5353, 8053)

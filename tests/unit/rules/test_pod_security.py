@@ -1,4 +1,7 @@
-"""pod-security: the levels that apply, the message at each field, and the fix."""
+"""pod-security: the levels that apply, the message at each field, and the fix.
+
+The floor is a level that the policy sets in addition to the namespace's labels.
+"""
 
 import json
 from random import Random
@@ -66,8 +69,8 @@ def test_violations_of_a_job_without_security_contexts() -> None:
 ROOT = {"Worker.template.spec.containers.0.securityContext": {"runAsUser": 0}}
 
 
-def test_container_for_root_is_one_violation() -> None:
-    """The other missing fields are not reported, because fixing them would not let the container start."""
+def test_container_that_runs_as_root_is_one_violation() -> None:
+    """Missing fields are not reported, because fixing them would not let the container start."""
     [violation] = check(ROOT, enforce="restricted")
     assert violation.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
     start = "Set runAsUser to a user above 0 that the image has. This namespace starts no root containers. To allow it"
@@ -77,7 +80,7 @@ def test_container_for_root_is_one_violation() -> None:
     assert len(with_more_fields) == 3, "other fields that the user wrote are reported too"
 
 
-def test_pod_for_root_is_one_violation() -> None:
+def test_pod_that_runs_as_root_is_one_violation() -> None:
     bare = {f"{role}.template.spec.containers.0.securityContext": {} for role in ("Launcher", "Worker")}
     of_pods = {f"{role}.template.spec.securityContext": {"runAsUser": 0} for role in ("Launcher", "Worker")}
     found = check({**bare, **of_pods}, enforce="restricted")
@@ -176,7 +179,7 @@ def test_fix_of_a_warning_names_no_exemption() -> None:
             {"enforce": "restricted", "enforce_version": "v1.7"},
             {"floor": "restricted"},
             0,
-        ),  # the label enforces the level of the floor
+        ),  # the label has the level of the floor, so the label's version applies
     ],
 )
 def test_version_of_the_label_the_floor_or_the_cluster_applies(
@@ -188,7 +191,9 @@ def test_version_of_the_label_the_floor_or_the_cluster_applies(
 
 
 @pytest.mark.parametrize(("version", "excused"), [("v1.32", False), ("v1.34", False), ("v1.35", True)])
-def test_root_in_a_user_namespace_is_excused_by_the_version_of_the_cluster(version: str, excused: bool) -> None:
+def test_version_of_the_cluster_decides_whether_root_in_a_user_namespace_is_accepted(
+    version: str, excused: bool
+) -> None:
     root = {"Worker.template.spec.containers.0.securityContext": {**COMPLIANT, "runAsUser": 0, "runAsNonRoot": False}}
     policy = load_policies(HEADER + "rules: {pod-security: {floor: restricted}}")
     settings = PolicySet(policy.layers, version).for_any_namespace().settings("pod-security")

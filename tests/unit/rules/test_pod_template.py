@@ -87,8 +87,8 @@ def test_volumes_of_the_operator_may_be_mounted(role: str, volume: str) -> None:
 
 
 @pytest.mark.parametrize("changes", [HUGE, NO_LIMIT])
-def test_value_that_a_limit_range_may_set(changes: Json) -> None:
-    """Rejected without a LimitRange, a warning if that is unknown, and left to the rule `limit-range` if one exists."""
+def test_missing_value_that_a_limit_range_may_set(changes: Json) -> None:
+    """Without LimitRanges it is rejected, with unknown ones a warning, otherwise left to the rule `limit-range`."""
     assert [text.startswith("(advice)") for text in told(changes, NO_RANGES)] == [False]
     assert [text.startswith("(advice)") for text in told(changes, NothingKnown())] == [True]
     assert told(changes, RANGES) == []
@@ -122,7 +122,7 @@ def test_number_of_suggested_names_is_limited() -> None:
 
 @pytest.mark.parametrize("count", [10, 30_000])
 def test_fault_after_many_values_is_reported(count: int) -> None:
-    """The volume that follows the many values is found too."""
+    """The volume that is defined after the many values is known too."""
     shared = {f"{SPEC}.volumes": [{"name": "a"}], f"{BOX}.volumeMounts": [{"name": "a", "mountPath": "/a"}]}
     place = f"{SPEC}.securityContext"
     bad = told({place: {"supplementalGroups": [*range(count), -1]}, **shared})
@@ -131,7 +131,7 @@ def test_fault_after_many_values_is_reported(count: int) -> None:
 
 
 def test_fast_and_slow_decoder_agree() -> None:
-    """Only the slow decoder explains faults."""
+    """A template with a fault is decoded again by a slow decoder, which explains the fault."""
     noted = Faults()
     decoded = reading.decode(json.dumps(RICH).encode(), "T", noted)
     other = {**RICH, "spec": {**RICH["spec"], "dnsPolicy": "none"}}
@@ -144,7 +144,7 @@ def test_fast_and_slow_decoder_agree() -> None:
 
 @pytest.mark.parametrize("changes", [{}, HUGE, NO_LIMIT, {f"{BOX}.resources": {"limits": {"memory": 64}}}])
 def test_second_check_gives_the_same_result(changes: Json) -> None:
-    """With, without and with unknown LimitRanges, and with the fault in the other role."""
+    """Also with known, unknown or no LimitRanges, and with the fault in the other role."""
     for view in (NO_RANGES, RANGES, NothingKnown()):
         assert told(changes, view) == told(changes, view)
     swapped = {key.replace("Worker", "Launcher"): value for key, value in changes.items()}

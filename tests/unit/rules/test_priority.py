@@ -92,7 +92,7 @@ def test_violation_has_path_message_fix_and_reason() -> None:
     assert label[0].fix == "Name an existing WorkloadPriorityClass (kubectl get workloadpriorityclass), or remove it."
 
 
-def test_unknown_class_is_accepted() -> None:
+def test_class_is_accepted_if_classes_are_unknown() -> None:
     changes = job(labels={**QUEUED, **OURS}, policy="gone", launcher="gone", worker="gone")
     assert violations("priority", changes) == []
 
@@ -189,9 +189,9 @@ NEITHER = "no PriorityClass: the pods are rejected"
         (with_priority(5, "Never", "gentle"), CLASSES),
         (with_priority(7), DEFAULTS),
         (with_priority(2_000_001_000, name="system-node-critical"), None),
-        (with_priority(1000, "Never", "high"), None),  # the class is unknown
+        (with_priority(1000, "Never", "high"), None),  # it is unknown whether the class exists
         (with_priority(None, ""), CLASSES),
-        (with_priority(None, "Sometimes"), CLASSES),  # pod-template reports it
+        (with_priority(None, "Sometimes"), CLASSES),  # the rule pod-template reports this
     ],
 )
 def test_priority_of_the_class_is_accepted(changes: Json, objects: list[Json] | None) -> None:

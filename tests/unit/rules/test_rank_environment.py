@@ -197,7 +197,7 @@ def test_folders_that_open_mpi_adds_on_workers_are_accepted(command: str, name: 
     assert (result == []) is reaches
 
 
-def test_variable_with_a_value_of_the_node_or_for_another_variable_is_accepted() -> None:
+def test_variable_with_the_nodes_name_or_used_by_another_variable_is_accepted() -> None:
     env = "Launcher.template.spec.containers.0.env"
     named = {"name": "WHERE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     other = [{"name": "A", "value": "1"}, {"name": "OMPI_MCA_b", "value": "$(A)"}]

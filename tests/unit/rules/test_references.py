@@ -114,7 +114,7 @@ class TestEachReference:
         {},
         volume("configMap", {"name": "gone", "optional": True}),
         volume("configMap", {}),
-        volume("configMap", {"name": "train-config"}),  # the operator creates it
+        volume("configMap", {"name": "train-config"}),  # the operator creates this ConfigMap
         volume("persistentVolumeClaim", {}),
         volume("secret", {"secretName": "gone"}),
         first("env", [{"name": "A", "value": "x"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "gone"}}}]),
@@ -170,7 +170,7 @@ def test_claim_mounted_by_too_many_pods_is_reported(name: str, workers: int, exp
     assert found(violations("references", changes, view=CLUSTER)) == expected
 
 
-def test_pod_of_the_launcher_is_included() -> None:
+def test_launcher_is_one_of_the_pods_that_mount_a_claim() -> None:
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": "single"}} for name in "ab"]
     changes = {f"{role}.template.spec.volumes": volumes for role in ("Launcher", "Worker")} | {"Worker.replicas": 1}
     assert found(violations("references", changes, view=CLUSTER)) == [

@@ -244,7 +244,7 @@ def test_waiting_job_above_the_free_quota_gets_a_warning(state: Json, wait: str)
     [violation] = violations(RULE, job(1) | state, view=cluster(quota({GPUS: 32}, {GPUS: 32}), *KUEUE))
     assert violation.fix == f"{wait}."
     [violation] = violations(RULE, job(17) | state, view=busy)
-    assert not violation.advisory, "it never fits"
+    assert not violation.advisory, "the job never fits"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_job_for_another_cluster_is_accepted() -> None:
     ("others", "fits"),
     [
         ([], 8),
-        (running("a"), 8),  # its pods are part of the usage
+        (running("a"), 8),  # the usage includes the pods of a
         ([changed(job(3) | {"metadata.name": "a", "metadata.uid": "a"})], 5),
         ([*running("a", 3), *pods("a", 1)], 8),
         ([changed(job(3) | {"metadata.name": "a", "metadata.uid": "a"}), *pods("a", 2)], 7),
@@ -365,7 +365,7 @@ def test_pod_that_does_not_state_a_limited_resource_is_rejected() -> None:
     [many] = violations(RULE, bare, view=cluster(*(quota(hard, name=f"q{number}") for number in range(1000))))
     assert many.message == UNSTATED.replace('(quota "q")', '(quotas "q0", "q1", "q2", "q3", "q4" and 995 more)')
     assert violations(RULE, bare, view=cluster(quota(hard, scopes=["Terminating"]))) == []
-    assert violations(RULE, bare, view=Snapshot([quota(hard)])) == [], "LimitRanges may fill it in"
+    assert violations(RULE, bare, view=Snapshot([quota(hard)])) == [], "unknown LimitRanges may fill in the amounts"
     filled_in = cluster(quota(hard), limit_range(cpu=1, memory="1Gi", namespace="team-a"))
     assert violations(RULE, bare, view=filled_in) == []
 

@@ -15,7 +15,7 @@ from webhook.rules import REGISTRY
         (29, {}, True),
         (30, {}, False),
         (60, {"minSeconds": 61}, True),
-        (-1, {}, False),  # upstream-contract reports it
+        (-1, {}, False),  # the rule upstream-contract reports this
     ],
 )
 def test_ttl_below_the_minimum_is_reported(seconds: Any, settings: dict[str, Any], warned: bool) -> None:

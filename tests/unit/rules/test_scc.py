@@ -61,7 +61,7 @@ def test_every_example_runs_where_its_user_is_allowed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("framework", ["horovod", "pytorch", "deepspeed"])
-def test_changes_on_the_page_are_enough_for_a_job_of_root(framework: str) -> None:
+def test_changes_in_the_openshift_guide_are_enough_for_a_job_of_root(framework: str) -> None:
     text = first_jobs.text(framework=framework, image="a:1", program=("train",), mpiuser=False)
     (job,) = yaml.load_all(text.replace("- --allow-run-as-root\n", "\n"))
     (patch,) = [yaml.load_all(each) for each in page_blocks("sshAuthMountPath")]
@@ -98,7 +98,7 @@ def test_anyuid_rejects_the_capability_that_sshd_needs_as_root() -> None:
     ]
 
 
-def test_further_rejections_are_named_after_the_first() -> None:
+def test_message_names_the_further_rejections_after_the_first() -> None:
     changes = {CONTEXT: {"runAsUser": 0, "capabilities": {"add": ["IPC_LOCK", "SYS_CHROOT"]}}}
     (violation,) = violations("scc", changes, view=view())
     assert violation.message == (
@@ -219,6 +219,7 @@ def test_namespace_without_ranges_is_not_checked() -> None:
 
 
 def test_update_that_fixes_one_fault_has_a_lower_degree() -> None:
+    """The degree says how bad a violation is."""
     both = {CONTEXT: {"runAsUser": 1000, "privileged": True}}
     one = {CONTEXT: {"runAsUser": 1000}}
     (before,), (after,) = (violations("scc", each, view=view()) for each in (both, one))

@@ -42,7 +42,7 @@ def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
         (sized(8, 16, "mpirun -np 32 x"), {}),  # 8 slots are the maximum
         (sized(9, 0, "sleep 1"), {"max": 9}),
         (sized(0, 0, "sleep 1"), {"min": 0}),
-        ({SLOTS: -1}, {}),  # upstream-contract reports it
+        ({SLOTS: -1}, {}),  # the rule upstream-contract reports this
         ({SLOTS: REMOVE, **resources(gpu=1), COMMAND: REMOVE}, {}),
         (sized(3, 0, "mpirun x") | resources(cpu="2500m"), {}),
         (sized(3, 0, "mpirun x") | resources(cpu="0", requests={"cpu": "1"}), {}),
@@ -52,7 +52,7 @@ def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
         (sized(2, 0, "mpirun -np 4 x"), {}),  # fewer ranks are reported only with GPUs
         (sized(2, 2, "mpirun -np 4 -N 1 x"), {}),
         (sized(2, 2, "mpirun -np 4 --map-by ppr:1:node x"), {}),
-        # One rank on each node, which starts the other processes.
+        # One rank on each node starts the other processes of the node.
         (sized(1, 8, "mpirun -np 4 torchrun --nproc_per_node=8 x"), {}),
         (sized(1, 8, "mpirun -np $N -N 1 torchrun x"), {}),
         (sized(1, 8, "mpirun -np $N all_gather_perf -b 8 -g 8"), {}),
@@ -311,7 +311,7 @@ def test_mpirun_that_certainly_fails_is_rejected(changes: Json) -> None:
         {COMMAND: ["bash", "-c", "mpirun -np 9 x"]},
         {COMMAND: None, ARGS: ["mpirun", "-np", "9", "x"]},  # the image's entry point is unknown
         {COMMAND: ["/entry"], ARGS: ["mpirun", "-np", "9", "x"]},
-        # Open MPI 5 does not read the hostfile then, and runs all ranks on the launcher if it has the cores.
+        # Without HOSTFILE, Open MPI 5 does not read /etc/mpi/hostfile, and may run all ranks on the launcher.
         {ENV: []},
         {ENV: [{"name": HOSTFILE["name"], "value": "/other/hostfile"}]},
         {ENV: [HOSTFILE, {"name": HOSTFILE["name"], "value": "/other/hostfile"}]},
@@ -378,7 +378,7 @@ def test_mpirun_that_starts_is_accepted(changes: Json) -> None:
 
 
 def test_mpirun_that_certainly_fails_is_rejected_with_the_injected_variables() -> None:
-    """The validating hook sees the variables of `mpi-env`."""
+    """The validating hook sees the variables that the injection `mpi-env` has added."""
     job = changed(sized(2, 2, "mpirun -np 9 x"))
     mutated = mutate(request(job), policy=load_policy(None), view=NothingKnown())
     assert mutated.document is not None

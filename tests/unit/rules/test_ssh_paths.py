@@ -30,7 +30,7 @@ BOTH = "(Launcher and Worker)"
 
 
 def job(path: str = "/root/.ssh", /, **contexts: Json) -> Json:
-    """Changes: this mount path, and workers whose user starts sshd.
+    """Changes: this mount path, and a command of the workers that starts sshd.
 
     The security contexts are `launcher` and `worker` for the containers, `launcher_pod` and `worker_pod` for the pods.
     """
@@ -52,7 +52,7 @@ def check(changes: Json) -> list[str]:
 @pytest.mark.parametrize(
     "changes",
     [
-        {},  # the image decides
+        {},  # the image decides who the user is
         {"spec.sshAuthMountPath": REMOVE},
         {"spec.sshAuthMountPath": HOME},
         {"spec.sshAuthMountPath": "/root/.ssh/"},
@@ -236,7 +236,7 @@ def test_image_of_root_in_a_restricted_namespace_is_one_warning(changes: Json, e
 
 
 @pytest.mark.parametrize("level", ["baseline", "privileged"])
-def test_message_names_run_as_non_root_in_other_namespaces(level: str) -> None:
+def test_message_names_run_as_non_root_in_a_namespace_with_a_weaker_level(level: str) -> None:
     (violation,) = violations("ssh-paths", both(runAsNonRoot=True), view=labelled("team-a", enforce=level))
     assert violation.message.startswith('"/root/.ssh" is for root, and runAsNonRoot is set')
 
@@ -320,7 +320,7 @@ NO_CHROOT = f"(advice) {CONTEXT}.capabilities.add: has no SYS_CHROOT: sshd needs
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, [NO_CHROOT]),  # the image decides, and most images run as root
+        ({}, [NO_CHROOT]),  # the image decides who the user is, usually root
         (both(runAsUser=0), [NO_CHROOT]),
         (both(runAsUser=0, capabilities={"add": ["SYS_CHROOT"]}), []),
         (both(runAsUser=0, capabilities={"add": ["CAP_SYS_CHROOT"]}), []),

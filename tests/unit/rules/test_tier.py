@@ -82,7 +82,7 @@ def test_workers_above_the_tier_are_rejected(changes: Json, most: int, message: 
             8,
             "16 GPUs (4 in each of 4 workers), your tier allows at most 8 in a job",
         ),
-        ({WORKER_GPUS: {"nvidia.com/gpu": "many"}}, 0, None),  # upstream-contract reports it
+        ({WORKER_GPUS: {"nvidia.com/gpu": "many"}}, 0, None),  # the rule upstream-contract reports this
         ({"Worker.replicas": 0}, 0, None),
     ],
 )
@@ -100,7 +100,7 @@ def test_gpus_above_the_tier_are_rejected(changes: Json, most: int, message: str
         (REMOVE, ["OpenMPI"], None),
         ("Intel", ["OpenMPI"], f"Use OpenMPI, or {ASK}."),
         ("Intel", ["OpenMPI", "MPICH"], f"Use one of OpenMPI, MPICH, or {ASK}."),
-        ("nonsense", ["OpenMPI"], None),  # upstream-contract reports it
+        ("nonsense", ["OpenMPI"], None),  # the rule upstream-contract reports this
     ],
 )
 def test_implementation_outside_the_tier_is_rejected(value: object, included: list[str], fix: str | None) -> None:

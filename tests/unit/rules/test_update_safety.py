@@ -79,6 +79,7 @@ def test_change_of_an_ended_job_is_a_warning(changes: dict[str, Any], path: str)
 
 
 def test_job_with_an_evicted_worker_has_not_ended() -> None:
+    """The condition Failed without `completionTime` is about a worker."""
     evicted = status("Created", "Running", "Failed")
     [violation] = violations("update-safety", {"spec.slotsPerWorker": 4}, old=evicted)
     assert not violation.advisory
@@ -119,7 +120,7 @@ def test_message_has_the_old_and_the_new_value() -> None:
         ({"Worker.template.spec.containers.0.image": "x:2"}, {}),
     ],
 )
-def test_fields_that_may_change(changes: dict[str, Any], old: dict[str, Any]) -> None:
+def test_change_of_other_fields_of_a_running_job_is_accepted(changes: dict[str, Any], old: dict[str, Any]) -> None:
     assert found(violations("update-safety", changes, old={**RUNS, **old})) == []
 
 
@@ -133,7 +134,7 @@ def test_scaling_a_job_that_kueue_admitted_is_a_warning() -> None:
     assert violations("update-safety", {**suspended, "Worker.replicas": 8}, old=suspended, view=KUEUE) == []
 
 
-def test_scaling_down_with_the_launcher_as_worker_is_a_warning() -> None:
+def test_scaling_down_a_job_whose_launcher_is_a_worker_is_a_warning() -> None:
     old = {**RUNS, "spec.runLauncherAsWorker": True}
     [violation] = violations("update-safety", {**old, "Worker.replicas": 3}, old=old)
     assert violation.advisory
@@ -162,7 +163,7 @@ def test_changing_containers_of_a_job_that_kueue_admitted_is_a_warning(changes: 
     assert violation.path == f"spec.mpiReplicaSpecs[{role}].template"
     assert violation.advisory
     assert fits_a_warning("update-safety", violation)
-    assert violations("update-safety", changes, old=RUNS, view=KUEUE) == [], "it is in no queue"
+    assert violations("update-safety", changes, old=RUNS, view=KUEUE) == [], "the job is in no queue"
     assert violations("update-safety", {**changes, **QUEUED}, old=queued) == [], "the cluster may have no Kueue"
     suspended = {**QUEUED, **SUSPENDED}
     assert violations("update-safety", {**changes, **suspended}, old=suspended, view=KUEUE) == []

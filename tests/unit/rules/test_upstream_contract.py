@@ -13,7 +13,7 @@ STORAGE = {"requests": {"storage": "1e1.5"}}
 ITEMS = [{"resourceFieldRef": {"divisor": "1e1.5"}}]
 
 REJECTED: list[tuple[dict[str, Any], str, str]] = [
-    # The numbers are those of upstream's checks. 1: the name
+    # The numbers count the checks of the operator's own validation. 1: the name
     ({"metadata.name": "x" * 55}, "metadata.name", "has 64 characters, at most 63 are allowed"),
     ({"metadata.name": "x" * 54, "Worker.replicas": 11}, "metadata.name", "has 64 characters"),
     ({"metadata.name": ""}, "metadata.name", "is missing"),
@@ -171,7 +171,7 @@ def test_invalid_job_is_rejected(changes: dict[str, Any], path: str, message: st
         {"spec.mpiImplementation": ""},
         {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"},
         {"spec.runPolicy.activeDeadlineSeconds": 0},
-        {f"{SPEC}.volumes": [{"name": "mpi-job-config"}]},  # only the launcher gets that volume
+        {f"{SPEC}.volumes": [{"name": "mpi-job-config"}]},  # only the launcher gets a volume with this name
         {f"{SPEC}.containers.0.volumeMounts": [{"name": "k", "mountPath": "/etc/mpi"}]},
         {"Launcher.template.spec.containers.0.volumeMounts": [{"name": "k", "mountPath": "/data"}]},
     ],
@@ -206,7 +206,7 @@ def test_value_that_the_operator_overwrites_is_a_warning(changes: dict[str, Any]
         ("launcher", "Launcher", "Rename it to Launcher."),
         ("Master", "Launcher", "Rename it to Launcher."),
         ("Chief", "Launcher", "Remove it: there are only Launcher and Worker."),
-        # The role has its key already, so a second one would be lost.
+        # The correct key exists too. With the key renamed, one of the two would be lost.
         ("worker", None, "Remove it: there are only Launcher and Worker."),
     ],
 )
@@ -290,8 +290,8 @@ def test_overwritten_restart_policy_is_a_warning(own: str, of_replica: str | Non
     assert all(violation.advisory for violation in found)
 
 
-def test_misspelt_role_is_one_violation() -> None:
-    """The role that was meant is not also reported as missing."""
+def test_misspelt_role_is_only_one_violation() -> None:
+    """The correct key is not also reported as missing."""
     specs = {key.lower(): spec for key, spec in changed()["spec"]["mpiReplicaSpecs"].items()}
     result = violations("upstream-contract", {"spec.mpiReplicaSpecs": specs})
     assert [violation.fix for violation in result] == ["Rename it to Launcher.", "Rename it to Worker."]
@@ -484,5 +484,5 @@ def test_container_that_should_be_the_first_is_a_warning(changes: dict[str, Any]
         containers("Worker", {"name": "main", "command": ["bash", "-c", "/usr/sbin/sshd -D & wait"]}, {"name": "x"}),
     ],
 )
-def test_other_containers_after_the_first_are_accepted(changes: dict[str, Any]) -> None:
+def test_first_container_that_is_or_may_be_the_right_one_is_accepted(changes: dict[str, Any]) -> None:
     assert found(violations("upstream-contract", changes)) == []

@@ -42,8 +42,8 @@ def reported(changes: Json, *objects: Json, settings: Json = ON, old: Json | Non
     ("changes", "objects"),
     [
         pytest.param({}, [], id="the default queue"),
-        pytest.param(TEAM, [queue("team")], id="no limit"),
-        pytest.param(ANNOTATED, [queue("team")], id="by annotation"),
+        pytest.param(TEAM, [queue("team")], id="queue without a limit"),
+        pytest.param(ANNOTATED, [queue("team")], id="queue by annotation"),
         pytest.param(TEAM, [queue("team", {GPU: 8, "cpu": 65, "memory": "257Gi"})], id="just enough"),
         pytest.param(TEAM, [queue("team", {"cpu": 0, "memory": "0", "pods": 1})], id="zero is not a limit"),
         pytest.param(
@@ -52,12 +52,20 @@ def reported(changes: Json, *objects: Json, settings: Json = ON, old: Json | Non
         pytest.param(TEAM, [queue("team", {"cpu": "64999500u"})], id="cpu in whole millicores"),
         pytest.param(TEAM, [queue("team", {"memory": "275951648767999m"})], id="memory in whole bytes"),
         pytest.param(
-            policy(queue="team", minResources={"gpu": 8}), [queue("team", {"gpu": 1})], id="an unknown resource"
+            policy(queue="team", minResources={"gpu": 8}),
+            [queue("team", {"gpu": 1})],
+            id="a resource that Kubernetes does not know",
         ),
         pytest.param(TEAM, [queue("team", parent="root")], id="below root"),
         pytest.param(TEAM, [queue("team", parent="gone")], id="unknown parent"),
-        pytest.param(TEAM | policy(queue="team", minAvailable=0), [queue("team", {GPU: 1})], id="no gang"),
-        pytest.param(policy(queue="team", minResources={GPU: 1}), [queue("team", {GPU: 1})], id="lower minResources"),
+        pytest.param(
+            TEAM | policy(queue="team", minAvailable=0), [queue("team", {GPU: 1})], id="no gang: minAvailable 0"
+        ),
+        pytest.param(
+            policy(queue="team", minResources={GPU: 1}),
+            [queue("team", {GPU: 1})],
+            id="minResources lower than the requests",
+        ),
         pytest.param({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"} | TEAM, [], id="another cluster"),
     ],
 )
@@ -102,7 +110,9 @@ def test_missing_default_queue_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("Team", "team"), ("a_b", "a-b"), ("-a", "a"), ("x" * 254, "x" * 253)], ids=range(4)
+    ("name", "meant"),
+    [("Team", "team"), ("a_b", "a-b"), ("-a", "a"), ("x" * 254, "x" * 253)],
+    ids=["upper case", "underscore", "dash first", "too long"],
 )
 def test_invalid_queue_name_is_rejected(name: str, meant: str) -> None:
     (fault,) = violations(ID, policy(queue=name), settings=ON)

@@ -74,7 +74,7 @@ async def test_fault_is_reported_until_the_restarted_task_has_run_for_a_while(mo
 
 
 async def test_fault_in_a_task_group_names_the_code_that_raised_it() -> None:
-    """The reported fault named the task group, not the failed task."""
+    """Formerly, the reported fault named the task group, not the failed task."""
     log = Log()
 
     async def part() -> None:

@@ -36,7 +36,7 @@ def test_body_in_many_small_pieces_is_accepted(connection):
     assert connection.receive().status == 200
 
 
-def test_client_that_expects_100_continue(connection):
+def test_status_100_is_sent_to_a_client_that_expects_it(connection):
     connection.send(head("/validate-mpijob", content_length=str(len(GOOD)), expect="100-continue"))
     assert connection.receive().status == 100
     connection.send(GOOD)
@@ -44,7 +44,7 @@ def test_client_that_expects_100_continue(connection):
 
 
 @pytest.mark.parametrize("sent", [b"", GOOD[:100]], ids=["nothing", "the beginning"])
-def test_missing_body_is_a_504(sent):
+def test_missing_or_incomplete_body_is_a_504(sent):
     with live() as service:
         connection = service.connect()
         connection.send(head("/validate-mpijob?timeout=50ms", content_length=str(len(GOOD))), sent)
@@ -55,7 +55,7 @@ def test_missing_body_is_a_504(sent):
         assert service.metric("in_flight") == 0
 
 
-def test_client_that_disconnects_while_sending_its_body():
+def test_disconnection_during_the_body_is_logged_and_is_no_internal_error():
     with live() as service:
         connection = service.connect()
         connection.send(head("/mutate-mpijob", content_length=str(len(GOOD))), GOOD[:100])
@@ -68,8 +68,8 @@ def test_client_that_disconnects_while_sending_its_body():
         assert service.post("/mutate-mpijob", GOOD).status == 200
 
 
-def test_half_sent_bodies_do_not_block_others():
-    """64 incomplete bodies blocked the service for seven seconds, repeatedly."""
+def test_half_sent_bodies_do_not_block_other_requests():
+    """Formerly, 64 incomplete bodies blocked the service for seven seconds, repeatedly."""
     with live() as service:
         slow = [service.connect() for _ in range(100)]
         for connection in slow:

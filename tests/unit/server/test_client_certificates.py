@@ -53,7 +53,7 @@ def post(running: Live, monkeypatch: pytest.MonkeyPatch, pair: tuple[Path, Path]
 
 
 @pytest.mark.parametrize(("name", "dns"), [("kube-apiserver", ()), ("whoever", ("x", "api.example.com"))])
-def test_certificate_for_an_accepted_name(
+def test_certificate_for_an_accepted_name_is_accepted(
     running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, dns: tuple[str, ...]
 ) -> None:
     assert post(running, monkeypatch, CA.pair(folder, name, *dns)).answer["allowed"] is True
@@ -62,7 +62,7 @@ def test_certificate_for_an_accepted_name(
 def test_certificate_for_a_different_client_is_rejected(
     running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
-    """A cluster's CA also issues certificates for its nodes."""
+    """The same CA may also issue certificates for nodes. A node must not get verdicts."""
     response = post(running, monkeypatch, CA.pair(folder, "system:node:n1"))
     assert (response.status, response.body) == (
         403,
@@ -116,7 +116,7 @@ async def test_new_ca_replaces_the_old_ca(tmp_path: Path) -> None:
         await _answer(port, now)
 
 
-async def test_changed_ca_file_is_used_and_a_damaged_one_is_reported(tmp_path: Path) -> None:
+async def test_changed_ca_file_is_used_and_a_damaged_ca_file_is_reported(tmp_path: Path) -> None:
     required: list[bytes] = []
 
     class Served(ServingCertificate):
@@ -164,7 +164,7 @@ def test_running_service_notices_changes_of_the_file(
         path.write_bytes(b"half of")
         while "[!]client-ca: " not in service.ops("/readyz"):
             time.sleep(0.01)
-        # In one write, because a partly written file would have a different fault first.
+        # The file is replaced in one step, because a partly written file would have a different fault first.
         (tmp_path / "new.crt").write_bytes(new_ca.pem)
         (tmp_path / "new.crt").rename(path)
         while "client-ca" in service.ops("/readyz"):

@@ -94,13 +94,23 @@ async def test_watch_of_policies_is_restarted(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("ages", "stale", "unready"),
     [
-        pytest.param({}, set(), "", id="all works"),
-        pytest.param({"namespaces": 151}, {"namespaces"}, "namespaces", id="one cache that chooses the policy"),
-        pytest.param({"policies": 400}, {"policies"}, "policies", id="the policies"),
-        pytest.param({"nodes": 400}, {"nodes"}, "", id="another cache"),
-        pytest.param({"namespaces": 240, None: 160}, {"namespaces", "policies", "nodes"}, "", id="an outage"),
+        pytest.param({}, set(), "", id="all caches fresh"),
         pytest.param(
-            {"namespaces": 400, None: 160}, {"namespaces", "policies", "nodes"}, "namespaces", id="and after it"
+            {"namespaces": 151}, {"namespaces"}, "namespaces", id="stale namespaces, whose labels select policies"
+        ),
+        pytest.param({"policies": 400}, {"policies"}, "policies", id="stale policies"),
+        pytest.param({"nodes": 400}, {"nodes"}, "", id="stale nodes, which select no policy"),
+        pytest.param(
+            {"namespaces": 240, None: 160},
+            {"namespaces", "policies", "nodes"},
+            "",
+            id="all caches stale during an outage",
+        ),
+        pytest.param(
+            {"namespaces": 400, None: 160},
+            {"namespaces", "policies", "nodes"},
+            "namespaces",
+            id="namespaces still stale after an outage",
         ),
     ],
 )
@@ -149,7 +159,7 @@ async def test_impact_is_not_computed_without_a_list_of_jobs(lists: Any, said: s
 
 
 async def test_partial_impact_is_reported_as_partial() -> None:
-    """Listing all jobs took 25 s, more than the API server's timeout of 10 s, so the change of a policy failed."""
+    """Formerly, a change of a policy failed, because reading all jobs took longer than the API server waits (10 s)."""
     (line,) = await impact(Lists([JOB] * 20))
     assert re.fullmatch(r"would newly deny none of the first \d+ jobs", line)
 

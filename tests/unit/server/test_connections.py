@@ -54,7 +54,7 @@ class World:
         return self.all.admit(Connection(self, name, busy=busy))
 
 
-def test_new_connection_beyond_the_maximum_replaces_the_longest_idle_one() -> None:
+def test_new_connection_beyond_the_maximum_replaces_the_longest_idle_connection() -> None:
     world = World()
     for name in ("a1", "a2", "b1"):
         world.connect(name, busy=name == "a1")
@@ -92,8 +92,8 @@ def silent(running: Live) -> socket.socket:
     return socket.create_connection((address.hostname, address.port), timeout=30)
 
 
-def test_silent_connections_do_not_block_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """256 silent connections used up the descriptors, and even the probes failed."""
+def test_silent_connections_do_not_block_other_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formerly, 256 silent connections used up the descriptors, and even the probes failed."""
     monkeypatch.setattr(service, "most_connections", lambda: 20)
     with live() as running:
         held = [silent(running) for _ in range(60)]

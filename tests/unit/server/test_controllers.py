@@ -76,7 +76,7 @@ async def test_state_of_a_controller_is_in_metrics_and_concerns() -> None:
 
 
 async def test_removal_of_keys_is_restarted_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The removal ended silently after an unexpected answer."""
+    """Formerly, the removal ended silently after an unexpected answer."""
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     runs = []
 

@@ -48,7 +48,7 @@ def test_custom_rules_give_verdicts_and_report_faults(tmp_path: Path) -> None:
         assert service.service.readiness.ready
 
 
-def test_slow_custom_rule_has_no_outcome_for_this_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_error_decides_if_custom_rules_are_too_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(document(rule("job.workers < 4", id="lax"), rule("true", id="strict", onError="deny")))
     with live(policy=path) as service:

@@ -81,7 +81,7 @@ def test_no_request_is_lost_in_a_drain():
         with pytest.raises(HTTPError) as error:
             service.ops("/readyz")
         assert b"[-]serving failed: draining" in error.value.read()
-        late = service.post("/validate-mpijob", GOOD)  # a client that has not noticed the drain
+        late = service.post("/validate-mpijob", GOOD)  # a client that still sends requests during the drain
         assert (late.status, late.headers["connection"]) == (200, "close")
         late_error = service.post("/validate-mpijob", b"")
         assert (late_error.status, late_error.headers["connection"]) == (400, "close")

@@ -109,7 +109,7 @@ def refused(running: Live, reason: str) -> Callable[[], bool]:
 def test_pipelined_request_ends_the_connection_after_the_reply(
     running: Live, connection: Connection, parsed: list[bytes]
 ) -> None:
-    """Pipelined requests of 300 connections took hundreds of megabytes."""
+    """Formerly, pipelined requests of 300 connections took hundreds of megabytes."""
     slow = answer_with(running, Slow())
     connection.send(review() * 500)
     running.wait_until(lambda: slow.asked == 1)
@@ -125,7 +125,7 @@ def test_pipelined_request_ends_the_connection_after_the_reply(
 def test_body_without_its_length_is_a_411_and_is_not_parsed(
     connection: Connection, parsed: list[bytes], pieces: int
 ) -> None:
-    """Bodies in one-byte chunks on 100 connections stopped the service for many seconds."""
+    """Formerly, bodies in one-byte chunks on 100 connections stopped the service for many seconds."""
     connection.send(CHUNKED)
     for _ in range(pieces):
         connection.send(b"1\r\na\r\n" * (50_000 // pieces))
@@ -144,7 +144,7 @@ def test_post_without_a_body_needs_a_length_too(connection: Connection) -> None:
 @pytest.mark.parametrize(
     ("length", "status"),
     [("9" * 5_000, 400), ("0" * 5_000 + str(len(GOOD)), 200), (str(2**64), 400), (str(2**64 - 1), 413), ("0", 400)],
-    ids=["5,000 digits", "5,000 zeros", "65 bits", "64 bits", "none"],
+    ids=["5,000 digits", "5,000 zeros", "65 bits", "64 bits", "zero"],
 )
 def test_valid_and_invalid_content_lengths(running: Live, connection: Connection, length: str, status: int) -> None:
     connection.send(head(PATH, content_length=length) + (GOOD if status == 200 else b""))
@@ -174,7 +174,7 @@ def test_valid_and_invalid_content_lengths(running: Live, connection: Connection
         b"no HTTP\r\n\r\n",
     ],
 )
-def test_no_reply_after_an_ambiguous_request(running: Live, connection: Connection, sent: bytes) -> None:
+def test_request_after_an_ambiguous_request_gets_no_reply(running: Live, connection: Connection, sent: bytes) -> None:
     connection.send(review())
     assert connection.receive().status == 200
     connection.send(sent, review())
@@ -203,7 +203,7 @@ def test_incomplete_head_is_cut_off(monkeypatch: pytest.MonkeyPatch, before: int
             assert connection.post(PATH, GOOD).status == 200
         monkeypatch.setattr(http_server, "MAX_HEAD_SECONDS", 0.1)
         connection.send(review()[:20])
-        if not before:  # the time starts with the handshake
+        if not before:  # the time limit starts with the TLS handshake
             connection.close()
             connection = running.connect()
         running.wait_until(refused(running, "silent"))
@@ -234,7 +234,7 @@ def test_client_that_does_not_read_a_large_reply_is_cut_off(
 
 
 def test_client_that_sends_and_never_reads_is_cut_off(running: Live, connection: Connection) -> None:
-    """Replies to 500 connections took a gigabyte. The buffers of sockets are in the kernel's memory."""
+    """Formerly, replies to 500 connections took a gigabyte. The buffers of sockets are in the kernel's memory."""
     medium = answer_with(running, Medium())
     server = running.service.server
     for sent in range(1, 2000):
@@ -292,7 +292,7 @@ def test_rest_of_a_rejected_body_is_discarded(connection: Connection) -> None:
     response = connection.receive()
     assert (response.status, response.headers["connection"]) == (404, "close")
     connection.send(b" " * 10_000_000)
-    assert connection.closed  # without a second reply
+    assert connection.closed  # no second reply was sent
 
 
 def test_rejected_request_with_a_complete_body_keeps_its_connection(connection: Connection) -> None:

@@ -171,7 +171,7 @@ from webhook.server import log
 @asynccontextmanager
 async def running(settings, telemetry):
     telemetry.log.warning("watch failed")
-    time.sleep(0.1)  # the thread writes that line, and pauses
+    time.sleep(0.1)  # the thread writes this line, then pauses
     telemetry.log.warning("watch failed")
     raise process.StartError("no right to register")
     yield
@@ -187,7 +187,7 @@ sys.exit(process.run(process.ServeSettings(listen=("127.0.0.1", 0), ops_listen=(
 
 
 def test_reviews_continue_while_standard_error_is_not_read(tmp_path: Path) -> None:
-    """The replica froze, probes included, until its liveness probe killed it."""
+    """Formerly, the replica answered no requests and no probes, until Kubernetes restarted it."""
     ca_file, good = tmp_path / "ca.pem", jobs.body(jobs.GOOD)
     addresses = ("--listen", f"{LOOPBACK[0]}:0", "--ops-listen", f"{LOOPBACK[0]}:0", "--ca-file", str(ca_file))
     command = [sys.executable, "-m", "webhook", "serve", *addresses, "--drain-seconds", "0"]

@@ -127,7 +127,7 @@ async def test_copy_of_a_deleted_policy_is_deleted() -> None:
 
 
 async def test_watch_continues_after_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The task ended silently, and later policies were not applied."""
+    """Formerly, the task ended silently, and later policies were not applied."""
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     watch, log, applied = FakeWatch(), Log(), list[Any]()
     api = Api(ApiError(404, "none yet"), KeyError("metadata"))
@@ -180,7 +180,7 @@ async def test_service_is_not_ready_before_policies_are_read(reason: str) -> Non
         assert applied[-1][1].states == {"a": "current"}
 
 
-async def test_single_denial_is_not_final() -> None:
+async def test_replica_waits_for_policies_after_two_denials() -> None:
     """An API server that has just started denies every request."""
     api = Api()
     api.allowed = [False, False, True]
@@ -204,7 +204,7 @@ async def test_missing_right_to_policies_puts_defaults_in_force_and_is_reported(
         assert (policies.problem, applied[-1][1].states) == ("", {"a": "current"})
 
 
-async def test_last_valid_policies_replace_unlisted_policies() -> None:
+async def test_last_valid_policies_are_in_force_if_policies_cannot_be_listed() -> None:
     async with without_list(Api(remembered=copy(a=GOOD)), "server-error: x") as (policies, watch, applied, _):
         await policies.loaded()
         [(in_force, outcome)] = applied
@@ -231,7 +231,7 @@ UNREADABLE = 'policy "a": this version can read neither the document nor its las
 
 @pytest.mark.parametrize("remembered", [None, {"a": BROKEN}, copy("9.0", a=BROKEN), {"_1.0": "no JSON"}])
 async def test_replica_that_cannot_read_a_policy_or_its_copy_is_not_ready(remembered: Any) -> None:
-    """After the restart of an older version, the replica admitted jobs that the policy denies."""
+    """Formerly, a restarted replica of an older version admitted jobs that the policy denies."""
     async with following(Api(remembered=remembered)) as (watch, _, _log):
         watch.now(a=BROKEN, b=GOOD)
         await settle()
@@ -244,7 +244,7 @@ async def test_replica_that_cannot_read_a_policy_or_its_copy_is_not_ready(rememb
         assert watch.policies.unsettled == "", "a later unreadable policy does not make a ready replica unready"
 
 
-async def test_unreadable_copies_do_not_replace_the_list() -> None:
+async def test_replica_with_unreadable_copies_is_not_ready_before_policies_are_listed() -> None:
     async with without_list(Api(remembered=copy(a=BROKEN)), "server-error: x") as (policies, watch, applied, _):
         await settle()
         assert policies.unsettled.startswith(UNREADABLE)
@@ -256,7 +256,7 @@ async def test_unreadable_copies_do_not_replace_the_list() -> None:
 
 
 async def test_each_version_keeps_its_own_copy_in_rollout_and_rollback() -> None:
-    """Only the newer version can read BROKEN. It overwrote the only copy."""
+    """Only the newer version can read BROKEN. Formerly, it overwrote the copy that the older version could read."""
     api = Api(remembered=copy("0.9", a=GOOD))
     async with following(api, version="1.0") as (watch, *_):
         watch.now(a=GOOD, b=GOOD)

@@ -83,7 +83,7 @@ def test_message_for_another_api_version(connection):
     ],
 )
 @pytest.mark.parametrize("path", HOOKS)
-def test_other_kinds_are_allowed_untouched(connection, path, kind):
+def test_other_kinds_are_allowed_unchanged(connection, path, kind):
     response = connection.post(path, jobs.body({"metadata": {"name": "x"}}, kind=kind))
     assert response.answer == {"uid": UID, "allowed": True, "auditAnnotations": {"skipped": "not an MPIJob"}}
 

@@ -88,7 +88,7 @@ def test_policy_from_a_file_is_used(tmp_path):
         assert "at least 9 required" in service.post("/validate-mpijob", GOOD).answer["status"]["message"]
 
 
-def test_validators_exist_before_the_first_policy(monkeypatch):
+def test_validators_of_policies_are_built_at_the_start(monkeypatch):
     model = document.assemble(rules.REGISTRY, injections.REGISTRY)
     monkeypatch.setattr("webhook.server.service.policy_model", lambda: model)
     with live():
@@ -127,7 +127,7 @@ def test_foreign_address_prevents_the_start():
     assert refused(listen=("no.such.host.invalid", 0)).startswith("cannot listen on no.such.host.invalid:0: ")
 
 
-def test_options_that_conflict_with_register(pair):
+def test_option_that_conflicts_with_register_prevents_the_start(pair):
     assert refused(register=True, **pair) == (
         "--register makes its own certificate: leave out --tls-cert, --tls-key and --ca-secret"
     )
@@ -136,7 +136,7 @@ def test_options_that_conflict_with_register(pair):
     )
 
 
-def test_options_that_conflict_with_a_ca_secret(pair):
+def test_option_that_conflicts_with_a_ca_secret_prevents_the_start(pair):
     assert refused(ca_secret="ca", service="s", **pair) == (
         "--ca-secret makes its own certificates: leave out --tls-cert and --tls-key"
     )
@@ -159,7 +159,7 @@ def test_contradiction_between_policies_is_reported(tmp_path):
 
 
 async def test_controllers_are_notified_when_the_content_of_policies_changes(monkeypatch):
-    """Policies are read again after each lost watch, and a change makes controllers look at every job."""
+    """Policies are also read again after each lost watch. Controllers check every job only if the content changed."""
     told = []
 
     class Stub:

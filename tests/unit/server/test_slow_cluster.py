@@ -28,7 +28,7 @@ def test_timeout_of_the_client_applies(connection, timeout, status):
 
 @pytest.mark.parametrize("path", HOOKS)
 def test_no_work_begins_after_the_deadline(path, monkeypatch):
-    """The service processed all requests of a client although the client no longer waited."""
+    """Formerly, the service also processed requests of clients that no longer waited."""
     begun = []
     decode = review.decode
     monkeypatch.setattr(review_handler.review, "decode", lambda body: begun.append(body) or decode(body))
@@ -51,7 +51,7 @@ def test_request_delayed_beyond_its_deadline_is_not_processed(monkeypatch):
         assert asyncio.run(work).status == 504
 
 
-def test_services_timeout_applies_if_it_is_shorter():
+def test_timeout_of_the_service_applies_if_it_is_shorter():
     with live(timeout_seconds=0.001) as service:
         response = service.post("/validate-mpijob?timeout=30s", GOOD)
         assert (response.status, response.body) == (504, b"no verdict within 0.0008 s\n")
@@ -91,8 +91,8 @@ QUOTA = quota_objects.quota(GPUS)
 CACHED = Snapshot([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}])
 
 
-def test_reviews_that_wait_for_the_cluster_do_not_block_others():
-    """64 reviews that waited for a SubjectAccessReview blocked the service for all clients."""
+def test_reviews_that_wait_for_the_cluster_do_not_block_other_reviews():
+    """Formerly, 64 reviews that waited for a SubjectAccessReview blocked the service for all clients."""
     with live(max_in_flight=3) as service:
         service.service.handler.view = CACHED
         cluster = service.service.handler.cluster = SlowCluster()
@@ -136,7 +136,7 @@ def test_unanswered_cluster_query_is_counted_and_logged():
 
 
 @pytest.mark.parametrize("usable", [True, False])
-def test_quota_verdict_is_the_ledgers_or_else_the_caches(usable):
+def test_quota_verdict_is_from_the_ledger_or_if_the_ledger_fails_from_the_cache(usable):
     class Quotas(SlowCluster):
         @property
         def ledger(self):

@@ -67,7 +67,7 @@ def test_no_spare_keys_are_made_during_a_drain():
         assert made < 1000
 
 
-def test_review_that_waits_for_a_key_gets_503_without_blocking_others(monkeypatch):
+def test_review_that_waits_for_a_key_gets_503_without_blocking_other_reviews(monkeypatch):
     """The reply is not a denial, because the operator tries again."""
     gate = threading.Event()
 
@@ -107,7 +107,7 @@ def test_failure_to_make_a_key_is_a_500(monkeypatch):
         assert "PRIVATE" not in running.log_text()
 
 
-# A generated value may be in the log by chance, but not this one.
+# A generated text may occur in the log by chance. This mark does not.
 MARK = "hunter2"
 values = st.text(max_size=40).map(lambda text: MARK + text)
 texts = st.dictionaries(st.sampled_from(["ssh-privatekey", "ssh-publickey", "note"]), values)

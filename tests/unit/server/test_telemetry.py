@@ -112,7 +112,7 @@ def test_each_operation_of_a_patch_is_counted(telemetry):
     for injection in set(decision.authors):
         count = decision.authors.count(injection)
         assert value(telemetry, "patch_ops_total", injection=injection) == count
-    # The last operation records the injections. It is not an injection's operation.
+    # The last operation adds the annotation that lists the injections. It belongs to no injection.
     assert sum(map(decision.authors.count, set(decision.authors))) == len(decision.patch) - 1 > 1
 
 
@@ -281,7 +281,7 @@ def refusal(telemetry, changes, **fields):
 
 
 def test_gpus_of_rejected_jobs_are_counted_once(telemetry):
-    """They are counted under the most severe rule, so that a sum over the rules is correct."""
+    """The GPUs are counted under the most severe rule, so that a sum over the rules is correct."""
     changes = {"Worker.replicas": 1, "spec.slotsPerWorker": 0}
     denied = validated(jobs.changed(changes))[1].denied
     assert len({finding.rule for finding in denied}) > 1

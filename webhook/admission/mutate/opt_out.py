@@ -13,7 +13,7 @@ from webhook.kit.settings import Action
 from webhook.policy import exemptions
 from webhook.policy.in_force import Policy
 
-# Minimum length of a name for which similar names are suggested: many names contain a shorter text.
+# Similar names are suggested only for a name of at least this length: one or two characters are part of many names.
 SHORTEST = 3
 
 
@@ -65,7 +65,7 @@ def _kept(policy: Policy) -> frozenset[str]:
 
 
 def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Caution]:
-    """Cautions about entries that are not a `kind`. An entry of the kind `other` belongs in the other annotation."""
+    """Cautions about entries that are not ids of `kind`. An id of `other` belongs in the annotation of `other`."""
     if of_other := [entry for entry in entries if entry in other.known]:
         what = f"is {other.article} {other.noun}" if len(of_other) == 1 else f"are {other.noun}s"
         yield Caution(f"{_shown(of_other)} {what}; use the annotation {other.annotation}")
@@ -74,7 +74,10 @@ def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Cauti
 
 
 def _unknown(names: Sequence[str], known: Iterable[str]) -> str:
-    """The first few names, the similar known names, and the command that lists all names if one has no similar name."""
+    """The first few names, and the known names similar to them.
+
+    If one of them has no similar name, also the command that lists the known names.
+    """
     known = tuple(known)
     shown = names[:MAX_UNKNOWN_SHOWN]
     near = [closest_name(name, known) if len(name) >= SHORTEST else None for name in shown]

@@ -53,7 +53,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     decision.injection_warnings = policy.document.injection_warnings
     if decision.skipped and not only_claims(request, decision.skipped, policy, view):
         return decision
-    if decision.skipped and old is None:  # an update gets no new injections
+    if decision.skipped and old is None:  # a new job; an update gets no new injections
         policy = _unskippable(policy)
     try:
         if request.operation == "UPDATE":
@@ -84,7 +84,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
 
 def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """The injections that users cannot skip, for a new job for which `mutate` takes too long. It warns about no fields.
+    """The injections that users cannot skip, for a new job for which `mutate` takes too long; without other warnings.
 
     An update gets no injections: rules reject the removal of these values.
     """
@@ -138,7 +138,7 @@ def _inject_again(
     *,
     ids: frozenset[str] | None,
 ) -> dict[str, list[str]]:
-    """Run the injections with these `ids` (None for all) on the job in `builder` like at its creation."""
+    """Run the injections with these `ids` (None for all) on the job in `builder` as for a new job."""
     content = msgspec.Raw(msgspec.json.encode(builder.document))
     job = mpijob.decode(content)
     ctx = context_of(request, job, view, old, document=content, policy=policy)

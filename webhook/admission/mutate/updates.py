@@ -1,12 +1,12 @@
 """Restores injected values that an update dropped.
 
 `kubectl apply` replaces whole lists of a custom resource and so drops injected items, and Kueue stops a running job
-whose containers change. A value is restored if the stored job has it, the new job lacks it, and an injection can write
-it (`Form`). The author of the job can write any annotation, so annotations do not decide about this.
+whose containers change. A value is restored if the stored job has it, the new job lacks it, and it has the `Form` of a
+value that an injection writes. The annotation with the ids of the injections is not read, because users can change it.
 
 A user who changes the stored job with kubectl (`edit`, `patch`, `label`, `annotate`, or `replace` of the output of
-`get`) has seen the injected values. Values that this user removes are not restored, except the time limit and the queue
-of a waiting job.
+`get`) has seen the injected values. Values that this user removes are not restored, except a waiting job's time limit
+and queue.
 
 The injections also run on both jobs without the dropped values. If the results differ, the update changes an input of
 an injection, such as `training.openshift.io/timeout`, and the new result replaces the stored values.
@@ -32,7 +32,7 @@ from webhook.kit.patch import Addition, PatchBuilder, PatchConflict, Path
 Notes = dict[str, list[str]]
 """Notes by the id of their injection."""
 Inject = Callable[[PatchBuilder, frozenset[str] | None], Notes]
-"""Runs the injections with these ids (None for all) like at creation."""
+"""Runs the injections with these ids (None for all) as for a new job."""
 
 _WRITTEN_PARTS: Final = (("metadata", "labels"), ("metadata", "annotations"), ("spec",))
 """The parts of a job that injections change."""
@@ -149,7 +149,7 @@ def _part(document: Any, *path: str) -> Any:
 
 def _put_back(dropped: list[Dropped], builder: PatchBuilder, today: _Run, *, same_file: bool) -> None:
     authors: set[str] = set()
-    # Defaults are last, because some are restored only together with other values.
+    # Values replaced by the schema's default are last: some are restored only together with other values.
     for lost in sorted(dropped, key=lambda lost: lost.defaulted):
         alone = lost.defaulted and lost.injection not in authors
         if lost.comes_back and not (alone and not _comes_back_alone(lost, today.builder)):
@@ -159,7 +159,7 @@ def _put_back(dropped: list[Dropped], builder: PatchBuilder, today: _Run, *, sam
 
 
 def _comes_back_alone(dropped: Dropped, today: PatchBuilder) -> bool:
-    """Whether a default is replaced although no other value of the injection is restored."""
+    """Whether a value that the schema's default replaced is restored although no other value of the injection is."""
     if dropped.form.when is ComesBack.WITH_OTHERS:
         return False
     return _writes(today, dropped.path, dropped.value, dropped.form)
@@ -180,9 +180,11 @@ def _put(dropped: Dropped, builder: PatchBuilder, value: Any) -> None:
 
 
 def _networks(dropped: Dropped, today: PatchBuilder, *, same_file: bool) -> str:
-    """The text for a list of networks: the new result if the whole text is from the stored job, else the stored text.
+    """The text of the annotation with networks.
 
-    A user's text that is not the start of the stored text is not changed.
+    - The injection's present result, if each network of this result is in the stored or in the user's text.
+    - Else the stored text, if the user applies the same file again and the stored text begins with the user's text.
+    - Else the user's text.
     """
     users, text = str(dropped.new or ""), today.get(dropped.path)
     try:
@@ -206,7 +208,7 @@ class _Walk:
         self._whatever_is_written_today = {
             ComesBack.SAME_FILE: same_file,
             ComesBack.OTHER_CLIENT: same_file or other_client,
-            ComesBack.WITH_OTHERS: True,  # `_put_back` decides
+            ComesBack.WITH_OTHERS: True,  # `_put_back` decides whether the value is restored
             ComesBack.ALWAYS: True,
         }
         self._forms: dict[tuple[str, ...], list[tuple[str, Form]]] = defaultdict(list)
@@ -285,7 +287,7 @@ def _is_lost(form: Form, stored: Any, new: Any) -> bool:
 
 
 def _with_changed_pairs(stored: Any, new: Any) -> Any:
-    """The new resources, with the stored request if only the limit has changed and the other way round.
+    """The new resources. A dropped request of a resource is filled in if its limit has changed, and vice versa.
 
     A dropped request or limit is then not restored, because the API server rejects a request above its limit.
     """
@@ -299,7 +301,7 @@ def _with_changed_pairs(stored: Any, new: Any) -> Any:
 
 
 def _gets_nothing_back(stored: Any, new: Any, pattern: tuple[str, ...]) -> bool:
-    """Whether a part is not restored: a template that was removed, or a security context that the user has changed.
+    """Whether nothing is restored in a part: a template that was removed, or a security context that the user changed.
 
     The API server rejects some combinations of values in a security context.
     """

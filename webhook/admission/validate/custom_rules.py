@@ -46,9 +46,8 @@ def job_facts(job: MPIJob, ctx: Context) -> JobFacts:
     per_worker = devices.of_each(job.worker, patterns, ctx)
     launcher = devices.of_each(job.launcher, patterns, ctx)
     names = devices.names(patterns, ctx)
-    templates = [
-        replica.template for _, _, replica in reversed(job.replicas())
-    ]  # the workers first: their accelerator is preferred
+    # The workers are first: `accelerator` is theirs if they have one.
+    templates = [replica.template for _, _, replica in reversed(job.replicas())]
     return JobFacts(
         workers=job.workers,
         gpus_per_worker=per_worker,

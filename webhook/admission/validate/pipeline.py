@@ -117,8 +117,10 @@ def _findings(
 def _missing(
     request: review.AdmissionRequest, job: MPIJob, policy: Policy, ctx: Context
 ) -> list[tuple[Finding, Action]]:
-    """Findings about missing required injections. A job's own reason for no injections is accepted only if a controller
-    that the policy trusts submits the job.
+    """Findings about missing required injections.
+
+    If the job itself has a reason to get no injections, such as an owner, the reason is accepted only from a controller
+    that the policy trusts.
     """
     if not policy.required:
         return []

@@ -57,7 +57,7 @@ def worse(found: Sequence[Found], job: MPIJob, stored_findings: Iterable[Finding
 
 
 def judging_stored(ctx: Context, job: MPIJob, old: MPIJob) -> Context:
-    """`ctx` for rules that judge the stored job. If the update starts the job, they do not read the cluster.
+    """`ctx` for rules that judge the stored job. If the update starts the job, the new view knows nothing.
 
     A claim or a template may have been replaced while the job had no pods.
     """
@@ -72,7 +72,7 @@ def _identity(finding: Finding, named: Named) -> Key:
 
 
 def _measured(finding: Finding, degree: Degree, named: Named) -> Key:
-    """Equal for two findings that differ only in how bad they are."""
+    """Equal for two findings that differ only in the amount of their degree."""
     return finding.rule, finding.violation.ceiling, named(degree.of)
 
 
@@ -94,7 +94,7 @@ def _items(job: MPIJob) -> dict[tuple[str, str], list[str]]:
 
 
 def _renamed(names: Sequence[str], stored: Sequence[str]) -> list[str]:
-    """`names`, with a renamed item's old name: the name that the stored list has at the position of a new name."""
+    """`names`, with the old name of each renamed item, which is at the same position in `stored`."""
     new, gone = set(names).difference(stored), set(stored).difference(names)
     pairs = zip_longest(names, stored[: len(names)], fillvalue="")
     return [then if name in new and then in gone else name for name, then in pairs]

@@ -1,8 +1,9 @@
 """Checks that the job that will be stored has every injection that the policy requires.
 
-Mutating webhooks that run after this service may remove its injections, or the mutating hook was not reachable. The
-injection runs on the final object: values that it would still add are missing. On an update a value is missing only if
-the stored job has it, or lacks the whole template, because an update gets no other new injections.
+An injection may be missing because another mutating webhook removed it, or because the API server could not reach the
+mutating hook. Each required injection runs on the final object: values that it would still add are missing. On an
+update, a value counts as missing only if the stored job has it, or if the update adds the whole Launcher or Worker:
+other parts of an updated job get no new injections.
 """
 
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ def missing(
         try:
             added = _additions(injection, settings, job, ctx, builder)
         except PatchConflict:
-            return  # the API server's schema rejects it
+            return  # the object has the wrong shape: the API server's schema rejects it
         if before is not None:
             added = [each for each in added if _had(before, each)]
         if added:
@@ -67,12 +68,12 @@ def _additions(
     start = len(builder.additions)
     builder.author = injection.id
     for _ in injection.inject(job, settings, ctx, builder):
-        pass  # the mutating hook has reported this fault
+        pass  # the mutating hook has shown these notes to the user
     return builder.additions[start:]
 
 
 def _had(stored: PatchBuilder, addition: Addition) -> bool:
-    """Whether the stored job has the missing value, or lacks the whole template that should contain it."""
+    """Whether the stored job has the missing value, or lacks the whole Launcher or Worker that should contain it."""
     path = addition.path
     if path[:2] == _REPLICAS and stored.get(_REPLICAS) and stored.get(path[:3]) is None:
         return True

@@ -161,14 +161,17 @@ def _rules(decision: Decision, action: Action) -> set[str]:
 def _by_author(decision: Decision) -> dict[str, set[tuple[str, bytes]]]:
     """(path, value) of all values that each injection added."""
     values: dict[str, set[tuple[str, bytes]]] = {}
-    # The last operation writes the record and has no author.
+    # The last operation, which lists the injections in an annotation, has no author.
     for author, operation in zip(decision.authors, decision.patch, strict=False):
         values.setdefault(author, set()).update(_parts(str(operation["path"]), operation["value"]))
     return values
 
 
 def _parts(path: str, value: Any) -> Iterator[tuple[str, bytes]]:
-    """The single values. Several injections may add to the mapping or list that the first of them creates."""
+    """(path, value) of each single value in `value`, which may be a mapping or list.
+
+    The first injection creates a mapping or list, and others add single values to it.
+    """
     if isinstance(value, dict) and value and not path.endswith("/-"):
         for key, each in value.items():
             yield from _parts(f"{path}/{key}", each)

@@ -136,7 +136,7 @@ def _comment(field: Mapping[str, Any], words: str) -> Iterator[str]:
 
 
 def _structure(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The choice that has fields or items, if the schema is a choice."""
+    """The alternative that has fields or items, if the schema has alternatives (`anyOf`); else the schema."""
     choices = [resolved(choice, definitions) for choice in schema.get("anyOf", ())]
     return next((choice for choice in choices if {"properties", "items"} & choice.keys()), schema)
 

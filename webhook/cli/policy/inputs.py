@@ -55,7 +55,7 @@ def cluster(
 ) -> JobWorld:
     """The policies of a cluster, from the file `path` or from the API server.
 
-    Without `jobs` only the namespaces are read too, and with `jobs` everything that verdicts on jobs depend on.
+    The namespaces are read too. With `jobs`, everything that verdicts on jobs depend on is read.
     """
     if path is not None and access != Access():
         fail("--cluster and --kubeconfig, --context or --as exclude each other")

@@ -34,11 +34,12 @@ def replay(
     """Judge existing jobs under changed policies.
 
     Every MPIJob of the cluster is judged twice as if it were submitted now: under the current policies, and under the
-    policies after the change. In the change, a ConfigMap of --policy replaces one of the same name, like `kubectl
-    apply`, a bare document is added under the name of its file, and the policies of --without are removed. The cluster
-    is not changed, and existing jobs keep running.
+    policies after the change. In the change, a ConfigMap of --policy replaces the ConfigMap of the same name, like with
+    `kubectl apply`. A bare document is added under the name of its file. The policies of --without are removed. The
+    cluster is not changed, and existing jobs keep running.
 
-    Injections are compared too. They are made into the job without the injections that the job records.
+    Injections are compared too, but only values that the job does not have yet: a job keeps the values that were
+    injected before.
 
     \b
     Examples:

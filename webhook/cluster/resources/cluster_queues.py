@@ -37,11 +37,11 @@ class _Strategy(msgspec.Struct, rename="camel", omit_defaults=True):
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
     cohort_name: str = ""
-    cohort: str = ""  # its name in v1beta1
+    cohort: str = ""  # the name of `cohortName` in v1beta1
     namespace_selector: object = None
     stop_policy: str | None = None
     resource_groups: list[kueue.ResourceGroup] | None = None
-    admission_checks: list[str] | None = None  # in v1beta1
+    admission_checks: list[str] | None = None  # only in v1beta1
     admission_checks_strategy: _Strategy | None = None
 
 

@@ -25,7 +25,7 @@ class KueueConfig(msgspec.Struct, frozen=True):
     frameworks: frozenset[str]
     namespaces: Selector
     selector_holds: bool | None
-    """Whether Kueue ignores a namespace that the selector does not match, even if a job names a queue.
+    """Whether Kueue also ignores jobs with a queue in a namespace that the selector does not match.
 
     None if this depends on Kueue's version.
     """
@@ -89,7 +89,8 @@ def _record(decoded: _ConfigMap) -> KueueConfig | None:
         config = msgspec.convert(documents[0], _Configuration)
     except msgspec.ValidationError as error:
         raise ValueError(f"{KEY}: {error}") from None
-    # Both gates are on by default in all Kueue releases with this version, and in some with the previous version.
+    # The default of both feature gates: they are on in all Kueue releases with v1beta2 of the configuration, and in
+    # some of the releases that have only v1beta1.
     default = True if config.api_version == f"{GROUP}v1beta2" else None
     gates = config.feature_gates or {}
     resources = config.resources or _Resources()

@@ -81,7 +81,9 @@ LIMIT_RANGES = namespaced("limitranges", "LimitRange", "v1", wire=_LimitRange, r
 
 
 class Defaults(NamedTuple):
-    """The defaults of containers. A disputed resource has the smallest of its defaults."""
+    """The defaults of containers. A resource is disputed if LimitRanges have different defaults for it; the amount is
+    then the smallest of these defaults.
+    """
 
     requests: Amounts
     limits: Amounts
@@ -96,7 +98,7 @@ def defaults(ranges: Iterable[LimitRange]) -> Defaults:
     """The defaults of all LimitRanges in a namespace.
 
     The API server processes LimitRanges in random order (of a Go map), and uses the first default. If two defaults
-    differ, the result is unknown.
+    differ, the resource is disputed.
     """
     all_ranges = tuple(ranges)
     if len(all_ranges) == 1:

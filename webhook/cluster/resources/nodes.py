@@ -16,7 +16,7 @@ from webhook.cluster.resource import Metadata, Wire, cluster_wide
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
-# Labels with a different value on every node. A label whose value is the node's name is treated like them.
+# Labels with a different value on every node. Any label whose value is the node's name is treated like these labels.
 _OWN: Final = frozenset({HOSTNAME, "nvidia.com/gfd.timestamp", "alpha.eksctl.io/instance-id"})
 # Taints for a temporary state of a node: unreachable, cordoned, starting, about to be removed.
 _PASSING: Final = (
@@ -81,7 +81,8 @@ class _Node(Wire):
 def coarse(name: str, amount: Quantity) -> Quantity:
     """The amount of a resource. Bytes are cut to 8 significant bits.
 
-    Machines of the same type differ by some pages of memory. A pod that just fits still fits if both amounts are cut.
+    Machines of the same type differ by some pages of memory. A pod that just fits still fits if the amounts of the node
+    and of the pod are both cut.
     """
     if name not in _COARSE:
         return amount

@@ -89,7 +89,10 @@ class ResourceQuota(msgspec.Struct, frozen=True):
 
 
 def limits(spec: QuotaSpec, status: QuotaStatus) -> dict[str, Any]:
-    """The fields of a quota. Like in admission, the status precedes the spec once the controller has written it."""
+    """The fields of a quota. Like in the API server's admission, limits in the status replace those in the spec.
+
+    The status has no limits before the quota controller has written them.
+    """
     selector = (spec.scope_selector and spec.scope_selector.match_expressions) or ()
     return {
         "hard": parse_amounts(status.hard or spec.hard),

@@ -11,8 +11,9 @@ again in the next round. The pauses between rounds are random, so that other rep
 A reservation is valid until the replicas see the job, at most for `LIFETIME_SECONDS` by the API server's clock. If a
 replica is killed before it replies, its reservations expire within seconds.
 
-A quota's `used` includes a new pod before a list contains the pod, so the pod is briefly counted twice. While pods
-change, a rejected job is therefore judged again with newer pods. If it fits then, it is judged from the start.
+A quota's `used` includes a new pod before a list contains the pod, so the pod is briefly counted twice: in `used`, and
+as a pod that does not exist yet. While pods change, a rejected job is therefore judged again with a newer list of pods.
+If the job fits with this list, it is not admitted at once: the next round judges it from the start.
 
 `LedgerApi` reads and writes the Leases, and reads the objects of a namespace. Its calls raise ClusterError.
 """
@@ -129,7 +130,7 @@ class WaitingJob:
     answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def certain(self, room: quick_fit.Room) -> bool:
-        """Whether the job is new and certainly fits. Then the verdict by the cache is final."""
+        """Whether the job is new and certainly fits. If True, the verdict by the cache is final."""
         reserved = None if self.by_cache.denied else self.by_cache.reservation
         return reserved is not None and reserved.new and self.cached_limits == room.limits and room.holds(reserved)
 
@@ -142,7 +143,7 @@ class WaitingJob:
 
 
 class CurrentEntries:
-    """Selects the valid reservations: not expired, and with a job that may be missing in some cache.
+    """Selects the valid reservations: not expired, and for a job that may be missing in some replica's cache.
 
     It listens to changes of the jobs in `view`. `clock` is the API server's clock.
     """
@@ -160,7 +161,8 @@ class CurrentEntries:
         now, current, stored_names = self._clock(), list[LedgerEntry](), set[str]()
         for entry in reversed(lease.entries):
             reserved = entry.reservation
-            # If a replica is killed, the client sends its job again. Once this job is stored, the first cannot be.
+            # If a replica is killed, the client sends its job again, so two reservations have this name. Once the
+            # second job is stored, the first job cannot be stored, so the first reservation is invalid.
             replaced = reserved.new and reserved.name in stored_names
             if replaced or reserved.uid in self._ended or not now < entry.expires <= now + 2 * limits.LIFETIME_SECONDS:
                 continue
@@ -266,8 +268,8 @@ class QuotaLedger:
             await self._judge_again(namespace, rejected, view)
 
     async def _read(self, namespace: str) -> Known:
-        """The namespace's current objects. The pods must not be newer than the quotas: `used` does not include newer
-        pods, and the jobs' remaining use does not either.
+        """The namespace's current objects. The pods must not be newer than the quotas: newer pods are not in `used`,
+        and they no longer count as pods that do not exist yet.
         """
         caches = self._other_pods(namespace)
         caches[PODS] = copy(self._view.within(PODS, namespace))
@@ -304,7 +306,7 @@ class QuotaLedger:
         return decisions
 
     async def _judge_again(self, namespace: str, rejected: list[WaitingJob], view: Overlay) -> None:
-        """Reject the jobs that do not fit with newer pods either."""
+        """Reject the jobs that do not fit with newer pods either. The next round judges the other jobs."""
         await asyncio.sleep(limits.PODS_COUNTED_SECONDS)
         pods = await self._api.records(PODS, namespace)
         later = Overlay(self._view, namespace, {**view.known, PODS: pods, **self._other_pods(namespace)})

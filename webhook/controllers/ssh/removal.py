@@ -42,7 +42,7 @@ _NOT_IT: Final = {404, 409}
 
 @dataclass(eq=False)
 class KeyRemoval:
-    """Deletes the SSH keys of ended jobs. Every replica does this: they may try to delete the same Secret.
+    """Deletes the SSH keys of ended jobs. Several replicas may try to delete the same Secret.
 
     Jobs that ended before the time stored in the service's `namespace` were processed by an earlier run. `now` is the
     API server's clock.

@@ -1,4 +1,4 @@
-"""Puts a key pair into the Secret `<job>-ssh` while the operator creates the Secret. Pure.
+"""Puts a key pair into the Secret `<job>-ssh` while the operator creates the Secret. Without side effects.
 
 The operator creates this Secret for every job, and accepts any content under its two keys (mpi-operator
 `pkg/controller/mpi_job_controller.go`, getOrCreateSSHAuthSecret). The service changes only the content, and only during

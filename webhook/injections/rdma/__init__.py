@@ -6,7 +6,8 @@ Launcher with `runLauncherAsWorker`, gets
 
 - the device, as request and limit: the policy's `resource`, else the only RDMA device of the nodes that could hold the
   pods. If networks name devices (`k8s.v1.cni.cncf.io/resourceName`), one device for each attachment instead;
-- the number that the policy sets for each GPU or pod, else the same share of a node's devices as of its GPUs;
+- the number that the policy sets for each GPU or pod, else the pod gets the same share of a node's devices as of the
+  node's GPUs;
 - huge pages, for a device that needs them, if every node with the device has enough;
 - the policy's `networks`, as in the injection `networks`.
 

@@ -86,7 +86,7 @@ class DisruptionBudgets:
             self.reconciler.add(key)
 
     async def _look(self, key: ByNamespace) -> float | None:
-        """Check one job. It may be stale: the garbage collector deletes the budget of a deleted job."""
+        """Check one job. The cached job may already be deleted: the garbage collector then deletes the new budget."""
         job, namespace = self.view.get(MPI_JOBS, key), self.view.get(NAMESPACES, key[0])
         if job is Answer.ABSENT:
             self._writer.forget(key)

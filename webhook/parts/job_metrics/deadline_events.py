@@ -64,7 +64,8 @@ def _notices(job: JobLife, launcher: Launcher | None) -> Iterator[tuple[Notice, 
             yield Notice(f"{run}|asked-near", IS_NEAR, _notify_only(limit, hard, "80 % of the")), *near
             over = Notice(f"{run}|asked-over", IS_OVER, _notify_only(limit, hard, "The"))
             yield over, limit.end, limit.end + NOTICE_DURATION
-    # The reason is decisive, not the time: the limit does not terminate a job that succeeds in the last second.
+    # The job's reason shows whether the limit ended the job. The time does not show it: a job may succeed in the last
+    # second.
     if job.ended is not None and job.reason == DEADLINE_EXCEEDED and job.managed_here and not job.leaving:
         seconds = launcher.limit if launcher is not None and launcher.owner == job.uid else job.limit
         yield Notice(f"{job.uid}|over", IS_OVER, _over(seconds)), job.ended, job.ended + NOTICE_DURATION

@@ -66,7 +66,7 @@ class JobTelemetry:
                 self._metrics.observe(change.metric, change.seconds, namespace)
 
     def decided(self, namespace: str, decision: Decision) -> None:
-        """Count a verdict on a job after a call of `follow`.
+        """Count a verdict on a job. Does nothing before `follow` is called.
 
         A namespace that does not exist gets no label: a client may send any text as namespace.
         """

@@ -1,8 +1,9 @@
 """Maintains the NetworkPolicy of every job from the job's creation on.
 
-A job is checked every few minutes, and when the job, its NetworkPolicy, its namespace or a policy changes, or when a
-ServiceAccount in the namespace starts or stops to give its pods a token. If the caches have the expected NetworkPolicy,
-the API server gets no request. Before a write the job is read from the API server: it may be deleted or replaced.
+A job is checked every few minutes, and when the job, its NetworkPolicy, its namespace or a policy changes. It is also
+checked when a ServiceAccount in the namespace starts or stops to give its pods a token. If the caches have the expected
+NetworkPolicy, the API server gets no request. Before a write the job is read from the API server: it may be deleted or
+replaced.
 
 The administrator decides about the content of a NetworkPolicy, so changes by other users are overwritten by force.
 """
@@ -35,7 +36,8 @@ from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filter
 from webhook.policy.in_force import PolicySet
 from webhook.rules.network_policy import Posture, Settings, posture
 
-# Calls planned for each job when all jobs are checked: more than needed, which leaves calls for new jobs.
+# When all jobs are checked, the checks are spread over the time in which this number of calls for each job is allowed.
+# A check needs fewer calls, so some calls are left for new jobs.
 CALLS: Final = 3
 
 NETWORK_POLICIES: Final = NETWORK_POLICY_KIND.watched()

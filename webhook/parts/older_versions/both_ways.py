@@ -5,12 +5,13 @@ fields that the requested version lacks. A v2beta1 job that was created in an ol
 WRITTEN_AS with the original older spec. A v2beta1 job that is converted for an older client has the annotation SHOWN
 with the fields that only v2beta1 has.
 
-Later changes of a v2beta1 job, such as injections, are merged into the original older spec. If no older spec converts
-to the job, the client gets the v2beta1 spec unchanged ("as it is") with the fields that only older versions have. Each
-older spec is tested by converting it back, so every older spec that a client gets converts back to the same job.
+Later changes of a v2beta1 job, such as injections, are merged into the original older spec. Each older spec is tested
+by converting it back to v2beta1. If no older spec converts back to the same job, the client gets the v2beta1 spec
+unchanged ("as it is"), together with the fields of the original that only older versions have.
 
-A job that is too large for this is also returned with its v2beta1 spec, and its pods are not decoded. A request with an
-older job that is too large is rejected. For a stored older job that is too large, the client gets the stand-in NO_JOB.
+A v2beta1 job that is too large for this conversion is also returned with its v2beta1 spec, and its pods are not
+decoded. A request with an older job that is too large is rejected. For a stored older job that is too large, the client
+gets the stand-in NO_JOB.
 
 Any user may write the annotations. This module therefore checks the types of all fields in annotations: the API server
 does not check them by the schema, and invalid fields could make jobs unreadable for the operator or for older clients.
@@ -59,7 +60,7 @@ class Fault(NamedTuple):
     path: str
     text: str
     of_type: bool
-    """Whether the version's schema excludes it, so that the API server would reject it."""
+    """Whether the version's schema excludes the value, so that the API server would reject the object."""
 
 
 @cache
@@ -159,7 +160,8 @@ _written = msgspec.json.Decoder(_Written, float_hook=untyped.number)
 def convert(document: Document, version: str, *, too_large: str = "") -> Document:
     """The object in a different version; ConversionError if it cannot be converted. `document` is not changed.
 
-    `too_large` is the reason why the object is too large, or empty. The spec of a too large object may have raw values.
+    `too_large` is the reason why the object is too large, or empty. The spec of a too large object may have raw
+    values, which are JSON that was not decoded.
     """
     was = document.get("apiVersion")
     for each in (was, version):
@@ -203,7 +205,10 @@ def _from_older(document: Document, too_large: str) -> Document:
 
 
 def _of_shown(spec: Any, shown: _Shown, written: _Written | None) -> Document | None:
-    """The v2beta1 spec of a job that the client got "as it is"; None if it did not, or if it changed older fields."""
+    """The v2beta1 spec of a job that the client got "as it is"; None in two cases.
+
+    The client did not get it "as it is", or the client has changed fields that only older versions have.
+    """
     if not isinstance(spec, dict) or not shown.as_it_is or _own(spec) != _own(written.spec if written else None):
         return None
     return {**{key: value for key, value in spec.items() if key not in _OLDER_FIELDS}, **shown.spec}
@@ -223,7 +228,7 @@ def _to_older(document: Document, version: str, too_large: str) -> Document:
 
 
 def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, _Shown]:
-    """An older spec that converts to the job, and the annotation for it. `written` is the original older spec."""
+    """An older spec that converts to the job, and the annotation for this spec. `written` has the original spec."""
     bases = [new]
     if written is not None:
         bases.insert(0, merge(written.spec, _converted(version, written.spec, stored=True), new))
@@ -240,7 +245,7 @@ def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, 
 
 
 def _as_it_is(new: Document, written: _Written | None) -> tuple[Document, _Shown]:
-    """The v2beta1 spec with the older fields of the original, and the annotation for it."""
+    """The v2beta1 spec with the original's fields that only older versions have, and the annotation for this spec."""
     added: Document = {key: new[key] for key in NEW_FIELDS if key in new}
     return {**_own(written.spec if written else None), **_without_new(new)}, _Shown(added, as_it_is=True)
 

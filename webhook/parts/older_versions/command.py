@@ -1,4 +1,4 @@
-"""The command `convert mpijob`."""
+"""The command `convert mpijob`, for which `convert` without a kind is short."""
 # ruff: noqa: PLC0415 - imports inside commands keep --help and completion fast
 
 from typing import TYPE_CHECKING, NoReturn
@@ -40,8 +40,8 @@ def mpijob(
     unchanged.
 
     Standard error has a report on each job: what moved, what has another meaning now, what is lost, and what is left to
-    do. Workers are reached by ssh now, which the image must have. Each job is then checked, as by `mpijob-webhook
-    check` without a cluster. With -o json standard output has all of it.
+    do. Workers are reached by ssh now, which the image must have. Each converted job is then checked, as by
+    `mpijob-webhook check` without a cluster. With -o json, standard output has the jobs and the reports.
 
     \b
     Examples:

@@ -16,7 +16,9 @@ KIND: Final = "ConversionReview"
 
 
 class ConversionRequest(msgspec.Struct, gc=False):
-    """The objects and the desired version. The objects are raw: decoded objects take over 20 times as much memory."""
+    """The objects and the desired version. The objects are raw, which means undecoded JSON: decoded objects take
+    over 20 times as much memory.
+    """
 
     uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
@@ -78,7 +80,7 @@ def document(encoded: msgspec.Raw) -> dict[str, Any]:
 
 
 def opened(encoded: msgspec.Raw) -> dict[str, Any]:
-    """The object with raw values in its spec. This takes a few milliseconds for an object of any size."""
+    """The object, with the values in its spec left raw. It takes a few milliseconds for an object of any size."""
     try:
         fields: dict[str, Any] = dict(_members.decode(encoded))
         for key in ("apiVersion", "kind"):

@@ -15,7 +15,7 @@ TRAINING_OPERATOR: Final = "kubeflow.org/training-operator"
 
 
 def read(spec: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The old policy without fields that v2beta1 does not have."""
+    """The old policy, without the fields that v2beta1 does not have."""
     written = dict(take(spec, "runPolicy", dict, "spec") or {})
     policy: dict[str, Any] = {}
     keep(written, policy, *FIELDS)

@@ -46,7 +46,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
         report.changed(
             where,
             "requests GPUs, so spec.runLauncherAsWorker is set: training-operator ran ranks on such a launcher. The MPI"
-            " operator's v1 did not: if that ran the job, convert with --keep-launcher-small",
+            " operator's v1 did not: if the MPI operator ran the job, convert with --keep-launcher-small",
         )
     new["mpiReplicaSpecs"] = roles
     drop_unknown(spec, "spec", report)

@@ -37,8 +37,9 @@ def playground(
     why. It is served only on 127.0.0.1, until Ctrl-C, and sends nothing elsewhere. The address contains a secret:
     anyone who knows it may use the page.
 
-    With --kubeconfig, --context or --as the page can read that cluster, with your rights, as `snapshot` does it. A job
-    without a namespace is in the default one of kubectl, or in the first of --namespace.
+    With --kubeconfig, --context or --as the page can read that cluster, with your rights, like `snapshot`. A job
+    without a namespace is in the first namespace of --namespace or, without this option, in kubectl's default
+    namespace.
 
     \b
     Examples:

@@ -88,7 +88,8 @@ def read(
     """The distribution on `hosts` machines.
 
     `default` is the number of processes on each machine; None if it depends on the machine's setting. `processes`
-    replaces the default if the request does not set the number. `by_itself`: the container starts the ranks.
+    replaces the default if the request does not set the number. `by_itself`: whether the container's command starts the
+    ranks itself.
     """
     for name, why in _UNSUPPORTED.items():
         if parameters.get(name) and value(parameters[name]):

@@ -19,7 +19,7 @@ from webhook.parts.sagemaker.machines import Network, Options
 from webhook.parts.sagemaker.request import Tag, TrainingJob, read
 from webhook.parts.sagemaker.storage import storage
 
-# Values that need no conversion, by the end of their path.
+# (end of a field's path, value) of values that need no conversion, because MPIJobs behave in the same way.
 _SAME_EFFECT: Final[tuple[tuple[str, Any], ...]] = (
     ("InputMode", "File"), ("CompressionType", "None"), ("CompressionType", "NONE"), ("RecordWrapperType", "None"),
     ("S3DataType", "S3Prefix"), ("S3DataDistributionType", "FullyReplicated"), ("VolumeSizeInGB", 0),

@@ -188,7 +188,7 @@ class Network:
 
 
 def network(instance: Instance, how: Distribution, options: Options, report: Report) -> Network:
-    """The network by the option. With `efa` every instance type with EFA adapters gets them, as in SageMaker."""
+    """The network that the option `network` chooses. `efa` means EFA adapters for every instance type that has them."""
     if options.network == "rdma":
         report.changed(_TYPE, "RDMA comes from the cluster, by the annotation training.openshift.io/rdma")
         return Network(annotations={RDMA: "true"})

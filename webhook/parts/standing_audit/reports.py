@@ -35,7 +35,7 @@ from webhook.parts.standing_audit.limits import MAX_REPORTED_CHARACTERS, MAX_REP
 LABEL: Final = "training.openshift.io/audit"
 PREFIX: Final = f"{PROGRAM}-"
 SEVERITY: Final = {Importance.FAILS: "high", Importance.HARMS: "medium", Importance.MINOR: "low"}
-# The result "warn" does not lower a score.
+# The result "warn" is not scored: tools that compute a score of the object ignore it.
 RESULT: Final = {Action.DENY: "fail", Action.WARN: "warn", Action.AUDIT: "warn"}
 # Seconds to wait for the list of reports. The audit starts without the list afterwards.
 PATIENCE: Final = 30.0

@@ -54,7 +54,7 @@ INTERVAL: Final = 600.0
 DEBOUNCE: Final = 5.0  # users often change several policies in a row
 SETTLE: Final = 2.0  # other controllers, such as Kueue, change a new job immediately
 RETRY: Final = 60.0
-# Duration of the pause after an audit, in durations of the audit.
+# The pause after an audit is this number of times as long as the audit.
 REST: Final = 10
 
 

@@ -26,7 +26,8 @@ def trainjob(*, files: tuple[str, ...], output: str) -> NoReturn:
     Nothing is injected into TrainJobs. Convert a job from the cluster to keep its injections.
 
     Standard error has a report on each job: what moved, what has another meaning now, what is lost, what is left to do,
-    and the verdict of `mpijob-webhook check --trainer` without a cluster. With -o json standard output has all.
+    and the verdict of `mpijob-webhook check --trainer` without a cluster. With -o json, standard output has the objects
+    and the reports.
 
     \b
     Examples:

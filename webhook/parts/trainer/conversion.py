@@ -209,7 +209,7 @@ def _selectors(value: Any, field: str) -> Iterator[tuple[dict[str, Any], str]]:
 def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> None:
     """Replace mpi-operator's labels in a selector by JobSet's labels.
 
-    The label with the operator's name is replaced by the existence of JobSet's label.
+    An expression about the operator's name becomes the condition that JobSet's label exists.
     """
     before = copied(selecting)
     selector = mapping(selecting.get("labelSelector"))

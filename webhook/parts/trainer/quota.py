@@ -1,7 +1,7 @@
 """TrainJobs for quotas and for Kueue: their existing pods, and the objects that Trainer creates for them.
 
-The spec of a stored TrainJob is not cached. After its reservation has expired, its pods that do not exist yet use no
-quota, such as a launcher that waits long for its nodes.
+The spec of a stored TrainJob is not cached. So after the job's reservation has expired, pods that do not exist yet are
+not counted. An example is a launcher that waits long for its nodes.
 """
 
 from collections import Counter

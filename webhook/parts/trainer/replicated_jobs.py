@@ -58,7 +58,7 @@ def check_others(size: int, *, of_job: bool) -> None:
         raise TooLarge(PATCHES if of_job else f"{JOB_SET}.replicatedJobs", message)
 
 
-# Lists whose items are merged by this key. All other lists are replaced.
+# Lists, and the key by which their items are merged. All other lists are replaced.
 _KEYS: Final = {
     "containers": "name",
     "initContainers": "name",
@@ -68,7 +68,7 @@ _KEYS: Final = {
     "schedulingGates": "name",
     "volumeMounts": "mountPath",
 }
-# Mappings with arbitrary keys, which paths have in brackets.
+# Mappings with arbitrary keys. In paths these keys are in brackets.
 _OWN_KEYS: Final = frozenset(("labels", "annotations", "nodeSelector", "limits", "requests"))
 
 Origins = dict[str, str]

@@ -84,6 +84,7 @@ OF_OTHER_PODS: Final = frozenset(
 )
 """Rules that also apply to pods other than launcher and nodes, such as pods that fetch a dataset."""
 
+# Checks that replace the rule with this id.
 Instead = Callable[[Shape, Context], Iterator[Violation]]
 INSTEAD: Final[Mapping[str, Instead]] = MappingProxyType(
     {
@@ -92,6 +93,7 @@ INSTEAD: Final[Mapping[str, Instead]] = MappingProxyType(
         "upstream-contract": job_sets.faults,
     }
 )
+# Checks that run in addition to the rule with this id.
 BESIDES: Final = MappingProxyType(
     {"worker-count": upstream.nodes, "images": upstream.other_image, "ssh-paths": upstream.key}
 )

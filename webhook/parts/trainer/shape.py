@@ -127,7 +127,7 @@ def _shape(
     size = 0
     for each in jobs:
         role = _ROLES.get(each.name)
-        # A number, because it cannot be the name of a role.
+        # Other pods have a number in place of a role in the path: a number cannot be the name of a role.
         path = replica_path(role or str(each.index))
         template = _template(each, role, path, known, in_runtime=bool(name))
         mounted = set(each.mounts)

@@ -73,7 +73,7 @@ def _with_finding(sight: Sight, cause: Cause) -> tuple[Cause, Judged | None]:
 
 
 def _same(finding: Judged, cause: Cause) -> bool:
-    """Whether both are about the same object. Only findings of rules in BY_NAME name an object."""
+    """Whether the finding and the cause are about the same object. Only findings of rules in BY_NAME name an object."""
     named = _QUOTED.search(finding.message)
     return finding.rule not in BY_NAME or named is None or named[1] in cause.text
 

@@ -101,7 +101,10 @@ class SightReader:
         )
 
     async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The API server's rejection of a dry run for each role without its pods: Events expire after an hour."""
+        """The API server's rejection of a dry run, for each role whose pods are missing.
+
+        A dry run is needed because the Events about rejected pods expire after an hour.
+        """
         sight = Sight(now=datetime.now(UTC), job=job, pods=pods)
         if sight.suspended or sight.finished or (sight.launchers and len(sight.workers) >= sight.wanted):
             return {}
@@ -173,7 +176,7 @@ class SightReader:
             events += await self._try("events", selected, [])
             if "events" in self.unread:
                 break
-        # Events of a deleted job with the same name are left out. Events of this job's replaced pods are not.
+        # Events of a deleted job with the same name are left out. Events of this job's replaced pods are kept.
         return [
             event
             for event in events
@@ -195,7 +198,7 @@ class SightReader:
         return [] if isinstance(nodes, Unread) else [*map(loose.name, nodes)]
 
     async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The last log lines of failed containers, launchers first; after a launcher's failure also of some workers."""
+        """The last log lines of failed containers, launchers first; if a launcher failed, also of some workers."""
         failed = [(pod, status) for pod in reversed(pods) if (status := _with_log(pod)) is not None]
         failed.sort(key=lambda each: pod_is_worker(each[0]))
         containers = failed[:MAX_LOGS_READ]
@@ -235,7 +238,7 @@ def _controller(owned: Mapping[str, Any] | None) -> str:
 
 
 def _with_log(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The status of the first container that failed, also before a restart, or of an init container that runs."""
+    """The status of the first container that failed, also before a restart, or of a running init container."""
     for status in statuses(pod):
         ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
         runs = loose.mapping(status, "state", "running")

@@ -34,7 +34,7 @@ class JobReport:
 
     @property
     def good(self) -> bool:
-        """Whether nobody has to do anything."""
+        """Whether the job needs no action."""
         return self.diagnosis.state not in {State.STUCK, State.FAILED}
 
     def headline(self) -> str:

@@ -20,7 +20,7 @@ _NOTHING = Quota()
 def within_reach(view: ClusterView, queue: ClusterQueue, pair: FlavorResource) -> int:
     """The maximum that the ClusterQueue can get when nothing is in use; UNLIMITED if that is unknown.
 
-    This walks through all cohorts of the tree, so call it only for more than the nominal quota of the ClusterQueue.
+    The search visits all cohorts of the tree, so call it only if a request exceeds the ClusterQueue's nominal quota.
     """
     own = queue.quotas.get(pair, _NOTHING)
     if not queue.cohort:
@@ -62,12 +62,12 @@ def _ancestors(view: ClusterView, cohort: str) -> list[str] | Unknown:
 
 
 def _subtrees(view: ClusterView, root: str, pair: FlavorResource) -> Mapping[str, int] | Unknown:
-    """The quota of each cohort in the tree, including the quota that its members lend."""
+    """By cohort of the tree, its quota and the quota that its queues and child cohorts lend."""
     children, members = view.groups(COHORTS), view.groups(CLUSTER_QUEUES)
     if children is UNKNOWN or members is UNKNOWN:
         return UNKNOWN
     order = [root]
-    for name in order:  # the list grows; it ends, since each cohort has one parent and the root has none
+    for name in order:  # the list grows, but not forever: each cohort has one parent, and the root has none
         order += children.get(name, {})
     total: dict[str, int] = {}
     for name in reversed(order):

@@ -53,7 +53,7 @@ class Obstacle(msgspec.Struct, frozen=True):
     shortages: tuple[FlavorShortage, ...] = ()
     several_topologies: tuple[str, ...] = ()
     of_topologies: tuple[str, ...] = ()
-    """The resources of topology-aware flavors, if the pods request none of them."""
+    """If not empty: the resources of the topology-aware flavors, none of which the pods request."""
 
     @property
     def token(self) -> Token:

@@ -32,7 +32,7 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
-    """Taints are checked before labels. Only label keys that the flavor has are compared."""
+    """Why pods do not fit the flavor's taints, or else its labels. Only label keys that the flavor has are compared."""
     tolerations = (*((template.spec and template.spec.tolerations) or ()), *flavor.tolerations)
     labels = _label_mismatch(template, flavor)
     if repelling := taints.untolerated(flavor.taints, tolerations):

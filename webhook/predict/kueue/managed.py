@@ -11,7 +11,7 @@ from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 from webhook.predict import other_jobs
 
-# Every namespace has this label, but a file may leave it out.
+# Every namespace in a cluster has this label, but a namespace in a file may lack it.
 _NAME: Final = "kubernetes.io/metadata.name"
 
 

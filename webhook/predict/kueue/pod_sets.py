@@ -46,7 +46,7 @@ class PodSet(msgspec.Struct, frozen=True):
 
 
 def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ...] | None:
-    """Launcher, then Worker; None if Kueue computes the job's pod sets differently."""
+    """Launcher, then Worker; None if they cannot be computed, as for copies from other clusters."""
     if job.run_policy.managed_by == MULTIKUEUE or _ALLOWED_FLAVORS in job.annotations:
         return None
     if any(key in job.labels or key in job.annotations for key in FOREIGN):

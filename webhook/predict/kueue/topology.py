@@ -22,15 +22,16 @@ POD_SET_GROUP: Final = PREFIX + "podset-group-name"
 
 
 def request_for(covered: Collection[str]) -> str:
-    """The resource to add to pods without requests so that they get a topology-aware flavor.
+    """The resource that pods without requests should request to get a topology-aware flavor, out of `covered`.
 
-    CPU or memory if covered, else a device (with amount 0).
+    CPU, or else memory, or else a device, of which an amount of 0 is enough.
     """
     of_devices = {name for name in covered if not is_accelerator(name, DEFAULT_ACCELERATORS)}
     return min(covered, key=lambda name: (name != "cpu", name != "memory", name in of_devices, name))
 
 
-_FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})  # of Go's strconv.ParseBool
+# The texts that Go's strconv.ParseBool reads as false.
+_FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
 class TopologyRequest(msgspec.Struct, frozen=True):
@@ -47,7 +48,7 @@ class TopologyRequest(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> Self | None:
-        """None if the meaning of the annotations depends on Kueue's version."""
+        """The request in these annotations; None if their meaning depends on Kueue's version."""
         if LAYERS in annotations:
             return None
         main = annotations.get(REQUIRED, annotations.get(PREFERRED))

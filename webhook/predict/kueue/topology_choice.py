@@ -44,7 +44,7 @@ def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
     tried = list(islice(_choices(job, _levels(ctx.view, flavors), mixed=mixed), MAX_TOPOLOGIES_TRIED))
     sets = pod_sets(job, ctx, config) if tried else None
     if sets is None:
-        # Kueue computes this job's use differently. Without annotations it fits no queue whose flavors all have one.
+        # `pod_sets` cannot compute this job. Without annotations it gets no flavor if all flavors have a topology.
         return tried[0] if tried and not mixed else None
     if mixed and not any(obstacles(ctx.view, queue, sets, config)):
         return None

@@ -1,6 +1,7 @@
 """Containers that explicitly run as root, which the level restricted rejects.
 
-Other unset fields of such a container are not reported at once: they are filled in or reported when the user is fixed.
+Fields that such a container leaves unset are reported only after its `runAsUser` is corrected, if no injection fills
+them in then.
 """
 
 from webhook.predict.pod_security.checks import Result
@@ -19,7 +20,7 @@ def places(subject: Subject) -> list[Place]:
 
 
 def without_consequences(results: list[Result], template: PodTemplate) -> list[Result]:
-    """`results` without fields that only containers of root leave unset, if these containers are rejected as root."""
+    """`results` without those that are only about unset fields of containers that CHECK rejects."""
     if not any(result.check == CHECK for result in results):
         return results
     left_open = {path for place in places(Subject(template)) for path in _left_open(place)}

@@ -138,7 +138,7 @@ def _env_from(sources: list[model.EnvFrom], path: str, faults: Faults) -> None:
         if not given:
             faults.add(where, "names no source", "Set configMapRef or secretRef.", Kind.REQUIRED)
         elif len(given) > 1:
-            faults.add(where, "names two sources, but only one is allowed", "Make two items of it.", Kind.FORBIDDEN)
+            faults.add(where, "names two sources, but only one is allowed", "Write two items.", Kind.FORBIDDEN)
         for field, reference in given.items():
             _source(reference, f"{where}.{field}", faults)
 
@@ -200,7 +200,7 @@ def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, faults: Fau
         if device.name in seen or device.device_path in seen:
             faults.add(where, "is listed twice", "Remove one of the two.")
         seen |= {device.name, device.device_path}
-        texts.check(faults, f"{where}.devicePath", device.device_path, texts.without_steps_back, "Leave out ..")
+        texts.check(faults, f"{where}.devicePath", device.device_path, texts.without_steps_back, 'Leave out "..".')
 
 
 def _claims(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:

@@ -69,7 +69,7 @@ def check_resource_field(
 
 
 def check_items(items: list[model.KeyToPath] | None, path: str, faults: Faults, used: set[str] | None = None) -> None:
-    """Checks files made from keys. `used` has the paths of the volume's other sources; this adds its own."""
+    """Checks files made from keys. `used`, the paths of the volume's earlier sources, gets the paths of `items`."""
     for index, item in enumerate(items or ()):
         texts.check(faults, f"{path}.items[{index}].path", item.path, texts.file_inside, _INSIDE)
         _once(item.path, f"{path}.items[{index}].path", used, faults)
@@ -149,7 +149,7 @@ def _origin(origin: model.DataSource, path: str, faults: Faults) -> None:
         texts.note(faults, f"{path}.apiGroup", origin.api_group, problem, texts.SPELLING)
 
 
-# The number of sources that a valid volume leaves unset, at least.
+# A valid volume leaves at least this number of sources unset.
 _OTHERS: Final = len(model.SOURCES) - 1
 _LONGEST_DRIVER: Final = 63
 _MEBIBYTE: Final = 2**20 * quantity.NANO
@@ -188,7 +188,7 @@ def _source(volume: model.Volume, path: str, faults: Faults) -> None:
         check_items(volume.secret.items, f"{path}.secret", faults)
     elif volume.host_path is not None:
         if problem := texts.without_steps_back(volume.host_path.path):
-            texts.note(faults, f"{path}.hostPath.path", volume.host_path.path, problem, "Leave out ..")
+            texts.note(faults, f"{path}.hostPath.path", volume.host_path.path, problem, 'Leave out "..".')
     else:
         _seldom(volume, path, faults)
 

@@ -1,8 +1,8 @@
 """Decodes jobs and templates from JSON, and finds each invalid value of a template.
 
-A job with valid templates is decoded once, for all rules. Only if that fails, its templates are read value by value
-along the types of `model`, so that all faults are reported at once. The result keeps the user's values where they have
-the right Python type; the checks that compare fields use it.
+A job with valid templates is decoded once, for all rules. If that fails, its templates are read value by value along
+the types of `model`, so that all faults are reported at once. The template that is then read keeps the user's values of
+the right Python type, and the checks that compare fields use it.
 """
 
 from functools import cache

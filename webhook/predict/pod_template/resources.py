@@ -20,7 +20,7 @@ _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _BYTES: Final = frozenset({"memory", "ephemeral-storage"})
 _MEBIBYTE: Final = 2**20 * quantity.NANO
 _ACCELERATORS: Final = frozenset(name for name in DEFAULT_ACCELERATORS if "*" not in name)
-_MAX_CORES: Final = 1920 * quantity.NANO  # of the largest machines of clouds
+_MAX_CORES: Final = 1920 * quantity.NANO  # the largest machines of clouds have as many
 _MILLI: Final = quantity.NANO // 1000
 _LONGEST: Final = 253 + 1 + 63
 _MEANT: Final = {
@@ -92,7 +92,7 @@ def _amounts(written: Mapping[str, object], path: str, faults: Faults) -> dict[s
             _whole(name, amount, f"{path}[{name}]", faults)
         elif amount > _MAX_CORES:
             number = str(value).rstrip("EGKMPTik")
-            meant = f"{number}m" if quantity.parse(number) >= 100 * quantity.NANO else number  # m: thousandths
+            meant = f"{number}m" if quantity.parse(number) >= 100 * quantity.NANO else number  # m means thousandths
             faults.add(f"{path}[{name}]", f"means {quantity.format(amount)} cores", f'Write "{meant}".', advisory=True)
     return amounts
 
@@ -100,7 +100,7 @@ def _amounts(written: Mapping[str, object], path: str, faults: Faults) -> dict[s
 def _in_bytes(path: str, amount: Quantity, written: str, faults: Faults) -> None:
     if not quantity.is_whole(amount):
         milli = -(-amount // _MILLI)
-        meant = milli if written.endswith("m") else round(milli * 1.024)  # 1.5 probably means Gi
+        meant = milli if written.endswith("m") else round(milli * 1.024)  # 1.5 without a unit probably means 1.5Gi
         faults.add(path, f"{milli}m means thousandths of a byte", f'Write "{meant}Mi".', advisory=True)
         return
     number = quantity.whole(amount)

@@ -58,7 +58,7 @@ class Assessment:
         return shortages(self.quotas if quotas is None else quotas, demand, self.promised, before=self.before)
 
     def most_workers(self, quota: ResourceQuota) -> int:
-        """The largest number of workers below the job's that fits the quota now; 0 if no number fits."""
+        """The largest worker count, below the job's count, that fits the quota now; 0 if none fits."""
         if quota.name not in self._most:
             self._most[quota.name] = most_workers(
                 self.demand.workers, lambda n: bool(self.shortages((quota,), self.demand.with_workers(n)))
@@ -78,15 +78,15 @@ class Assessment:
         return demand.with_each(self.sizes.resource, Quantity(size.gpus * NANO))
 
     def largest_now(self, short: Iterable[Shortage]) -> Size | None:
-        """The largest smaller size that all rules admit and that fits now. `short` are the job's current shortages."""
+        """The largest size below the job's that all rules admit and that fits now. `short` are the job's shortages."""
         return self.sizes.largest(lambda size: not any(self._shortages_of(size, short)))
 
     def largest_ever(self, short: Iterable[Shortage]) -> Size | None:
-        """The largest smaller size that all rules admit and that fits if no other job runs."""
+        """The largest size below the job's that all rules admit and that fits if no other job runs."""
         return self.sizes.largest(lambda size: not any(each.impossible for each in self._shortages_of(size, short)))
 
     def _shortages_of(self, size: Size, short: Iterable[Shortage]) -> Iterator[Shortage]:
-        """The shortages of a smaller size. Only quotas in `short` are checked: the others have room for the job."""
+        """The shortages of a smaller size. Only quotas in `short` are checked: the whole job fits the other quotas."""
         demand = self.resized(size)
         for quota in {each.quota.name: each.quota for each in short}.values():
             yield from self.shortages((quota,), demand)
@@ -116,7 +116,7 @@ def namespace_quotas(ctx: Context) -> Quotas:
 
 
 def assess(job: MPIJob, ctx: Context) -> Assessment | None:
-    """None if no quota is known, if another controller creates the job's pods, or if they are never created."""
+    """The assessment of the job; None if no quota is known, or if the operator here never creates pods for the job."""
     quotas = namespace_quotas(ctx)
     if not quotas or not job.managed_here or _gets_no_pods(job, ctx):
         return None

@@ -17,7 +17,7 @@ from webhook.cluster.resources.resource_quotas import ResourceQuota
 Load = tuple[int, Charge]
 """A number of objects, and the charge of each."""
 Alternatives = list[list[Load]]
-"""Exactly one of these will exist."""
+"""Several lists of loads. The loads of exactly one list will exist."""
 
 
 class RolePods(msgspec.Struct, frozen=True):

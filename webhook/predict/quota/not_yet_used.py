@@ -41,7 +41,7 @@ class Outstanding:
     """What the active jobs of a namespace will still use. Suspended jobs are left out."""
 
     made: Made
-    """The pods that exist."""
+    """The number of existing pods."""
     missing: Counter[PodShape] = field(default_factory=Counter)
     """The number of pods still to be created, by shape."""
     running: Counter[tuple[PodShape, ...]] = field(default_factory=Counter)
@@ -80,14 +80,15 @@ class Outstanding:
 
 @dataclass(eq=False)
 class PodCounts:
-    """The number of existing pods, and of outstanding pods. `pod_counts` creates it."""
+    """The number of existing pods and of outstanding pods, as `pod_counts` creates it."""
 
     made: Made
     _jobs: Jobs | None = None
     _outstanding: Outstanding | None = None
 
     def outstanding(self, jobs: Jobs) -> Outstanding:
-        """What the jobs will still use. It is registered as a listener before it is stored, as in `Group.derived`."""
+        """What the jobs will still use. The result listens to changes of `jobs` before it is stored, as in
+        `Group.derived`, so it misses no change."""
         if self._outstanding is None or self._jobs is not jobs:
             outstanding = uncounted(lambda: _outstanding(jobs, self.made))
             jobs.listen(outstanding)
@@ -133,13 +134,14 @@ def promised(
     charges: Callable[[PodShape], tuple[Charge, ...]],
     others: Mapping[str, PodsMade] = MappingProxyType({}),
 ) -> list[Alternatives]:
-    """What the jobs of a namespace will still use, whether stored or only reserved.
+    """What the jobs of a namespace will still use: stored jobs, and admitted jobs that so far have only a reservation.
 
-    At most one job can have a name: the stored job unchanged, or the result of one of the reviews admitted since. Each
-    of these may be a different job or an update, so they are alternatives. `job` finds a stored job by name; the job
-    named `but` is left out. `charges` returns the charges of a stored job's pod. A suspended job uses only its
-    reservation. The caller leaves out the reservations of jobs that have ended. Jobs of other kinds are included if
-    `others` has their pods.
+    For one name there may be a stored job, and reservations of later reviews that admitted an update or a new job of
+    this name. Only one of them will be the job in the end, so they are alternatives. The job named `but` is left out.
+    A suspended job uses only its reservation. The caller leaves out the reservations of jobs that have ended.
+
+    `job` finds a stored job by name. `charges` returns the charges of a stored job's pod. `others` has the pods of
+    other kinds of jobs, whose reservations are otherwise left out.
     """
     missing = stored.missing.copy()
     if (own := job(but)) is not None:
@@ -152,7 +154,7 @@ def promised(
             continue
         twin = job(each.name)
         stored_already = twin is not None and twin.uid == each.uid
-        if each.name == but or (stored_already and each.new):  # the stored job already includes it
+        if each.name == but or (stored_already and each.new):  # the stored job is the reserved job
             continue
         if twin is not None and each.name not in reserved:
             for pods, count in stored.of(twin):
@@ -167,9 +169,9 @@ def promised(
 
 
 def _reserved(reservation: Reservation, made: Callable[[str], int], *, objects: bool) -> list[Load]:
-    """The missing part of a reservation. With `objects`, this includes its other objects: the job is not stored yet.
+    """The pods of a reservation that do not exist yet. `made` returns the number of existing pods of a role.
 
-    `made` returns the number of existing pods by role.
+    With `objects`, for a job that is not stored yet, the result includes the reserved objects other than pods.
     """
     loads: list[Load] = []
     exists = 0

@@ -1,4 +1,7 @@
-"""What the admitted jobs of a namespace will still use of its quotas, whether stored or only reserved."""
+"""Promises: what the admitted jobs of a namespace will still use of its quotas.
+
+A job is promised quota as soon as it is admitted. Until it is stored, only a reservation records its use.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -62,9 +65,10 @@ class Promises:
         )
 
     def at_most(self, quotas: Quotas, *, but: str = "") -> Mapping[str, Amounts]:
-        """By quota name, the maximum that all jobs except `but` will still use, whichever admitted version is stored.
+        """By quota name, the maximum that all jobs except `but` will still use.
 
-        The time for this is not charged to the review: 5,000 jobs of different sizes and 10 quotas take 100 ms.
+        Of several admitted versions of a job, the largest is used. The time is not charged to the review: 5,000 jobs of
+        different sizes and 10 quotas take 100 ms.
         """
         return uncounted(lambda: self._at_most(quotas, but))
 

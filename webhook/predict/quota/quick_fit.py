@@ -1,4 +1,4 @@
-"""Whether each of many jobs certainly fits, without comparing each job with all promises."""
+"""Whether each of many jobs certainly fits what is left of the quotas."""
 
 from collections.abc import Iterable
 
@@ -17,10 +17,10 @@ Limits = dict[str, tuple[Amounts, tuple[Scope, ...]]]
 
 
 class Room:
-    """The minimum that the quotas of a namespace have left after all promises.
+    """The minimum that the quotas of a namespace have left after all promises to admitted jobs.
 
-    Promises are added up once, so checking a hundred jobs costs hardly more than checking one. The answer may be False
-    for a job that fits, because a job that is sent again is counted twice.
+    Promises are added up once, so checking a hundred jobs costs hardly more than checking one. `holds` may be False for
+    a job that fits: a job whose review is sent again is counted twice.
     """
 
     def __init__(self, ctx: Context) -> None:

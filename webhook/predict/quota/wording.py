@@ -132,7 +132,7 @@ def _plural(noun: str, amount: int | Quantity) -> str:
 
 
 def _size(amount: Quantity) -> str:
-    """Exact if that is short, otherwise with one decimal."""
+    """The exact amount if its text is short, otherwise the amount with one decimal."""
     exact = quantity.format(amount)
     if len(exact) <= len("1023.9Gi"):
         return exact

@@ -53,7 +53,7 @@ def _block(text: str) -> IdRange | None:
 
 
 def in_namespace(scc: SecurityContextConstraints, reserved: Ranges) -> SecurityContextConstraints:
-    """The SCC, with the namespace's ranges where it has none."""
+    """The SCC, with the namespace's ranges where the SCC has none."""
     users, label = scc.run_as_user, scc.se_linux_context
     if users.type == RANGE and users.uid_range_min is None and users.uid_range_max is None:
         users = replace(users, uid_range_min=reserved.uids.min, uid_range_max=reserved.uids.max)

@@ -20,7 +20,7 @@ from webhook.predict.scc.matching import Rejection, fill, rejections
 
 REQUIRED: Final = "openshift.io/required-scc"
 OPEN: Final = ("spec.hostUsers", None)
-"""A rejected field and its value. The injection `scc` sets the field."""
+"""The field and value of the rejection of an unset `hostUsers`. The injection `scc` sets this field."""
 DEFAULT: Final = "restricted-v2"
 _DEFAULTS: Final = frozenset({DEFAULT, "restricted-v3"})
 """OpenShift grants these SCCs to all authenticated users, if they exist."""

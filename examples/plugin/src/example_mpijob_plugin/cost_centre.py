@@ -1,6 +1,6 @@
 """A job must have a label with an existing cost centre.
 
-Accounting finds the payer of a job by this label. A job without the label cannot be charged, and a wrong number charges
+Accounting finds the payer of a job by this label. A job without the label cannot be charged, and a wrong label charges
 the wrong team.
 """
 
@@ -12,7 +12,7 @@ from webhook.plugins.api import CauseReason, Context, MPIJob, RuleSettings, Viol
 
 
 class Settings(RuleSettings):
-    """The label, and its allowed values."""
+    """The label that a job must have, and its allowed values."""
 
     label: str = Field("cost-centre", min_length=1, description="The label that has the cost centre.")
     allowed: tuple[str, ...] = Field((), description="Allowed cost centres; [] for any.")

@@ -23,12 +23,12 @@ from webhook.plugins.api import (
 
 
 class Settings(InjectionSettings):
-    """The label."""
+    """The label to copy."""
 
     label: str = Field("cost-centre", min_length=1, description="The label, on namespaces and on jobs.")
 
 
-# An update that drops the label gets it back, as long as the namespace has it.
+# If an update drops the label, the service restores it, as long as the namespace has it.
 FORMS = (Form(("metadata", "labels", ITEM), a_text, ComesBack.WRITTEN_TODAY),)
 
 

@@ -211,12 +211,12 @@ class TestReplay:
         assert result.exit_code == 1
         assert "would newly be denied\n  team-a/train: worker-count\n" in result.stdout
 
-    def test_replay_applies_the_other_policies(self) -> None:
+    def test_replay_also_applies_the_policies_of_the_cluster(self) -> None:
         result = run("replay", "--policy", "strict.yaml", "--cluster", "cluster.yaml", "-o", "json")
         assert result.exit_code == 0
         assert json.loads(result.stdout)["after"] == ["base", "premium"]
 
-    def test_replay_without_a_policy(self) -> None:
+    def test_replay_leaves_out_the_policies_of_the_option_without(self) -> None:
         cluster = ("--cluster", "cluster.yaml")
         result = run("replay", "--policy", "strict.yaml", "--without", "premium", *cluster)
         assert result.exit_code == 1

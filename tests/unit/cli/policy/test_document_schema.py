@@ -144,7 +144,7 @@ def test_accepted_values_in_the_schema_and_the_reference_agree() -> None:
     for entry in explanations.entries():
         for setting in entry.settings:
             field = f"{entry.kind}s.{entry.id}.{setting.name}".replace("[]", "[0]")
-            # The accepted values of a mapping with settings are listed at its settings.
+            # A mapping that contains settings has none. Accepted values are listed for each of these settings.
             assert accepted(field) == ("" if setting.type == "mapping" else setting.type)
 
 

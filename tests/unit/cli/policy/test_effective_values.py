@@ -61,7 +61,7 @@ def test_header_lists_the_policies() -> None:
         ("namespace x of y", "  no policy in namespace x of y: the built-in defaults apply"),
     ],
 )
-def test_without_policies(origin: str, line: str) -> None:
+def test_built_in_defaults_apply_without_policies(origin: str, line: str) -> None:
     values = report(origin=origin)
     assert text(values)[1:3] == [line, ""]
     assert text(values)[-2:] == ["exemptions", "  none"]
@@ -121,7 +121,7 @@ def test_exemptions_have_their_source_and_end() -> None:
         (UNKNOWN, "the namespace's labels are unknown without --kubeconfig, or --cluster with namespaces"),
     ],
 )
-def test_unknown_namespace(stored: Answer, note: str) -> None:
+def test_policies_with_a_selector_are_ignored_for_an_unknown_namespace(stored: Answer, note: str) -> None:
     some = layer("some", "namespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}")
     values = report(BASE, some, stored=stored)
     assert values.notes == [note, "some may apply to it or not: they are ignored here"]

@@ -80,7 +80,7 @@ def test_looser_policy_is_safe() -> None:
     ]
 
 
-def test_explicit_default_is_a_change() -> None:
+def test_adding_a_setting_with_its_default_is_a_change() -> None:
     same = layer("base", "rules: {worker-count: {max: 100}}")
     assert text(what_if([same], layer("base"), jobs=[]))[1] == "then: base (changed)"
     assert text(what_if([same], same, jobs=[]))[1] == "then: base"

@@ -89,7 +89,9 @@ def test_faults_have_the_file_names_of_the_repository(git: Git, tmp_path: Path) 
     assert "mpijob-policies-" not in shown.output
 
 
-def test_revision_without_policies(git: Git, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_path_without_policies_in_the_revision_is_rejected(
+    git: Git, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     outside = tmp_path_factory.mktemp("outside")
     with pytest.raises(RevisionError, match="is not in a git repository that git reads for you"):
         revision.load([str(outside)], "v1")

@@ -121,7 +121,7 @@ class TestOutcomes:
         case = one(f'change: {{"{REPLICAS}": 9}}', "rules: [images]\n")
         assert "not expected: deny" in of(case, code=1)[1]
 
-    def test_expected_fields_of_the_stored_job(self) -> None:
+    def test_expected_fields_are_compared_with_the_stored_job(self) -> None:
         lines = of(
             one("stored:\n      spec.runPolicy.cleanPodPolicy: None\n      metadata.labels.team: null\n"
                 "      spec.slotsPerWorker: null"),
@@ -163,7 +163,7 @@ class TestFacts:
         assert of(one("expect: [{rule: worker-count}]", "user: {name: ci}\ndate: 2027-02-01\n"), code=0)
         assert of(one("expect: [{rule: worker-count}]", "user: {name: eve}\ndate: 2027-01-31\n"), code=0)
 
-    def test_user_may_exempt_a_job(self) -> None:
+    def test_annotation_exempts_only_for_a_user_who_may_exempt(self) -> None:
         case = (
             f'change:\n      {REPLICAS}: 9\n      metadata.annotations[training.openshift.io/exempt]: worker-count\n'
             "      metadata.annotations[training.openshift.io/exempt-reason]: OPS-43\n"
@@ -180,7 +180,7 @@ class TestFacts:
         assert of(one(changes + updated, "rules: [update-safety]\n"), code=0)
         assert of(one(changes, "rules: [update-safety]\n"), code=0)
 
-    def test_tests_are_independent(self) -> None:
+    def test_changes_of_one_test_do_not_affect_the_next_test(self) -> None:
         again = (
             "  - {name: again}\n"
             '  - {name: ten, change: {"metadata.labels.a": b}}\n'

@@ -42,7 +42,7 @@ def test_valid_documents_are_summarized() -> None:
     ],
 )
 def test_mode_of_other_documents_is_shown(below: str, mode: str) -> None:
-    """A document without a mode gets the mode of other documents, also of those with lower priority."""
+    """A document without a mode gets the mode of the other documents, including documents with a lower priority."""
     first, *_ = check(policy_file("a", PREMIUM), policy_file("below", below)).as_text()
     assert f"priority 0, {mode}, 0 settings" in first
 

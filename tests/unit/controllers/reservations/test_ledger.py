@@ -117,8 +117,8 @@ async def test_all_replicas_that_write_at_the_same_time_succeed() -> None:
     assert world.outcomes == {"reserved": HOLDS, "not-reserved": len(replicas) - HOLDS}
 
 
-async def test_stored_job_replaces_its_earlier_reservation() -> None:
-    """A replica was killed after it had written the reservation and before its reply."""
+async def test_stored_job_replaces_the_reservation_of_an_earlier_attempt() -> None:
+    """A replica wrote the reservation and was killed before its reply. Then the user sent the job again."""
     world = World()
     await world.submit("a", "b", "c", new=True, ledger=world.replica())
     again = Decision(name="a", reservation=Reservation("uid-again", "a", new=True))
@@ -149,9 +149,9 @@ async def test_rejected_job_is_reserved_once_it_fits() -> None:
     ("used", "limit", "new", "judged"),
     [
         (0, 8, True, 0),
-        (7, 8, True, 1),  # two workers might not fit
-        (0, 9, True, 1),  # the cached quota is different
-        (0, 8, False, 1),  # an update only uses the difference
+        (7, 8, True, 1),  # the two workers may not fit
+        (0, 9, True, 1),  # the cached quota is outdated
+        (0, 8, False, 1),  # an update uses only the difference to the stored job
     ],
 )
 async def test_certainly_fitting_job_is_not_judged_again(used: int, limit: int, new: bool, judged: int) -> None:

@@ -33,7 +33,7 @@ async def test_reservation_ends_after_its_lifetime() -> None:
 
 
 async def test_times_are_by_the_api_servers_clock() -> None:
-    """When the clocks of two nodes differed by 31 seconds, nine jobs were admitted although three fit."""
+    """Formerly, nine jobs were admitted although three fit, if the clocks of two nodes differed by 31 seconds."""
     world = World()
     world.api.time = 5_000.0
     await world.submit("a")

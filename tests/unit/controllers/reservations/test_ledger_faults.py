@@ -112,7 +112,7 @@ async def test_write_with_an_unknown_outcome_does_not_overwrite_the_next_one() -
 
 
 async def test_fitting_job_is_admitted_despite_a_stale_cache_of_leases() -> None:
-    """The watch on Leases has stalled and still shows deleted reservations."""
+    """The watch on Leases has stalled, so the cache still contains deleted reservations."""
     world = World()
     await world.submit("x", "y", "z", ledger=world.replica())
     stale = world.view.all(RESERVATIONS)

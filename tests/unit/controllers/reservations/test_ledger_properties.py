@@ -14,10 +14,10 @@ from tests.support.virtual_time import run
 from webhook.controllers.reservations.limits import LIFETIME_SECONDS
 
 CLOCKS = 4.0  # seconds by which two replicas' estimates of the API server's clock may differ
-LATE = 20.0  # seconds after which no job waits any more
+LATE = 20.0  # seconds after the last step, in which every job gets its verdict
 
 Step = tuple[float, str, str, int, int]
-"""When, what, the name of a job, how many workers, which replica."""
+"""Seconds since the previous step, kind of step, name of a job, number of workers, number of the replica."""
 
 GAPS = st.one_of(st.floats(0, 0.05), st.floats(0, 0.5), st.floats(0, 8))
 CHANGES = ["create"] * 6 + ["update"] * 3 + ["twice", "dry-run", "kill", "end", "stall", "large"]
@@ -52,7 +52,7 @@ class Play:
         self.replicas: list[Replica] = []
         self.uids = 0
         self.refused: list[tuple[float, int]] = []
-        """When, and how many workers."""
+        """(time, number of workers) of each rejected job."""
         self.undecided: list[str] = []
 
     async def run(self, plan: list[Step]) -> None:
@@ -65,7 +65,7 @@ class Play:
             await replica.kill()
         for task in self.cluster.tasks:
             if task.done():
-                task.result()  # raises if the test itself failed
+                task.result()  # raises an exception of the task
 
     async def step(self, what: str, name: str, workers: int, where: int) -> None:
         replica, cluster = self.replicas[where], self.cluster
@@ -119,7 +119,7 @@ def test_replicas_never_admit_more_than_the_quota_allows(
 def test_fitting_job_is_admitted_while_calls_work(
     seed: int, replicas: list[float], gpus: int, plan: list[Step]
 ) -> None:
-    """Reviews also do not wait unnecessarily. A rejected job does not fit next to the admitted jobs."""
+    """Every job also gets a verdict, and a rejected job does not fit in addition to the admitted jobs."""
     cluster = Cluster(Random(seed), gpus, Weather())
     play = Play(cluster, replicas)
     # The names of jobs differ: two jobs with the same name both reserve quota until one of them is stored.
@@ -164,5 +164,5 @@ def test_replica_killed_at_any_step_blocks_jobs_only_briefly(
     run(play())
     assert not cluster.too_much, cluster.too_much
     assert sum(admitted for _, admitted in decided) == gpus, "\n".join(cluster.told)
-    # The time includes sending again, and being judged together with other jobs that are sent again.
+    # This time includes the time until rejected or lost jobs are sent again.
     assert max(when for when, _ in decided) < LIFETIME_SECONDS

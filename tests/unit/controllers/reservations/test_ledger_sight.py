@@ -33,7 +33,7 @@ def job(name: str) -> dict[str, Any]:
         (MAX_SILENCE_SECONDS + 1, [], {"a", "b"}),
         (MAX_SILENCE_SECONDS + 1, ["a", "x"], {"a", "b"}),
     ],
-    ids=["recent event", "stalled", "one added and one removed"],
+    ids=["recent event", "stalled, empty cache", "stalled, outdated cache"],
 )
 async def test_jobs_are_listed_if_the_watch_may_have_stalled(
     silent: float, cached: list[str], seen: set[str] | None
@@ -45,7 +45,7 @@ async def test_jobs_are_listed_if_the_watch_may_have_stalled(
 
 
 async def test_too_many_jobs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Listing them would take longer than a job can wait."""
+    """A list of too many jobs would take longer than a job can wait."""
     monkeypatch.setattr("webhook.controllers.reservations.limits.MAX_LISTED_JOBS", 1)
     world = stalled(MAX_SILENCE_SECONDS + 1, ["a", "x"])
     found: list[Any] = []
@@ -65,7 +65,7 @@ def stalled(silent: float, cached: list[str]) -> World:
 
 
 def looking(found: list[Any]) -> Callable[[ClusterView], Decision]:
-    """Append the names of the jobs in the view to `found`, or None if the jobs are from the cache."""
+    """Appends to `found` the names of the listed jobs in the view, or None if the jobs were not listed."""
 
     def decide(view: ClusterView) -> Decision:
         assert isinstance(view, Overlay)
@@ -77,7 +77,7 @@ def looking(found: list[Any]) -> Callable[[ClusterView], Decision]:
 
 
 async def test_thousands_of_pods_are_read_in_pages_without_blocking() -> None:
-    """2,500 pods in one list blocked the event loop for four seconds, and the job got no verdict."""
+    """Formerly, 2,500 pods in one list blocked the event loop for four seconds, and the job got no verdict."""
     world = World()
     await world.submit("a", "b", "c")
     owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "a", "uid": "uid-a", "controller": True}
@@ -96,7 +96,10 @@ async def test_thousands_of_pods_are_read_in_pages_without_blocking() -> None:
 
 @pytest.mark.parametrize(("until_pods", "admitted", "looked"), [(12, True, 13), (10**9, False, 2 * MAX_REJECTIONS)])
 async def test_job_is_not_rejected_because_of_pods_counted_twice(until_pods: int, admitted: bool, looked: int) -> None:
-    """Each time, a pod is created after the pods are read and before the quotas, which already count it, are read."""
+    """The ledger reads the pods, then the quotas, and repeats this if the job does not fit.
+
+    Each time, a pod is created in between. The quotas already count this pod.
+    """
     world = World()
     world.view.silent[PODS] = 0
     looks = 0
@@ -129,7 +132,7 @@ GPUS = {"requests.nvidia.com/gpu": 8}
 
 @pytest.mark.parametrize("heard", [True, False])
 async def test_uncached_first_pod_is_not_counted_twice(heard: bool) -> None:
-    """The quota counts the pod, even if this replica has not seen this, and there is no reservation."""
+    """The quota already counts the job's first pod. This replica may not have seen this, and no reservation exists."""
     world = World()
     used = quota(GPUS, {"requests.nvidia.com/gpu": 1}, namespace="team")
     world.api.objects["resourcequotas"] = [used]

@@ -202,7 +202,7 @@ async def test_too_many_waiting_reviews_are_rejected(maker, monkeypatch):
         await asyncio.gather(*first)
 
 
-async def test_key_of_a_cancelled_review_goes_to_the_next(maker):
+async def test_next_review_gets_the_key_of_a_cancelled_review(maker):
     maker.hold()
     async with pool(maker, workers=1) as keys:
         gone = take(keys)

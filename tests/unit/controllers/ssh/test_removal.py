@@ -1,4 +1,4 @@
-"""Only the SSH keys of ended jobs are removed, also during failures and conflicts, and without superfluous calls."""
+"""Only the SSH keys of ended jobs are removed, also during failures and conflicts, with few calls."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -109,7 +109,7 @@ def after(scenario: Callable[[World], Awaitable[None]], api: Api, *ended: str) -
 
 
 async def nothing_more(_: World) -> None:
-    """No other objects exist."""
+    """A scenario in which nothing else happens."""
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_missing_secret_is_not_an_error(api: Api) -> None:
 
 
 def test_next_start_does_not_repeat_removals(api: Api) -> None:
-    """Every start of the service sent a deletion for every ended job."""
+    """Formerly, every start of the service sent a deletion for every ended job."""
 
     async def remembered(_: World) -> None:
         await asyncio.sleep(REMEMBER_SECONDS)
@@ -208,7 +208,7 @@ def test_removals_are_repeated_if_progress_cannot_be_stored(api: Api, monkeypatc
 @pytest.mark.parametrize(
     "error", [ApiError(500, "oops"), ClusterError("the API server does not answer"), KeyError("metadata")]
 )
-def test_failed_removal_is_retried_without_blocking_others(api: Api, error: Exception) -> None:
+def test_failed_removal_is_retried_without_blocking_other_removals(api: Api, error: Exception) -> None:
     api.failures["bad"] = error
 
     async def scenario(world: World) -> None:

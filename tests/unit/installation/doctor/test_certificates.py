@@ -89,7 +89,7 @@ async def test_addresses_of_replicas(service: Any, port: int, expected: list[tup
     assert await addresses(api, namespace="mpijob-webhook", service=service, port=port) == expected
 
 
-async def test_closed_port_is_reported_as_unreached() -> None:
+async def test_closed_port_is_reported_as_unreachable() -> None:
     api: Any = Answers(ApiError(404, "not found"))
     taken = socket.create_server(("127.0.0.1", 0))
     port = taken.getsockname()[1]

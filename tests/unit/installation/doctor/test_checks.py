@@ -77,7 +77,7 @@ def limited_to(*kinds: str) -> Any:
     return found
 
 
-# (changes, findings as id: words of the text).
+# Each case: changes of a healthy installation, and the expected findings, each as id: a part of its text.
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "healthy": ({}, {}),
     "old Kubernetes": ({"version": {"gitVersion": "v1.26.3+k3s1"}}, {"kubernetes-old": "v1.26.3"}),
@@ -142,11 +142,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"deployments": [with_flags("--gang-scheduling=volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
         {},
     ),
-    "the value in a separate argument": (
+    "an operator with the value of the option in a separate argument": (
         {"deployments": [with_flags("-gang-scheduling", "volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
         {},
     ),
-    "the value in a variable": (
+    "an operator with the value of the option in a variable": (
         {"deployments": [with_flags("--gang-scheduling=$(GANG)")], "policies": Policies(1, gangs={"p": "volcano"})},
         {},
     ),
@@ -167,8 +167,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "clock ahead": ({"server_time": NOW + timedelta(minutes=2)}, {"clock-skew": "120 s ahead of this machine's"}),
     "clock behind": ({"server_time": NOW - timedelta(minutes=2)}, {"clock-skew": "120 s behind this machine's"}),
-    "clock a little off": ({"server_time": NOW - timedelta(seconds=20)}, {}),
-    "no clock": ({"server_time": None}, {"not-known": "clock"}),
+    "clock 20 s behind": ({"server_time": NOW - timedelta(seconds=20)}, {}),
+    "unknown time of the API server": ({"server_time": None}, {"not-known": "clock"}),
     "no Deployment": ({"deployment": None}, {"deployment-missing": "no Deployment mpijob-webhook in mpijob-webhook"}),
     "no replica": (
         {"deployment": deployment("w", "i", ready=0), "pods": [CRASHING]},
@@ -248,37 +248,49 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"validating": [WITH_TRAINER], "deployment": FOR_TRAINER},
         {"right-missing": "TrainJobs are admitted without a check"},
     ),
-    "another Service": (
+    "a hook that calls a different Service": (
         hook("mutate", clientConfig={"service": {"namespace": "x", "name": "y", "path": "/mutate-mpijob"}}),
         {"hook-elsewhere": "calls x/y/mutate-mpijob, not the Service mpijob-webhook/mpijob-webhook/mutate-mpijob"},
     ),
-    "a URL": (hook("mutate", clientConfig={"url": "https://a/b"}), {"hook-elsewhere": "calls https://a/b"}),
-    "fewer rules": (
+    "a hook that calls a URL": (
+        hook("mutate", clientConfig={"url": "https://a/b"}),
+        {"hook-elsewhere": "calls https://a/b"},
+    ),
+    "a hook with fewer operations": (
         hook("validate", rules=[{**VALIDATING["webhooks"][0]["rules"][0], "operations": ["CREATE"]}]),
         {"hook-rules": "validate.mpijob"},
     ),
-    "rules in another order": (
+    "a hook with its operations in a different order": (
         hook("validate", rules=[{**VALIDATING["webhooks"][0]["rules"][0], "operations": ["UPDATE", "CREATE"]}]),
         {},
     ),
-    "fails open": (hook("validate", failurePolicy="Ignore"), {"hook-fails-open": "jobs are not checked"}),
-    "fails closed": (hook("mutate", failurePolicy="Fail"), {"hook-fails-closed": "no job is stored"}),
-    "a slow hook": (hook("mutate", timeoutSeconds=30), {"hook-altered": "timeoutSeconds is not 5"}),
-    "some namespaces": (
+    "a hook that fails open": (hook("validate", failurePolicy="Ignore"), {"hook-fails-open": "jobs are not checked"}),
+    "a hook that fails closed": (hook("mutate", failurePolicy="Fail"), {"hook-fails-closed": "no job is stored"}),
+    "a hook with a longer timeout": (hook("mutate", timeoutSeconds=30), {"hook-altered": "timeoutSeconds is not 5"}),
+    "a hook for some namespaces": (
         hook("mutate", namespaceSelector={"matchLabels": {"a": "b"}}),
         {"hook-altered": "namespaceSelector"},
     ),
-    "conditions on jobs": (hook("mutate", matchConditions=[{"name": "x"}]), {"hook-altered": "matchConditions"}),
-    "unguarded": (hook("ssh-keys", matchConditions=None), {"secret-hook-unguarded": "no Secret with an `app` label"}),
-    "open, unguarded, new": (
+    "a hook for jobs with match conditions": (
+        hook("mutate", matchConditions=[{"name": "x"}]),
+        {"hook-altered": "matchConditions"},
+    ),
+    "a hook for Secrets without match conditions": (
+        hook("ssh-keys", matchConditions=None),
+        {"secret-hook-unguarded": "no Secret with an `app` label"},
+    ),
+    "a hook for Secrets without match conditions that fails open": (
         hook("ssh-keys", matchConditions=None, failurePolicy="Ignore"),
         {"secret-hook-wide": "every Secret with an `app` label"},
     ),
-    "open, unguarded, old": (
+    "a hook for Secrets without match conditions that fails open, before Kubernetes 1.28": (
         {"version": {"gitVersion": "v1.27.9"}, **hook("ssh-keys", matchConditions=None, failurePolicy="Ignore")},
         {},
     ),
-    "open, guarded": (hook("ssh-keys", failurePolicy="Ignore"), {"secret-hook-fails-open": "weaker keys"}),
+    "a hook for Secrets that fails open": (
+        hook("ssh-keys", failurePolicy="Ignore"),
+        {"secret-hook-fails-open": "weaker keys"},
+    ),
     "no CA Secret": (certificates(data=None), {"certificate-secret-missing": "certificates are not renewed"}),
     "an empty CA Secret": (certificates(data={}), {"certificate-broken": "holds no CA"}),
     "a foreign caBundle": (
@@ -289,28 +301,31 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"server_time": NOW + timedelta(days=15)},
         {"certificate-broken": "the served certificate expired", "clock-skew": "ahead of this machine's"},
     ),
-    "an old leaf": (
+    "a leaf that expires soon": (
         {"server_time": NOW + timedelta(days=12), "now": NOW + timedelta(days=12)},
         {"certificate-attention": "the served certificate expires at"},
     ),
-    "another name": (certificates(server_name="a.b.svc"), {"certificate-broken": "the API server calls a.b.svc"}),
-    "not seen": (
+    "a certificate for a different name": (
+        certificates(server_name="a.b.svc"),
+        {"certificate-broken": "the API server calls a.b.svc"},
+    ),
+    "a replica that cannot be reached": (
         certificates(served={}, unreached=["cannot reach 192.0.2.1:8443"]),
         {"certificate-unseen": "cannot be seen from here (cannot reach 192.0.2.1:8443)"},
     ),
-    "no mounted Secret": (
+    "certificate files, and no mounted Secret": (
         certificates(**FILES_MOUNTED, data=None),
         {"certificate-secret-missing": "no replica can start"},
     ),
-    "the mounted Secret instead": (
+    "certificate files, checked in the mounted Secret": (
         certificates(**FILES_MOUNTED, data={"tls.crt": LEAF.certificate_pem}, served={}),
         {"certificate-unseen": "the mounted Secret is checked instead"},
     ),
-    "a right of the view": (
+    "no right to list Jobs": (
         denied(Right("list", "batch", "jobs")),
         {"right-missing": "the service may not list jobs.batch: they are unknown to rules"},
     ),
-    "the right to read a namespace": (
+    "no right to read a namespace": (
         denied(Right("get", "", "namespaces")),
         {
             "right-essential": "get namespaces: jobs in a namespace that is not cached yet get no verdict",
@@ -321,11 +336,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"policies": Policies(1, {"base": ("unusable", "line 3: no")})},
         {"policy-broken": "it has no effect, and replicas that start do not become ready: line 3: no"},
     ),
-    "a right on the CA": (
+    "no right to change the CA Secret": (
         denied(Right("patch", "", "secrets", "mpijob-webhook", "mpijob-webhook-ca")),
         {"right-essential": "patch secrets/mpijob-webhook-ca in mpijob-webhook: certificates are not renewed"},
     ),
-    "too many rights": (
+    "superfluous rights to Secrets": (
         denied(granted=(Right("list", "", "secrets"), Right("get", "", "secrets"))),
         {"secrets-open": "the service may get, list secrets, but does not need this right"},
     ),
@@ -341,7 +356,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"policies": Policies(1, misplaced={"base": "base.yaml"})},
         {"policy-misplaced": 'ConfigMap "base" has a policy under base.yaml'},
     ),
-    "a policy elsewhere": (
+    "a policy in a different namespace": (
         {"policies": Policies(1, elsewhere=[("team-a", "base")])},
         {"policy-elsewhere": 'policy "base" in namespace team-a has no effect'},
     ),
@@ -356,7 +371,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         },
         {"plugin-elsewhere": "plug-ins that this command does not have: acme-rules; policies with their"},
     ),
-    "policies elsewhere cannot be seen": (
+    "no permission to see policies in other namespaces": (
         {"policies": Policies(1, elsewhere=UNREAD)},
         {"not-known": "whether there are policies in other namespaces: no permission"},
     ),
@@ -375,11 +390,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         with_kueue(None),
         {"kueue-config-unknown": "controller_manager_config.yaml is missing"},
     ),
-    "Kueue elsewhere": (
+    "Kueue without a readable ConfigMap": (
         {**with_kueue(GOOD_KUEUE), "kueue_config": None},
         {"kueue-config-unknown": "not its ConfigMap"},
     ),
-    "Kueue is called again": (
+    "Kueue's webhook is called again": (
         {
             **with_kueue(GOOD_KUEUE),
             "mutating": [
@@ -389,12 +404,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         },
         {"configuration-renamed": "has the name z"},
     ),
-    "reached": ({"probe": Probe("team-a")}, {}),
-    "reached and refused": (
+    "a probe job that is accepted": ({"probe": Probe("team-a")}, {}),
+    "a probe job that the service rejects": (
         {"probe": Probe("team-a", 'admission webhook "validate.mpijob.training.openshift.io" denied the request: no')},
         {},
     ),
-    "not reached": (
+    "a probe job that does not reach the service": (
         {"probe": Probe("team-a", 'failed calling webhook "validate.mpijob.training.openshift.io": x509')},
         {"probe-failed": "does not reach the service"},
     ),
@@ -444,7 +459,7 @@ def test_unreadable_object_is_unknown_and_not_a_problem(field: str) -> None:
     assert field == "version" or any("no permission" in each.text for each in found)
 
 
-def test_all_objects_unreadable() -> None:
+def test_everything_is_unknown_if_no_object_can_be_read() -> None:
     nothing: dict[str, Any] = dict.fromkeys([*OBJECTS, "kueue_config", "rights", "policies", "unknown_names"], UNREAD)
     unread = certificates(data=UNREAD, bundles=UNREAD, served={})
     found = [each for _, each in checks.run(replace(HEALTHY, **nothing, **unread))]

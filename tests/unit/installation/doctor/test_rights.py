@@ -1,4 +1,4 @@
-"""The rights that `doctor` checks are those that the manifests grant."""
+"""`doctor` checks exactly the rights that the manifests grant."""
 
 from typing import Any
 

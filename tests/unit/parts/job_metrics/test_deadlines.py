@@ -28,7 +28,7 @@ def notices(job: JobLife, launcher: Any, hours: float) -> list[str]:
 
 
 @pytest.mark.parametrize(("hours", "count"), [(0, 0), (19.19, 0), (19.2, 1), (19.94, 1), (19.96, 0), (24, 0)])
-def test_notice_before_the_limit_is_due_from_80_percent_on_for_a_limited_time(hours: float, count: int) -> None:
+def test_notice_before_the_limit_is_due_for_a_while_after_80_percent_of_the_time(hours: float, count: int) -> None:
     assert notices(RUNNING, LIMITED, hours) == count * [
         "TimeLimitNear: 80 % of this job's time limit of 1d (activeDeadlineSeconds) have passed. At "
         "2026-01-02T00:00:00Z the job is terminated and fails, even if it is nearly done: save a checkpoint before. "
@@ -45,10 +45,12 @@ def test_notice_about_the_end_is_due_if_the_operator_reports_the_limit_as_the_re
     over = launcher_of("train-launcher", condition("Failed"), limit=int(DAY))
     assert notices(ENDED, over, 24) == notices(ENDED, over, 24.7) == [note]
     assert notices(ENDED, over, 24.8) == []
-    assert "after its time limit (activeDeadlineSeconds)" in notices(ENDED, None, 24)[0]  # its Job was cleaned up
+    assert (
+        "after its time limit (activeDeadlineSeconds)" in notices(ENDED, None, 24)[0]
+    )  # the operator has deleted the launcher's Job
 
 
-def test_notified_job_continues() -> None:
+def test_notices_for_notify_only_say_that_the_job_continues() -> None:
     (near,) = notices(NOTIFIED, launcher_of(), 8)
     assert near == (
         "TimeLimitNear: 80 % of the 10h in the annotation training.openshift.io/timeout have passed, and the rest "
@@ -132,7 +134,7 @@ def test_notice_is_due_for_a_shorter_time_than_events_are_stored() -> None:
     notify=st.integers(1, 10**6) | st.none(),
 )
 def test_each_notice_is_written_once_if_replicas_restart(limit: int, looks: list[float], notify: int | None) -> None:
-    """Replicas have no state except the cluster's, so that any replica can handle the job at each time in `looks`."""
+    """Replicas store nothing. At each time in `looks` any replica handles the job and sees the cluster's Events."""
     annotations = {"timeout": f"{notify}s", "timeout-action": "notify-only"} if notify else None
     running = life("train", started=START, annotations=annotations)
     ended = life("train", condition("Failed", reason="DeadlineExceeded"), started=START, completed=START + limit)
@@ -141,7 +143,7 @@ def test_each_notice_is_written_once_if_replicas_restart(limit: int, looks: list
     for at in sorted(looks):
         job, launcher = (running, launcher_of(limit=limit)) if at < limit else (ended, None)
         for notice in due(job, launcher, START + at):
-            if expiry.get(notice.key, -inf) <= at:  # otherwise the write is a conflict
+            if expiry.get(notice.key, -inf) <= at:  # until then, writing the Event again is a conflict
                 expiry[notice.key] = at + EVENT_TTL
                 created.append(notice.key)
     assert len(created) == len(set(created))

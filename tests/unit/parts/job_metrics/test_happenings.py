@@ -52,7 +52,7 @@ TOOK = Counted("duration_seconds", "team-a", HOUR)
         ([NEW, RUNNING, PREEMPTED, AGAIN, PREEMPTED, AGAIN], [CREATED, QUEUE]),
         # The job was suspended before all of its pods ran.
         ([NEW, STARTING, PREEMPTED, AGAIN], [CREATED, Counted("queue_seconds", "team-a", 9 * HOUR)]),
-        # Because of a lost watch only the end of the job is seen.
+        # After a lost watch, the replica sees only the end of the job.
         ([DONE], [CREATED, SUCCEEDED, TOOK]),
         ([NEVER_RAN], [CREATED, Counted("failed_total", "team-a", reason=("BackoffLimitExceeded",))]),
         # Unrelated changes of the status are not counted.

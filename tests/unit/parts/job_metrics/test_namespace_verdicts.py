@@ -22,7 +22,7 @@ POLICY = pipelines.load_policy(None)
 
 
 class Teams(NothingKnown):
-    """A cluster where the namespaces `team-…` exist, and where it is unknown if the namespace `new` exists."""
+    """A cluster with the namespaces `team-…`. Whether the namespace `new` exists is unknown."""
 
     def get(self, resource: object, key: Any) -> Any:
         assert resource is NAMESPACES

@@ -24,7 +24,7 @@ RUNNING = condition("Running", at=START + 60)
 
 
 class View:
-    """The cluster as admission sees it, with `jobs`."""
+    """The cluster view that admission uses. Its jobs are `jobs`."""
 
     def __init__(self) -> None:
         self.jobs: Any = {}
@@ -114,8 +114,10 @@ def test_number_of_namespaces_is_limited(world: World) -> None:
 
 
 def test_replicas_with_different_histories_have_the_same_namespaces_in_labels() -> None:
-    """Otherwise one replica would count a job under BEYOND and a second replica under the namespace's name, and the
-    sum of the maxima would include the job twice.
+    """BEYOND is the label for all namespaces above the limit.
+
+    If one replica counted a job under BEYOND and a second replica under the namespace's name, the sum over the labels
+    would include the job twice.
     """
     jobs = [mpijob(namespace=f"team-{each}") for each in range(MAX_NAMESPACE_LABELS + 10)]
     first, second = World(), World()

@@ -1,4 +1,7 @@
-"""The packets that the NetworkPolicies of jobs allow between any two pods, compared with the intent.
+"""The packets that the NetworkPolicies of jobs allow between any two pods, compared with the postures' intent.
+
+A posture is a degree of isolation: none, default, restricted or isolated. The methods `allows_...` of `Job` state the
+intent.
 
 The evaluator of NetworkPolicies is tested with Kubernetes' truth tables in tests/unit/support/test_packets.py. These
 tests do not show that a network plugin gives the same results.
@@ -135,7 +138,7 @@ JOBS = st.builds(
 
 
 def deviations(jobs: list[Job]) -> list[str]:
-    """The packets for which the NetworkPolicies of these jobs differ from the intent."""
+    """The packets that are allowed or blocked contrary to the intent."""
     jobs = [Job(**{**vars(job), "number": number}) for number, job in enumerate(jobs)]
     network = Network(LABELS, [policy for job in jobs for policy in job.policies])
     owners = {pod.address: job for job in jobs for pod in job.pods}

@@ -1,4 +1,7 @@
-"""A policy that requires NetworkPolicies is a concern if the option --network-policies is off."""
+"""A policy that requires NetworkPolicies is a concern if the option --network-policies is off.
+
+A policy requires them by its posture: a degree of isolation that jobs have, or may choose. Only `none` needs no object.
+"""
 
 import pytest
 
@@ -18,6 +21,6 @@ from webhook.policy.in_force import PolicySet
         (["namespaces: {matchLabels: {a: b}}\nrules: {network-policy: {posture: default}}"], True),
     ],
 )
-def test_posture_without_the_controller_is_reported(documents: list[str], reported: bool) -> None:
+def test_possible_posture_other_than_none_is_reported_without_the_option(documents: list[str], reported: bool) -> None:
     policies = PolicySet([layer(str(number), text) for number, text in enumerate(documents)])
     assert ("network-policies" in not_made(policies)) is reported

@@ -1,4 +1,7 @@
-"""Every job has its NetworkPolicy, which is restored after changes. The controller does not change foreign objects."""
+"""Every job has its NetworkPolicy, which is restored after changes. The controller does not change foreign objects.
+
+A posture is a degree of isolation, which the policy and an annotation of the job select.
+"""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -215,7 +218,7 @@ async def test_foreign_network_policy_is_not_changed_and_is_reported(
 
 
 @pytest.mark.parametrize("changes", [annotated("none"), {"Worker.template.spec.hostNetwork": True}])
-async def test_foreign_network_policy_is_ignored_if_the_job_needs_none(
+async def test_foreign_network_policy_is_ignored_if_the_job_needs_no_network_policy(
     cluster: KeptObjects, changes: dict[str, Any]
 ) -> None:
     foreign = cluster.put(MINE, {"metadata": {"labels": {LABEL: "default"}}, "spec": {"podSelector": {}}})
@@ -228,7 +231,7 @@ async def test_foreign_network_policy_is_ignored_if_the_job_needs_none(
         assert cluster.writes() == []
 
 
-async def test_new_jobs_are_checked_before_jobs_with_a_network_policy(cluster: KeptObjects) -> None:
+async def test_new_job_is_checked_before_existing_jobs_after_a_policy_change(cluster: KeptObjects) -> None:
     for number in range(40):
         store(cluster, f"job-{number}")
     async with running(cluster) as world:
@@ -242,7 +245,7 @@ async def test_new_jobs_are_checked_before_jobs_with_a_network_policy(cluster: K
         assert len(cluster.calls) == calls + 2
 
 
-async def test_network_policy_is_created_after_that_of_a_deleted_job_with_the_same_name_is_gone(
+async def test_network_policy_is_created_after_the_object_of_a_deleted_job_with_the_same_name_is_gone(
     cluster: KeptObjects,
 ) -> None:
     store(cluster)
@@ -258,7 +261,9 @@ async def test_network_policy_is_created_after_that_of_a_deleted_job_with_the_sa
         assert world.events == []
 
 
-async def test_foreign_network_policy_with_an_unknown_owner_is_checked_ever_more_slowly(cluster: KeptObjects) -> None:
+async def test_foreign_network_policy_with_an_unknown_owner_is_checked_less_and_less_often(
+    cluster: KeptObjects,
+) -> None:
     """Otherwise a user who may create NetworkPolicies could keep every replica busy."""
     nobody = {"apiVersion": "kubeflow.org/v9", "kind": "MPIJob", "name": "train", "uid": "nobody", "controller": True}
     cluster.put(MINE, {"metadata": {"labels": {LABEL: "default"}, "ownerReferences": [nobody]}, "spec": {}})

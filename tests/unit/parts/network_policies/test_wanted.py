@@ -1,4 +1,7 @@
-"""The fields of a job's NetworkPolicy. test_packets.py tests which packets it allows."""
+"""The fields of a job's NetworkPolicy for each posture, which is a degree of isolation.
+
+test_packets.py tests which packets the NetworkPolicy allows.
+"""
 
 from typing import Any
 

@@ -267,6 +267,7 @@ IMPOSSIBLE = {"gpus": 10, "gpusPerNode": 8, "template": {"spec": {"containers": 
 
 
 def test_invalid_job_is_rejected_in_a_request_and_gets_a_stand_in_if_stored() -> None:
+    """The stand-in NO_JOB is a suspended job without pods."""
     job = document(V1ALPHA1, IMPOSSIBLE)
     for sent in ({}, {"uid": "1", "resourceVersion": "7"}):
         job["metadata"] = {"name": "a", **sent}
@@ -304,7 +305,7 @@ def test_object_that_is_not_a_complete_mpijob_is_rejected(job: Json, version: st
         convert(job, version)
 
 
-def test_v1alpha1_client_can_change_its_fields_of_a_job_that_v1alpha1_cannot_express() -> None:
+def test_v1alpha1_client_can_change_a_job_that_v1alpha1_cannot_express_completely() -> None:
     template = {"spec": {"containers": [{"name": "mpi", "image": "a:1", "command": ["mpirun", "train"]}]}}
     written = {"processingUnits": 4, "processingUnitsPerNode": 2, "template": template}
     new = convert(document(V1ALPHA1, written), API_VERSION)

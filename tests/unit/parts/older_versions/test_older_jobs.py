@@ -50,7 +50,7 @@ def unreported(old: dict[str, Any], converted: Converted) -> set[Leaf]:
         prefix = f"spec.mpiReplicaSpecs.{role}.template"
         if old["apiVersion"] == V1ALPHA1:
             remaining |= {(path.replace(prefix, "spec.template"), value) for path, value in remaining}
-    # The note about the whole template is not a report of the fields in it.
+    # A note about the whole template does not report the fields in the template.
     reported = {plain(note.field) for note in converted.report.notes} - {"spec.template"}
     return {
         (path, value)
@@ -59,7 +59,7 @@ def unreported(old: dict[str, Any], converted: Converted) -> set[Leaf]:
     }
 
 
-def test_versions_are_the_older_versions_of_the_api() -> None:
+def test_every_older_version_has_a_list_of_fields() -> None:
     assert set(OLDER_VERSIONS) == {V1, V1ALPHA1, V1ALPHA2} == set(FIELDS)
 
 
@@ -79,7 +79,7 @@ def test_every_value_is_converted_or_reported(name: str, options: Options) -> No
     assert converted.document["apiVersion"] == API_VERSION
 
 
-def test_unreported_values_are_found_by_the_helper() -> None:
+def test_helper_finds_the_unreported_values_if_the_report_is_empty() -> None:
     converted = convert(JOBS["v1"])
     converted.report.notes.clear()
     paths = {path for path, _ in unreported(JOBS["v1"], converted)}

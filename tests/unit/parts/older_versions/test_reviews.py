@@ -75,7 +75,7 @@ def test_invalid_job_is_rejected_with_a_reason(shared: Live, connection: Connect
     assert {"version": V2BETA1, "namespace": "b", "name": "a"}.items() <= shared.log("conversion refused")[-1].items()
 
 
-def test_invalid_stored_job_gets_a_stand_in(shared: Live, connection: Connection) -> None:
+def test_invalid_stored_job_is_replaced_by_a_suspended_job_without_pods(shared: Live, connection: Connection) -> None:
     stored = {**NO_JOB, "metadata": {"name": "a", "namespace": "b", "uid": "7"}}
     (stand_in,) = connection.post("/convert", review(stored)).answer["convertedObjects"]
     assert stand_in["spec"]["runPolicy"] == {"suspend": True}
@@ -146,7 +146,7 @@ def test_other_requests_are_served_between_two_objects(shared: Live, monkeypatch
 def test_no_decoded_object_is_in_memory_while_other_requests_are_served(
     shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A decoded body of empty objects takes over 20 times its size, and many reviews may wait at the same time."""
+    """Decoded objects may take over 20 times the memory of the body, and many reviews may wait at the same time."""
     counts: list[int] = []
 
     async def count(_: float) -> None:

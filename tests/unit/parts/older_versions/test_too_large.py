@@ -55,13 +55,13 @@ def test_large_v2beta1_job_keeps_its_spec_in_an_older_version_and_back(pod: str,
     assert converted(older, API_VERSION) == original
 
 
-def test_metadata_changed_by_an_older_client_are_converted() -> None:
+def test_labels_set_by_an_older_client_are_converted() -> None:
     older = converted(job(API_VERSION, PODS["lists"]), V1)
     older["metadata"]["labels"] = {"a": "b"}
     assert converted(older, API_VERSION)["metadata"] == {"name": "a", "labels": {"a": "b"}}
 
 
-def test_older_fields_of_the_original_spec_are_kept_until_an_older_client_changes_them() -> None:
+def test_fields_that_only_v1_has_are_kept_and_a_change_of_them_is_rejected() -> None:
     written = json.dumps({"apiVersion": V1, "spec": {"cleanPodPolicy": "Running", "mpiReplicaSpecs": {}}})
     original = job(API_VERSION, PODS["lists"], annotations={WRITTEN_AS: written})
     older = converted(original, V1)
@@ -74,7 +74,10 @@ def test_older_fields_of_the_original_spec_are_kept_until_an_older_client_change
 
 @pytest.mark.parametrize("version", OLDER)
 def test_too_large_job_is_rejected_in_a_request_and_gets_a_stand_in_if_stored(version: str) -> None:
-    """A list of all jobs would fail if the conversion of one stored job failed."""
+    """The stand-in NO_JOB is a suspended job without pods.
+
+    A list of all jobs would fail if the conversion of one stored job failed.
+    """
     sent = job(version, PODS["lists"])
     with pytest.raises(ConversionError) as rejected:
         converted(sent, API_VERSION)

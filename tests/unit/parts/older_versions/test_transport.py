@@ -1,4 +1,7 @@
-"""Conversion of pod templates from `kubectl exec` to ssh: old fields are removed, and necessary changes reported."""
+"""Conversion of pod templates from `kubectl exec` to ssh: old fields are removed, and necessary changes reported.
+
+The agent is the program with which mpirun starts processes on workers. The old operator's agent was `kubexec.sh`.
+"""
 
 from copy import deepcopy
 from typing import Any
@@ -22,7 +25,7 @@ AGENT = {"name": "OMPI_MCA_plm_rsh_agent", "value": "/etc/mpi/kubexec.sh"}
 OTHER = {"name": "A", "value": "1"}
 
 
-def test_agent_in_the_environment_is_removed_if_it_is_kubexec() -> None:
+def test_variable_that_sets_kubexec_as_the_agent_is_removed() -> None:
     pod, notes = changed("Launcher", {"env": [OTHER, AGENT]})
     assert pod["containers"][0]["env"] == [OTHER]
     assert [(note.outcome, note.field) for note in notes] == [(Outcome.LOST, "template.spec.containers[0].env[1]")]
@@ -44,7 +47,9 @@ def test_agent_in_the_environment_is_removed_if_it_is_kubexec() -> None:
     ],
 )
 @pytest.mark.parametrize("key", ["command", "args"])
-def test_agent_in_the_command_line_is_removed(key: str, words: list[str], remaining: list[str]) -> None:
+def test_option_that_sets_the_agent_is_removed_from_the_command_line(
+    key: str, words: list[str], remaining: list[str]
+) -> None:
     pod, notes = changed("Launcher", {"command": ["x"], key: words})
     assert pod["containers"][0][key] == remaining
     assert [note.outcome for note in notes] == [Outcome.LOST] * (words != remaining)

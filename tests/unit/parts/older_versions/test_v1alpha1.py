@@ -99,7 +99,7 @@ def test_template_is_copied_for_launcher_and_workers() -> None:
     assert len(converted.report.notes) == len({(note.field, note.text) for note in converted.report.notes})
 
 
-def test_requests_equal_the_limit_of_units() -> None:
+def test_request_for_gpus_is_set_to_the_limit_computed_from_the_units() -> None:
     old = job({"resources": {"requests": {"nvidia.com/gpu": 1, "cpu": 1}}}, gpus=16, gpusPerNode=8)
     container = convert(old).document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     assert container["resources"] == {"requests": {"nvidia.com/gpu": 8, "cpu": 1}, "limits": {"nvidia.com/gpu": 8}}

@@ -17,7 +17,7 @@ CLAIMS = ("--claim", "train=imagenet/train", "--claim", "model=models", "--code-
 
 @pytest.fixture
 def convert(program: Check) -> Check:
-    """Runs `convert sagemaker` on a file with the request, or with the content `of`."""
+    """Runs `convert sagemaker` on a file and standard input that both contain `of`."""
 
     def run(*arguments: str, of: Any = REQUEST, files: tuple[str, ...] = ("job.json",)) -> Result:
         text = of if isinstance(of, str) else json.dumps(of)

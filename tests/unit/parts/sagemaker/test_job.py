@@ -94,7 +94,7 @@ def test_request_is_not_changed(name: str) -> None:
     assert case.request == before
 
 
-def test_number_of_example_cases_is_at_least_twenty() -> None:
+def test_at_least_twenty_cases_exist() -> None:
     assert len(CASES) >= 20
 
 
@@ -324,7 +324,7 @@ def test_processes_that_do_not_divide_evenly_are_rejected() -> None:
         convert(request("a", "ml.p4d.24xlarge", 2, mpi(8)), Options(workers_per_instance=3))
 
 
-def test_instance_type_of_the_option_is_used() -> None:
+def test_instance_type_given_by_an_option_is_used() -> None:
     training_job = request("a", "ml.p4d.24xlarge", 2, mpi())
     instances = {"p4d.24xlarge": Instance(10, 100, 2)}
     assert spec(training_job, instances=instances)["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 2
@@ -386,7 +386,7 @@ def test_time_limit_above_the_rules_maximum_is_reported() -> None:
 
 
 def covers(field: str, path: str) -> bool:
-    """Whether a note on a field also reports the value at the path."""
+    """Whether `path` is the field of a note or inside this field."""
     return path == field or path.startswith((f"{field}.", f"{field}["))
 
 

@@ -1,4 +1,4 @@
-"""A job that breaks the policy has one report with its current violations. A job that keeps the policy has none."""
+"""A job that breaks the policy has one report with its current violations. Other jobs have no report."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -134,7 +134,10 @@ async def test_job_is_not_judged_again_when_its_status_changes(cluster: KeptObje
 
 @pytest.mark.parametrize("field", ["labels", "annotations"])
 async def test_job_is_judged_again_when_its_queue_or_posture_changes(cluster: KeptObjects, field: str) -> None:
-    """The queue and the posture are in the metadata, which does not change the generation."""
+    """The queue is a label. The posture, a degree of network isolation, is an annotation.
+
+    A change of the metadata does not change the job's generation.
+    """
     store(cluster, "job")
     names = {"labels": "kueue.x-k8s.io/queue-name", "annotations": "training.openshift.io/network-policy"}
     world = World(cluster)
@@ -167,7 +170,7 @@ async def test_jobs_are_not_judged_again_when_an_annotation_of_their_namespace_c
 
 
 async def test_verdict_on_a_job_that_changes_during_an_audit_is_kept(cluster: KeptObjects) -> None:
-    """All pages of a list have the state at the first page, and an audit may take a minute."""
+    """All pages of a list show the state at the time of the first page, and an audit may take a minute."""
     for name in ("a", "b", "c", "d", "e"):
         store(cluster, name)
     world = World(cluster)

@@ -114,7 +114,7 @@ def test_job_is_judged_with_the_runtime_read_from_the_cluster(check: Check, tmp_
     assert "clustertrainingruntimes" in result.stderr
 
 
-def test_runtime_without_mpi_is_passed_over(check: Check) -> None:
+def test_runtime_without_mpi_is_skipped(check: Check) -> None:
     other = runtime()
     other["spec"]["mlPolicy"] = {"torch": {}}
 
@@ -124,7 +124,7 @@ def test_runtime_without_mpi_is_passed_over(check: Check) -> None:
     assert "all.json: skipped ClusterTrainingRuntime deepspeed\n" in result.stderr
 
 
-def test_train_job_is_passed_over_with_a_hint_without_the_option(check: Check) -> None:
+def test_train_job_is_skipped_with_a_hint_without_the_option(check: Check) -> None:
     result = check(train_job(numNodes=300), GOOD, more=())
 
     assert list(verdicts(result)) == ["team-a/train"]

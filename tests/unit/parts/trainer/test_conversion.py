@@ -79,7 +79,7 @@ def test_job_has_the_numbers_and_the_program_and_runtime_has_the_pods() -> None:
 
 
 @pytest.mark.parametrize(("as_worker", "nodes", "launchers_gpus"), [(False, 4, "hidden"), (True, 5, "seen")])
-def test_launcher_that_runs_ranks_is_one_of_the_nodes(as_worker: bool, nodes: int, launchers_gpus: str) -> None:
+def test_launcher_that_runs_ranks_is_a_node_and_sees_its_gpus(as_worker: bool, nodes: int, launchers_gpus: str) -> None:
     converted = convert({"spec.runLauncherAsWorker": as_worker})
 
     assert converted.document["spec"]["trainer"]["numNodes"] == nodes
@@ -174,7 +174,7 @@ def test_selectors_get_the_labels_of_job_set() -> None:
     ]
 
 
-def test_depends_on_replaces_waiting_for_workers() -> None:
+def test_depends_on_replaces_an_init_container_that_waits_for_workers() -> None:
     waiting = {"name": "wait-for-workers", "volumeMounts": [{"name": "mpi-job-config", "mountPath": "/etc/mpi"}]}
     own = {"name": "own", "volumeMounts": [{"name": "mpi-job-config", "mountPath": "/hosts"}]}
     for changes in (
@@ -223,14 +223,14 @@ def test_stored_job_needs_no_step_for_injections() -> None:
     assert "injections" in notes(convert(), Outcome.TO_DO)
 
 
-def test_program_too_long_for_a_train_job_stays_in_the_runtime() -> None:
+def test_command_too_long_for_a_train_job_stays_in_the_runtime() -> None:
     words = ["mpirun", *(["-x", "A"] * 64)]
     converted = convert({"Launcher.template.spec.containers.0.command": words})
     assert "command" not in converted.document["spec"]["trainer"]
     assert pod(converted, LAUNCHER)["containers"][0]["command"] == words
 
 
-def test_host_network_gets_its_dns_policy_and_the_hostname_is_removed() -> None:
+def test_pod_in_the_host_network_gets_a_dns_policy_and_loses_its_hostname() -> None:
     converted = convert({"Worker.template.spec": {**WORKERS_POD, "hostNetwork": True, "hostname": "w"}})
     assert pod(converted, WORKER)["dnsPolicy"] == "ClusterFirstWithHostNet"
     assert "hostname" not in pod(converted, WORKER)

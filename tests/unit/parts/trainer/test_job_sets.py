@@ -105,7 +105,7 @@ FAULTS_WITH_A_FIX = [
     ("changes", "below", "message", "fix"),
     [*((*each, CORRECT) for each in (*FAULTS_OF_RUNTIMES, *FAULTS_ONLY_OF_JOBS)), *FAULTS_WITH_A_FIX],
 )
-def test_fault_is_found_in_the_runtime_and_in_its_jobs(changes, below, message, fix):
+def test_fault_is_found_in_jobs_and_unless_a_patch_can_fix_it_in_the_runtime(changes, below, message, fix):
     base = changed(changes, runtime())
     path = next(iter(changes)).replace(".0.", "[0].").replace(".1.", "[1].") + below
     of_runtime = [] if (changes, below, message) in FAULTS_ONLY_OF_JOBS else [faults_of(base)]
@@ -154,7 +154,7 @@ def test_invalid_label_of_a_patch_is_found():
     ]
 
 
-def test_name_that_gives_an_invalid_name_of_a_job_is_found():
+def test_invalid_name_of_a_job_that_a_replicated_job_causes_is_found():
     base = changed({f"{LAST}.name": "my_launcher"}, runtime())
 
     [(path, message, _)] = [each for each in violations(faults, train_job(), base) if each[0].endswith(".name")]
@@ -173,7 +173,7 @@ def test_number_of_nodes_below_one_is_found(number, message):
 
 
 @pytest.mark.parametrize("number", [0, -1])
-def test_trainer_creates_at_least_one_pod(number):
+def test_number_of_pods_is_one_if_the_runtimes_numbers_are_below_one(number):
     base = changed({f"{NODE_JOB}.parallelism": number, "spec.mlPolicy.numNodes": number}, runtime())
 
     for shape in (of_train_job(train_job(), record(base)), of_runtime(base)):

@@ -60,7 +60,9 @@ def test_job_in_a_queue_with_enough_quota_has_no_violation() -> None:
         ),
     ],
 )
-def test_job_in_a_queue_that_accepts_no_train_jobs_is_rejected(objects: list[Any], expected: str) -> None:
+def test_job_in_a_missing_queue_or_without_support_for_train_jobs_is_rejected(
+    objects: list[Any], expected: str
+) -> None:
     ((rule, path, message, _),) = violations(decide(*objects, cluster_queue("gpus")))
 
     assert (rule, path, message) == ("local-queue", LABEL, expected)

@@ -27,7 +27,7 @@ class Team(Runtimes):
         return self._namespace if resource is NAMESPACES else super().get(resource, key)
 
 
-def test_pod_has_only_the_volumes_of_claims_that_it_mounts() -> None:
+def test_only_mounted_claims_become_volumes_of_a_pod() -> None:
     base = runtime()
     job_set = base["spec"]["template"]["spec"]
     mount = {"name": "claim-7", "mountPath": "/data"}
@@ -117,7 +117,7 @@ def test_violation_in_the_initializer_is_reported_with_the_path_in_the_train_job
     }
 
 
-def test_initializer_without_a_container_is_not_judged() -> None:
+def test_initializer_without_a_matching_container_is_not_judged() -> None:
     job = with_initializer(env=[{"name": "B=C"}])
 
     assert decide(job, fetching("model-initializer")).allowed

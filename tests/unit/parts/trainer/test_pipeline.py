@@ -341,7 +341,7 @@ rules: {custom: [{id: never, expression: "false", message: "no"}]}
 
 
 @pytest.mark.parametrize("mode", ["warn", "audit"])
-def test_mode_of_the_policy_limits_the_action(mode):
+def test_lenient_mode_of_the_policy_weakens_the_action(mode):
     decision = decide(train_job(numNodes=300), runtime(), policy=f"mode: {mode}")
 
     assert decision.allowed

@@ -103,7 +103,7 @@ def test_existing_pod_is_counted_once(pods: dict[str, int], used: int, fits: boo
     assert decide(view, "second").allowed is fits
 
 
-def test_objects_of_a_stored_job_are_only_in_the_quotas_usage() -> None:
+def test_objects_of_a_stored_job_are_not_counted_in_addition_to_the_quotas_usage() -> None:
     view = Team(hard={"count/jobs.batch": 4}, used={"count/jobs.batch": 2})
     view.reserve(decide(view, "first"))
 
@@ -112,7 +112,7 @@ def test_objects_of_a_stored_job_are_only_in_the_quotas_usage() -> None:
     assert decide(view, "second").allowed
 
 
-def test_ended_job_uses_no_quota() -> None:
+def test_reservation_ends_with_the_job() -> None:
     view = Team(hard={GPUS: 8})
     view.reserve(decide(view, "first"))
 
@@ -130,7 +130,7 @@ def test_reservation_is_ignored_if_the_pods_are_unknown() -> None:
     assert decide(view, "second").allowed
 
 
-def test_nothing_is_reserved_for_the_name_of_an_existing_job() -> None:
+def test_new_job_with_the_name_of_an_existing_job_reserves_nothing() -> None:
     view = Team(hard={GPUS: 8})
     view.stored["first"] = TrainJobRecord("team", "first", "uid-of-an-earlier-job")
 
@@ -169,7 +169,7 @@ def test_false_condition_does_not_end_a_job() -> None:
     assert decide(Team(hard={GPUS: 8}), "first", old={"suspend": True}, suspend=False, status=status).reservation
 
 
-def test_other_objects_of_a_train_job_are_charged() -> None:
+def test_all_objects_of_a_train_job_are_charged() -> None:
     [charge] = charges(2)
     assert charge.traits == ObjectTraits()
     assert {name: amount // quantity.NANO for name, amount in charge.usage.items()} == {

@@ -152,7 +152,7 @@ def test_path_in_the_mpijob_is_translated_to_the_runtime(path, place):
     assert of_runtime(base).places.shown(path) == (place, "")
 
 
-def test_container_of_the_training_becomes_the_first():
+def test_container_of_the_training_becomes_the_first_container():
     base = runtime()
     pods(base, NODE)["containers"].insert(0, {"name": "sidecar", "image": "registry.example.com/sidecar:1"})
     shape, spec = shaped(train_job(resourcesPerNode={"limits": {"cpu": 1}}), base)
@@ -194,7 +194,7 @@ def test_patch_is_merged_and_its_paths_are_translated():
     assert shape.places.of(f"{WORKERS}.template.spec.nodeSelector[pool]").in_runtime
 
 
-def test_patch_with_the_label_makes_a_replicated_job_the_trainer():
+def test_patch_with_the_label_of_the_trainer_gives_a_replicated_job_the_trainers_image():
     job = train_job(
         image="registry.example.com/own:1",
         patches=[patch("node", {}, labels={"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"})],

@@ -1,4 +1,7 @@
-"""TrainJobs and runtimes that are too large are rejected before the merge, independent of the rule's action."""
+"""TrainJobs and runtimes that are too large are rejected, whatever the action of the rule job-size is.
+
+They are rejected before the job's patches are merged into its runtime.
+"""
 
 import copy
 from typing import Any

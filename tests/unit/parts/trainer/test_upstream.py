@@ -1,4 +1,4 @@
-"""Checks for differences between Trainer and mpi-operator."""
+"""Checks for faults that only TrainJobs can have, because Trainer differs from mpi-operator."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def names(shape):
         ({}, 3, None),
     ],
 )
-def test_name_too_long_for_the_names_of_pods_is_found(metadata, nodes, expected):
+def test_name_too_long_for_the_names_of_pods_is_reported(metadata, nodes, expected):
     job = train_job(numNodes=nodes)
     job["metadata"] = metadata
 
@@ -76,7 +76,7 @@ NEVER = "so Trainer could never start the job"
         ("another-mpi-hostfile", OF_APP, False, None, None),
     ],
 )
-def test_config_map_with_a_name_that_trainer_needs_is_found(name, owner, deleted, fault, advisory):
+def test_config_map_with_a_name_that_trainer_needs_is_reported(name, owner, deleted, fault, advisory):
     job = train_job()
     job["metadata"]["uid"] = "u1"
     ctx = Context(namespace="team", view=ConfigMaps(name, owner, deleted=deleted))
@@ -88,7 +88,7 @@ def test_config_map_with_a_name_that_trainer_needs_is_found(name, owner, deleted
     )
 
 
-def test_one_node_for_two_pods_is_found():
+def test_one_node_is_reported_if_the_launcher_is_a_node():
     assert violations(upstream.nodes, train_job(numNodes=1)) == [
         (
             "spec.mpiReplicaSpecs[Worker].replicas",
@@ -100,7 +100,7 @@ def test_one_node_for_two_pods_is_found():
     assert not violations(upstream.nodes, train_job())
 
 
-def test_several_launchers_are_found():
+def test_several_launchers_are_reported():
     base = runtime()
     base["spec"]["mlPolicy"]["numNodes"] = 3
 
@@ -113,7 +113,7 @@ def test_several_launchers_are_found():
     ]
 
 
-def test_image_that_nodes_do_not_get_is_found():
+def test_image_that_only_the_launcher_gets_is_reported():
     other = train_job(image="registry.example.com/own:1")
 
     assert violations(upstream.other_image, other) == [
@@ -127,7 +127,7 @@ def test_image_that_nodes_do_not_get_is_found():
     assert not violations(upstream.other_image, train_job())
 
 
-def test_image_that_nodes_get_is_not_found():
+def test_image_that_nodes_get_is_not_reported():
     label = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
     job = train_job(image="registry.example.com/own:1", patches=[patch("node", {}, labels=label)])
 
@@ -145,7 +145,7 @@ def test_image_that_nodes_get_is_not_found():
         (0, {"fsGroup": 0}, ("securityContext", ANOTHER)),
     ],
 )
-def test_user_who_cannot_use_the_key_is_found(user, pod, expected):
+def test_user_who_cannot_use_the_ssh_key_is_reported(user, pod, expected):
     base = runtime()
     spec = pods(base, LAUNCHER)
     spec["securityContext"], spec["containers"][0]["securityContext"] = pod, {"runAsUser": user}

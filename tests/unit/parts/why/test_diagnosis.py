@@ -118,7 +118,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         "does not run: it is being deleted since 2m, held by the finalizer a/b",
     ),
-    "managed by another": (
+    "managed by a different controller": (
         sight(job=job({"spec.runPolicy.managedBy": "me"}), pods=[], launcher=None),
         State.STUCK,
         'does not run: the operator ignores it: managedBy is "me"',
@@ -128,7 +128,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         "does not run: MultiKueue runs it in another cluster, so it has no pods here",
     ),
-    "operator absent": (
+    "no operator processes the job": (
         sight(job=job({"status": REMOVE}), pods=[], launcher=None),
         State.STUCK,
         "does not run: no operator has processed it since it was created 1h ago",
@@ -146,7 +146,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STARTS,
         "is being started, 0 of 2 workers ready",
     ),
-    "operator was heard": (
+    "operator has written an event": (
         sight(
             job=job({"status": REMOVE}), pods=[], launcher=None,
             events=[event("train", "MPIJobCreated", "", source={"component": "mpi-job-controller"})],
@@ -197,7 +197,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         'does not run: it waits for the queue "gpu", but Kueue has made no Workload of it',
     ),
-    "full": (
+    "queue is full": (
         replace(queued("couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor a, 2 "
                        "more needed"), place=QueuePlace(2, 5, "LocalQueue gpu")),
         State.STUCK,
@@ -218,43 +218,43 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         'does not run: queue "gpu" is full: 2 cpu more needed in flavor a for the worker pods, since 1h',
     ),
-    "nothing requested": (
+    "launcher requests nothing that the queue covers": (
         queued("failed to assign flavors to pod set launcher: no TAS flavor assigned"),
         State.STUCK,
         'does not run: queue "gpu" could never admit it: the launcher pods request nothing that the queue covers',
     ),
-    "never": (
+    "no flavor of the queue ever fits": (
         queued("couldn't assign flavors to pod set worker: flavor a doesn't match node affinity"),
         State.STUCK,
         'does not run: queue "gpu" could never admit it: flavor a doesn\'t match node affinity',
     ),
-    "inactive": (
+    "queue is inactive": (
         queued("ClusterQueue gpu is inactive", "Inadmissible"),
         State.STUCK,
         'does not run: queue "gpu" takes no jobs: ClusterQueue gpu is inactive',
     ),
-    "not looked at": (
+    "Kueue has not processed the Workload": (
         sight(job=job(QUEUED), pods=[], workload=workload()),
         State.STUCK,
         'does not run: it waits in queue "gpu": Kueue has not processed it yet, since 1h',
     ),
-    "put aside": (
+    "Kueue has deactivated the Workload": (
         sight(job=job(QUEUED), pods=[], workload=workload(true("Evicted", "Deactivated", "too often"), active=False)),
         State.STUCK,
         "does not run: Kueue has deactivated it: too often",
     ),
-    "given up": (
+    "Kueue does not retry the Workload": (
         sight(job=job(QUEUED), pods=[], workload=workload(true("Finished", "FailedToStart", "invalid label"))),
         State.STUCK,
         "does not run: Kueue does not retry it: invalid label",
     ),
-    "check": (
+    "admission check is not ready": (
         sight(job=job(QUEUED), pods=[], workload=workload(true("QuotaReserved"), status={
             "admissionChecks": [{"name": "a", "state": "Ready"}, {"name": "b", "state": "Retry", "message": "no."}]})),
         State.STUCK,
         "does not run: it has its quota, but the admission check b is Retry: no",
     ),
-    "quota": (
+    "ResourceQuota is used up": (
         rejected('pods "x" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2'),
         State.STUCK,
         "does not run: 2 of 2 workers cannot be created, the quota is used up: ResourceQuota q, requested: "
@@ -297,13 +297,13 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         "does not run: 2 of 2 workers cannot be created, the API server rejects the pods: is invalid: "
         "spec.containers[0].image: Required value",
     ),
-    "anything else": (
+    "pods are not created for an unknown reason": (
         rejected("the sky fell"),
         State.STUCK,
         "does not run: 2 of 2 workers cannot be created, the pods are not created: worker pod created failed: the sky "
         "fell",
     ),
-    "refused launcher": (
+    "launcher exceeds a ResourceQuota": (
         sight(pods=[pod("train-worker-0"), pod("train-worker-1")], events=[
             event("train-launcher", "FailedCreate", 'pods "x" is forbidden: exceeded quota: q', kind="Job")]),
         State.STUCK,
@@ -314,7 +314,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.RUNS,
         "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
     ),
-    "no room": (
+    "no node has room": (
         sight(pods=unscheduled("0/4 nodes are available: 1 node(s) had untolerated taint {a: b}, 3 Insufficient "
                                "nvidia.com/gpu. no new claims to deallocate, preemption: 0/4 nodes are available")),
         State.STUCK,
@@ -327,12 +327,12 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         "does not run: train-worker-0: the cluster could never hold the whole job (60 workers, nodes for 6): "
         "6 Insufficient nvidia.com/gpu. x",
     ),
-    "other scheduler": (
+    "different scheduler has not processed the pod": (
         sight(pods=unscheduled("", schedulerName="volcano")),
         State.STUCK,
         'does not run: train-worker-0: the scheduler "volcano" has not processed it',
     ),
-    "gated": (
+    "pod has a scheduling gate": (
         sight(pods=unscheduled("", schedulingGates=[{"name": "kueue.x-k8s.io/topology"}])),
         State.STUCK,
         "does not run: train-worker-0: held by the scheduling gate kueue.x-k8s.io/topology",
@@ -343,7 +343,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         "does not run: train-worker-0: a volume does not exist yet: PersistentVolumeClaim data has none",
     ),
-    "image": (
+    "image cannot be pulled": (
         sight(pods=[pod("train-launcher-abcde"), pod("train-worker-0", waiting("ErrImagePull", "no such host"),
                                                      phase="Pending"), pod("train-worker-1")]),
         State.STUCK,
@@ -381,13 +381,13 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         "does not run: the launcher failed once (6 tries left): container main ended with exit code 127: its command "
         "is not in the image",
     ),
-    "memory": (
+    "launcher exceeded its memory limit": (
         with_launcher("", 137, "OOMKilled"),
         State.STUCK,
         "does not run: the launcher failed once (6 tries left): container main used more memory than its limit "
         "(OOMKilled)",
     ),
-    "is tried again": (
+    "failed launcher is retried": (
         sight(job=RUNNING, launcher=launcher(failed=1), pods=[
             {**pod("train-launcher-new"), "metadata": {**pod("train-launcher-new")["metadata"],
                                                       "creationTimestamp": "2026-11-22T11:30:00Z"}},
@@ -719,7 +719,7 @@ def test_finding_of_admission_does_not_change_the_state_of_a_running_job() -> No
     assert diagnose(sight(job=RUNNING, findings=[MISSING])).state is State.RUNS
 
 
-def test_place_in_the_queue_is_by_priority_then_age() -> None:
+def test_place_in_the_queue_depends_on_priority_and_then_on_age() -> None:
     def waits(name: str, priority: int, created: str, queue: str = "gpu") -> dict[str, Any]:
         return {
             "metadata": {"name": name, "creationTimestamp": created},
@@ -758,7 +758,7 @@ def test_workers_deleted_by_clean_pod_policy_are_not_the_cause_of_a_failure() ->
 
 
 def test_text_of_an_event_is_cut_before_patterns_search_it() -> None:
-    """The time for patterns is quadratic in the length: a user who may create Events could delay other users."""
+    """The time of a search is quadratic in the text's length. A user who may create Events could delay other users."""
     message = "worker pod created failed: " + "maximum " * 200_000
     seen = sight(pods=[], events=[event("train", "MPIJobFailed", message)])
     assert len(loose.text(seen.events[0], "message")) == MAX_TEXT_CHARACTERS

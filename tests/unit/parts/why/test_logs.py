@@ -22,6 +22,37 @@ def box(code: int, ended: str) -> str:
 
 
 KILLED = "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n"
+LOCAL_ONLY = (
+    "[WARNING] [runner.py:202:fetch_hostfile] Unable to find hostfile, will proceed with training with local resources "
+    "only.\n"
+)
+# Messages of ranks that lost the connection to a different rank.
+PEER_OF_NCCL = (
+    "w-1:31:99 [0] misc/socket.cc:47 NCCL WARN socketProgress: Connection closed by remote peer w-0<41234>\n"
+    "w-1: Test NCCL failure common.cu:1005 'remote process exited or there was a network error'\n"
+)
+PEER_OF_PYTORCH = (
+    "w-1:31:99 [0] NCCL WARN socketStartConnect: Connect to 10.0.0.7<4123> failed : Connection refused\n"
+    "[rank1]: Traceback (most recent call last):\n[rank1]:   x\n"
+    "[rank1]: torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled system error\n"
+    "[rank1]: ncclSystemError: System call or external library call failed or device error.\n"
+)
+PEER_OF_GLOO = (
+    "[1,1]<stderr>:terminate called after throwing an instance of 'gloo::IoException'\n[1,1]<stderr>:  what():  "
+    "[gloo/transport/tcp/pair.cc:589] Read error [10.0.0.7]:41: Connection reset by peer\n"
+)
+PEERS = {
+    "NCCL": PEER_OF_NCCL,
+    "PyTorch": PEER_OF_PYTORCH,
+    "PyTorch's store": "[rank1]: Traceback (most recent call last):\n[rank1]:   x\n[rank1]: torch.distributed."
+    "DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed.\n",
+    "gloo": PEER_OF_GLOO,
+    "a C++ exception": "terminate called after throwing an instance of 'E'\n  what():  Connection closed\n",
+    "Open MPI": "[w-1:57] *** An error occurred in MPI_Allreduce\n[w-1:57] *** reported by process [1,1]\n"
+    "[w-1:57] *** on communicator MPI_COMM_WORLD\n[w-1:57] *** MPI_ERR_PROC_FAILED: Process Failure\n",
+    "MPICH": "Abort(1) on node 1: Fatal error in internal_Allreduce: Unknown error class, error stack:\n"
+    "internal_Allreduce(61)....: MPI_Allreduce(count=1) failed\nMPIDI_progress(1): Communication error with rank 0\n",
+}
 TABLE = {
     "Open MPI 5, a program without execute permission": (
         "prterun was unable to launch the specified application as it lacked permissions to execute an executable:\n\n"
@@ -171,6 +202,80 @@ TABLE = {
         "nccl-failed",
         "NCCL failed: Cuda failure 'CUDA driver version is insufficient'",
     ),
+    "DeepSpeed without a hostfile, and without GPUs in the launcher": (
+        f"{LOCAL_ONLY}Traceback (most recent call last):\n  x\n"
+        "RuntimeError: Unable to proceed, no GPU resources available\n",
+        "local-only",
+        "deepspeed found no hostfile, so it starts ranks only in the launcher",
+    ),
+    "DeepSpeed without a hostfile, then a program that finds no GPU": (
+        f"{LOCAL_ONLY}Traceback (most recent call last):\n  x\nRuntimeError: Found no NVIDIA driver on your system.\n",
+        "local-only",
+        "deepspeed found no hostfile, so it starts ranks only in the launcher",
+    ),
+    "NCCL, the last warning before the failure": (
+        "w-0:1:1 [0] ibvwrap.cc:66 NCCL WARN Cuda failure 3 'initialization error'\n"
+        "w-0:1:1 [0] ibvwrap.cc:66 NCCL WARN Failed to open libibverbs.so[.1]\n"
+        "w-0:1:1 [0] enqueue.cc:1 NCCL WARN Cuda failure 'out of memory'\n"
+        "w-1:1:1 [0] socket.cc:47 NCCL WARN socketProgress: Connection closed by remote peer w-0<41234>\n"
+        "w-0:1:1 [0] ibvwrap.cc:66 NCCL WARN Failed to open libibverbs.so[.1]\n"
+        "w-0: Test NCCL failure x 'unhandled cuda error'\n",
+        "nccl-failed",
+        "NCCL failed: Cuda failure 'out of memory'",
+    ),
+    "NCCL, a lost connection and no other message": (
+        PEER_OF_NCCL,
+        "nccl-failed",
+        "NCCL failed: socketProgress: Connection closed by remote peer w-0<41234>",
+    ),
+    "NCCL, a refused connection and PyTorch's exception": (
+        PEER_OF_PYTORCH,
+        "nccl-network",
+        "NCCL cannot connect the ranks",
+    ),
+    "gloo, a lost connection, and the signal with which that rank ended": (
+        f"{PEER_OF_GLOO}{KILLED.replace('9 (Killed)', '6 (Aborted)')}",
+        "program-aborted",
+        "the program ended itself: [gloo/transport/tcp/pair.cc:589] Read error [10.0.0.7]:41: Connection reset by peer",
+    ),
+    "an exception of the program with a lost connection, and its signal": (
+        "terminate called after throwing an instance of 'E'\n  what():  database: Connection closed\n"
+        f"{KILLED.replace('9 (Killed)', '6 (Aborted)')}",
+        "program-aborted",
+        "the program ended itself: database: Connection closed",
+    ),
+    "the GPU's memory of a rank, after the message of a different rank": (
+        f"{PEER_OF_NCCL}[rank0]: Traceback (most recent call last):\n[rank0]:   x\n"
+        "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried\n",
+        "gpu-memory",
+        "the GPU's memory is too small (CUDA out of memory)",
+    ),
+    "PyTorch, no space for shared memory": (
+        "Traceback (most recent call last):\n  x\n"
+        "RuntimeError: unable to write to file </torch_123_3412>: No space left on device (28)\n",
+        "shared-memory",
+        "/dev/shm is too small",
+    ),
+    "OpenSSH 7, connection reset": (
+        "ssh_exchange_identification: read: Connection reset by peer\n",
+        "ssh-closed",
+        "sshd ended the connection before the login",
+    ),
+    "sshd, a port that is in use": (
+        "error: Bind to port 22 on 0.0.0.0 failed: Address already in use.\nfatal: Cannot bind any address.\n",
+        "sshd-port",
+        "port 22 of sshd is in use",
+    ),
+    "DeepSpeed, a killed rank": (
+        "[ERROR] [launch.py:322:sigkill_handler] ['python3', 't.py'] exits with return code = -9\n",
+        "rank-killed",
+        "a rank was killed on a worker (signal 9), most likely for memory",
+    ),
+    "Horovod, a killed rank": (
+        "Process 1 exit with status code 137.\n",
+        "rank-killed",
+        "a rank was killed on a worker (signal 9), most likely for memory",
+    ),
     "Open MPI 4, a daemon that fails": (
         "An ORTE daemon has unexpectedly failed after launch and before\ncommunicating back to mpirun.\n",
         "no-daemon",
@@ -213,7 +318,8 @@ TABLE = {
         "NCCL cannot connect the ranks",
     ),
     "PyTorch, shared memory": (
-        "ERROR: Unexpected bus error encountered in worker. Bus error (core dumped)\n",
+        "ERROR: Unexpected bus error encountered in worker. Bus error (core dumped)\n"
+        "Traceback (most recent call last):\n  x\nRuntimeError: DataLoader worker (pid(s) 3) exited unexpectedly\n",
         "shared-memory",
         "/dev/shm is too small",
     ),
@@ -412,6 +518,28 @@ def test_messages_from_issue_threads_are_recognised(case: str) -> None:
     assert message.fix or message.early
 
 
+TORCHRUN = "E1126 10:00:00.0 1 api.py:869] failed (exitcode: -9) local_rank: 0 (pid: 30) of binary: /usr/bin/python3\n"
+ENDED = {
+    **{
+        f"{name}.{release}": ((LOGS / f"{name}.{release}.log").read_text(), SCENARIOS[name].cause_of(release))
+        for name, release in RECORDED
+        if name in {"killed", "worker-lost", "segfault", "shm"}
+    },
+    "SIGTERM": (KILLED.replace("9 (Killed)", "15 (Terminated)"), "rank-terminated"),
+    "torchrun": (TORCHRUN, "rank-killed"),
+}
+
+
+@pytest.mark.parametrize("ended", ENDED)
+@pytest.mark.parametrize("peer", PEERS)
+def test_ranks_that_lost_a_different_rank_do_not_hide_how_it_ended(peer: str, ended: str) -> None:
+    log, cause = ENDED[ended]
+    for text in (f"{PEERS[peer]}{log}", f"{log}{PEERS[peer]}"):
+        message = logs.known(f"starting\n{text}")
+        assert message is not None
+        assert message.id == cause
+
+
 def test_every_message_has_a_recorded_log_or_a_row_in_the_table() -> None:
     recorded = {SCENARIOS[name].cause_of(release) for name, release in RECORDED} - {""}
     assert {message.id for message in logs.messages()} == recorded | {cause for _, cause, _ in TABLE.values()}
@@ -441,6 +569,8 @@ RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
         f"{RAISES}terminate called without an active exception\n",
         f"{RAISES}terminate called after throwing an instance of 'c10::Error'\n  what():  no\n",
         f"{RAISES}{box(9, 'Killed (signal 9)')}",
+        f"{RAISES}{PEER_OF_NCCL}",
+        f"{RAISES}{PEER_OF_PYTORCH}",
         "nvidia-smi: error while loading shared libraries: libnvidia-ml.so.1: cannot open\nno GPU\nERROR: no mesh\n",
         "max locked memory       (kbytes, -l) unlimited\nERROR: cannot read mesh\n",
         f"{RAISES}[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2)\n",

@@ -1,4 +1,7 @@
-"""The capacities that Kueue's own tests expect (kueue `pkg/cache/scheduler/resource_test.go`, `TestAvailable`)."""
+"""The reach of a ClusterQueue: the most that it can get of a resource when nothing is in use.
+
+The cases are those of Kueue's own tests (kueue `pkg/cache/scheduler/resource_test.go`, `TestAvailable`).
+"""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -95,7 +98,7 @@ CASES: list[tuple[str, list[Json], Mapping[str, int]]] = [
 
 
 @pytest.mark.parametrize(("objects", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_reach(objects: list[Json], expected: Mapping[str, int]) -> None:
+def test_reach_is_the_capacity_in_kueues_tests(objects: list[Json], expected: Mapping[str, int]) -> None:
     assert {name: reach(name, *objects) for name in expected} == expected
 
 
@@ -129,7 +132,7 @@ def trees(draw: st.DrawFn) -> list[Json]:
 @PROPERTY
 @given(trees())
 def test_reach_is_at_least_the_nominal_quota(objects: list[Json]) -> None:
-    """`feasibility` relies on this: it reads the cohort only for requests above the nominal quota."""
+    """The module `feasibility` reads the cohort only for requests above the nominal quota."""
     view = Snapshot(objects)
     cluster_queues = view.all(CLUSTER_QUEUES)
     assert isinstance(cluster_queues, Mapping)
@@ -183,5 +186,5 @@ def test_quota_that_a_cohort_lends_is_cached() -> None:
     for index in range(3):
         live.put(queue(f"q{index}", 5, "c"))
     assert live.reach("q0") == 15_000
-    dict.clear(live.contents.groups["c"])  # without notifying listeners
+    dict.clear(live.contents.groups["c"])  # this call notifies no listener
     assert live.reach("q0") == 15_000

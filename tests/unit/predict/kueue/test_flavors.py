@@ -128,11 +128,11 @@ LEVEL = "does not contain the requested level"
         ({PREFERRED: "zone", SLICE: "row", SLICE_SIZE: "2"}, TAS, False, True, LEVEL),
         ({SLICE: "row", SLICE_SIZE: "2"}, TAS, False, True, LEVEL),
         ({UNCONSTRAINED: "false"}, TAS, False, True, LEVEL),
-        ({SLICE: "row"}, TAS, True, True, None),  # without a size it is ignored
+        ({SLICE: "row"}, TAS, True, True, None),  # without SLICE_SIZE, SLICE is ignored
         ({REQUIRED: "row"}, record(flavor("f", {"a": "b"}, topologyName="gone")), False, True, None),
     ],
 )
-def test_topology_request_and_flavor(
+def test_topology_request_is_compared_with_the_topology_of_the_flavor(
     given: dict[str, str], target: ResourceFlavor, only_topologies: bool, overlaps: bool, expected: str | None
 ) -> None:
     request = TopologyRequest.of(given)

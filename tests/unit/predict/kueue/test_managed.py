@@ -28,7 +28,7 @@ GATE = "featureGates: {ManagedJobsNamespaceSelectorAlwaysRespected: %s}\n"
         pytest.param([config("", CONFIG.partition("integrations")[0]), namespace()], False, id="default frameworks"),
     ],
 )
-def test_manages(objects: list[Json], expected: bool | Unknown) -> None:
+def test_whether_kueue_manages_the_namespace(objects: list[Json], expected: bool | Unknown) -> None:
     assert manages(Snapshot(objects), "team-a") is expected
 
 

@@ -71,7 +71,7 @@ def test_host_namespaces(spec: dict[str, Any], words: list[str]) -> None:
 
 @pytest.mark.parametrize("level", [Level.BASELINE, Level.RESTRICTED])
 @pytest.mark.parametrize("kind", ["containers", "initContainers"])
-def test_memory_locking(level: Level, kind: str) -> None:
+def test_advice_about_the_capability_ipc_lock(level: Level, kind: str) -> None:
     def of(name: str) -> str:
         context = {"capabilities": {"add": [name], "drop": ["ALL"]}, "runAsNonRoot": True}
         context |= {"allowPrivilegeEscalation": False, "seccompProfile": {"type": "RuntimeDefault"}}

@@ -179,7 +179,7 @@ GOOD: Final[Json] = {
     "allowPrivilegeEscalation": False,
     "type": "RuntimeDefault",
 }
-"""Valid values by field; other fields are removed."""
+"""Valid values by field. The function `corrected` removes other fields."""
 
 
 @given(seed=st.integers(0, 2**32), minor=st.integers(0, NEWEST.minor), level=st.sampled_from([*Level]))
@@ -187,7 +187,7 @@ def test_reported_fields_are_exactly_the_fields_at_fault(seed: int, minor: int, 
     made = pod(Random(seed))
     for result in evaluate(level, Version(minor), convert(made)):
         if result.check == "hostPorts" and made["spec"].get("hostNetwork"):
-            continue  # then the fault is the container's port
+            continue  # with hostNetwork, the fault is the container's port
         assert named(result, corrected(made, result.paths), minor).isdisjoint(result.paths)
         for path in result.paths:
             others = [each for each in result.paths if each != path]

@@ -1,4 +1,4 @@
-"""Decoding templates: any template, any JSON, and types that are wrong."""
+"""Decoding templates: any template, any JSON, and values of a wrong type."""
 
 import json
 from typing import Any

@@ -144,7 +144,7 @@ def test_evaluate() -> None:
 
 @pytest.mark.parametrize("version", [Version(36), Version(37), Version(99), LATEST])
 def test_versions_above_the_newest(version: Version) -> None:
-    """The API server uses its own version for a later one; without `newest`, the last known version is used."""
+    """The API server uses its own version, `newest`, for later ones. By default, `newest` is the newest known one."""
     template = convert(BAD)
     assert "sysctls" in ids(evaluate(Level.BASELINE, version, template, newest=Version(36)))
     assert ("sysctls" in ids(evaluate(Level.BASELINE, version, template))) == (version == Version(36))

@@ -1,4 +1,7 @@
-"""The assessment of a job and the reservation for an admitted job, with different cluster objects."""
+"""The assessment of a job and the reservation for an admitted job, with different cluster objects.
+
+Promised are the amounts that the other jobs of the namespace will still use.
+"""
 
 from typing import Any
 

@@ -70,7 +70,7 @@ def test_resource_that_the_job_does_not_use_is_not_short() -> None:
     assert shortages([quota({"gpu": 1}, {"gpu": 5})], demand(3)) == []
 
 
-def test_existing_pods_are_already_used() -> None:
+def test_existing_pods_are_already_included_in_the_used_amount() -> None:
     busy = quota({"cpu": 9}, {"cpu": 8})
     assert shortages([busy], demand(3, made=3)) == []
     [short] = shortages([busy], demand(4, made=3))
@@ -105,7 +105,7 @@ def test_most_workers(workers: int, made: int, each: dict[str, int], limits: dic
     assert job.with_workers(fits).workers == fits
 
 
-def test_job_without_workers() -> None:
+def test_no_number_of_workers_fits_a_job_without_workers() -> None:
     job = Demand((RolePods(LAUNCHER, 1, (Charge(POD, {"cpu": 1}),)),))
     assert job.workers == 0
     assert most_workers(job.workers, lambda _: False) == 0

@@ -59,7 +59,7 @@ def existing(made: dict[str, int], *, uid: str = "u") -> Pods:
 
 
 def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "") -> dict[str, int]:
-    """The maximum for each resource."""
+    """The most that the jobs will still use, for each kind of charge."""
     loads_of_jobs = promised(
         pod_counts(pods).outstanding(jobs),
         reservations,
@@ -124,7 +124,7 @@ def test_only_the_larger_of_two_updates_is_promised(sizes: tuple[int, int], know
         ([stored(3), stored(2, uid="v")], [], {WORKER: 3}, {"POD": 4, "CLAIM": 4}),
         ([], [reserved(3)], {}, {"RESERVED": 4, "OBJECTS": 1}),
         ([], [reserved(3)], {WORKER: 1}, {"RESERVED": 3}),
-        # Either the stored job, or the job that was admitted since.
+        # A stored job and a later update of it: of each kind of charge, the larger number counts.
         ([stored(3)], [reserved(3)], {}, {"POD": 4, "CLAIM": 4, "RESERVED": 4}),
         ([stored(3)], [reserved(5)], {LAUNCHER: 1, WORKER: 3}, {"RESERVED": 2}),
         ([stored(5)], [reserved(3)], {LAUNCHER: 1, WORKER: 3}, {"POD": 2, "CLAIM": 2}),
@@ -132,12 +132,12 @@ def test_only_the_larger_of_two_updates_is_promised(sizes: tuple[int, int], know
         ([stored(3)], [msgspec.structs.replace(reserved(3), new=True)], {}, {"POD": 4, "CLAIM": 4}),
         ([stored(3, suspended=True)], [reserved(3)], {LAUNCHER: 1, WORKER: 2}, {"RESERVED": 1}),
         ([stored(1)], [reserved(2, uid="v")], {LAUNCHER: 1, WORKER: 1}, {"RESERVED": 3, "OBJECTS": 1}),
-        # A stored job that replaces the reserved job of the same name.
+        # A stored job, and the reserved job of the same name that it replaces.
         ([stored(1)], [Reservation("w", "job-u", (ReservedPods(WORKER, 2, (RESERVED,)),))], {WORKER: 1},
          {"POD": 1, "CLAIM": 1, "RESERVED": 2}),
     ],
 )  # fmt: skip
-def test_promised(
+def test_promised_charges(
     jobs: list[MPIJobRecord], reservations: list[Reservation], made: dict[str, int], expected: dict[str, int]
 ) -> None:
     assert sums(group(jobs), reservations, existing(made)) == expected

@@ -53,7 +53,7 @@ def details(messages: list[str]) -> set[str]:
     return {re.sub(r'^\S+ (?:Forbidden|Invalid value: (?:"[^"]*"|\S+)): ', "", each) for each in messages}
 
 
-# OpenShift also reports fields of the pod at its containers, and has different names for ports.
+# Messages that can be compared. OpenShift also reports fields of the pod at its containers, and names ports otherwise.
 _PLACED = re.compile(
     r"spec\.(?:(?:c|initC)ontainers\[\d+\]\.(?!containers|initContainers|host|ports|seL|seccomp)|spec\.securityContext\.seL|volumes)"
     ".*Invalid value"
@@ -61,7 +61,7 @@ _PLACED = re.compile(
 
 
 def placed(messages: list[str]) -> set[str]:
-    """The messages with a path and a value that can be compared."""
+    """The messages whose path and value can be compared."""
     return set(filter(_PLACED.match, messages))
 
 

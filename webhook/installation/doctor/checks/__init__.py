@@ -28,7 +28,7 @@ CHECKS: Final[Mapping[str, Callable[[Facts], Iterator[Diagnosis]]]] = {
     "probe": hooks.probe,
 }
 """The checks by their names in the report, in the order of the report."""
-# A server of `serve --register` has no such objects.
+# These checks are skipped for a server of `serve --register`, which has no Deployment in the cluster.
 INSTALLED: Final = frozenset({"replicas", "certificates", "rights"})
 
 

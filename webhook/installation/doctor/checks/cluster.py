@@ -27,7 +27,8 @@ OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
 OPERATOR_GANG: Final = DiagnosisKind("operator-gang", Severity.WARNING)
 
 OLDEST: Final = (1, 27)
-# Older operators keep the node selector of a job that Kueue has suspended (mpi-operator#670).
+# The first mpi-operator that works with Kueue: older operators keep the node selector of a job that Kueue has suspended
+# (mpi-operator#670).
 OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
 # An option of the operator. It is not visible in jobs.
 GANG: Final = "gang-scheduling"

@@ -79,7 +79,7 @@ def _without(hook: KubernetesObject) -> str:
 
 
 def _options(facts: Facts) -> Set[str]:
-    """The options of `serve` that add hooks. Those of a development server are derived from its hooks."""
+    """The options of `serve` that add hooks. The options of a development server are derived from its hooks."""
     if not facts.on_trial or isinstance(facts.validating, Unread):
         return arguments(facts.deployment).keys()
     paths = {

@@ -73,7 +73,7 @@ def causes(sight: Sight) -> Iterator[Cause]:
 
 
 def _killed(sight: Sight, pod: Json) -> Cause | None:
-    """A worker's container that was killed for memory and restarted: its ranks were not started again."""
+    """A worker's container that was killed for memory and restarted. Its ranks were not started again."""
     for status in loose.items(pod, "status", "containerStatuses") if pod_is_worker(pod) else ():
         last = loose.mapping(status, "lastState", "terminated")
         if last.get("reason") == "OOMKilled" and loose.mapping(status, "state", "running"):

@@ -1,11 +1,11 @@
 """Finds the cause of a failure in a program's log. `logs.yaml` lists the messages that are recognised."""
 
-import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import accumulate, islice, pairwise
+from operator import itemgetter
 from pkgutil import get_data
 from typing import Final, NamedTuple
 
@@ -45,17 +45,22 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
 
 OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
 """Causes for which the log of a worker's sshd may have details."""
-BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "no-host-keys", "sshd-directory"})
+BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "sshd-port", "no-host-keys", "sshd-directory"})
 """Causes that are found in the log of a worker's sshd."""
 
 _RAN: Final = re.compile(
     r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
     r"|BAD TERMINATION"
 )
-# Exceptions which only report that a different process failed.
+# Messages of ranks that lost the connection to a different rank, and the signal with which such ranks end.
+_LOST: Final = re.compile(
+    r"Connection (?:was likely )?(?:closed|reset)|gloo/transport|remote process exited|PROC_FAILED"
+    r"|socketStartConnect|connect returned|Communication error with rank|\b(?:signal|CODE:|SIGNAL:) 6\b"
+)
+# Exceptions which only report that a different process failed, or that deepspeed had no hostfile.
 _SECOND: Final = re.compile(
-    r"ChildFailed|CalledProcess|NCCL|\bMPI|[Hh]orovod|\b(?:ssh|SSH)\b|Connection (?:closed|reset)"
-    r"|DistBackend|killed by signal"
+    r"ChildFailed|CalledProcess|NCCL|\bMPI|[Hh]orovod|\b(?:ssh|SSH)\b|DistBackend|killed by signal"
+    rf"|DataLoader worker|no GPU resources available|Found no NVIDIA driver|{_LOST.pattern}"
 )
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _EXCEPTION: Final = re.compile(r"(?!(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b)[A-Za-z_][\w.]*(?::|$)")
@@ -95,7 +100,12 @@ class Raised(NamedTuple):
 
 
 def known(log: str) -> Known | None:
-    """The first message in the log after which the program did not continue, with names from the log in its text."""
+    """The message that is the cause, with names from the log in its text.
+
+    A message before the exception that ended the program is not considered, unless the exception only reports a failure
+    of a different process. `_precedence` has the order of the others. A message is skipped if the program continued
+    after it (`survived`), or if the exception explains it (`result`, or a lost connection).
+    """
     # The time for patterns is quadratic in the length of a line.
     lines = "".join(f"{line[:MAX_LOG_LINE_CHARACTERS]}\n" for line in log.splitlines())
     exception, after = _raised(lines)
@@ -104,22 +114,29 @@ def known(log: str) -> Known | None:
     ran = max((match.end() for match in _RAN.finditer(lines)), default=0)
     outputs = [*_outputs(lines)]
     matches = (
-        (message, match)
+        (*_precedence(message, match), message, match)
         for message in messages()
         for match in message.pattern.finditer(lines, max(ran, failed) if message.connecting else failed)
     )
-    for message, match in sorted(matches, key=lambda pair: math.inf if pair[0].late else pair[1].end()):
+    for lost, _, _, message, match in sorted(matches, key=itemgetter(0, 1, 2)):
         raised = cause is not None and match.start() < cause.end
         following = bisect_left(outputs, (match.end(),))
         if message.survived and not raised and any(went_on for _, went_on in outputs[following : following + 1]):
             continue
-        if cause and message.result and not _own_line(lines[after : lines.rfind("\n", 0, match.start()) + 1]):
+        if cause and (message.result or lost) and not _own_line(lines[after : lines.rfind("\n", 0, match.start()) + 1]):
             continue
         named = [group for group in match.groups() if group]
         text = message.text.format(*(shown[:200] for shown in named), *("a worker",) * 2)
         also = f"; before that Python raised: {cause.text}" if cause and (message.result or message.late) else ""
         return replace(message, text=f"{text}{also}")
     return None
+
+
+def _precedence(message: Known, match: re.Match[str]) -> tuple[bool, bool, int]:
+    """Messages in the order of the log, `late` messages in the order of the table, then what only says `_LOST`."""
+    shown = " ".join(filter(None, match.groups())) or match[0]
+    lost = not message.connecting and _LOST.search(shown) is not None
+    return lost, message.late, 0 if message.late else match.end()
 
 
 def _outputs(lines: str) -> Iterator[tuple[int, bool]]:

@@ -45,7 +45,7 @@ def causes(sight: Sight) -> Iterator[Cause]:
     event = next(sight.events_about(sight.name, "ErrResourceExists", "MPIJobFailed"), None)
     if loose.text(event, "reason") == "ErrResourceExists" and _incomplete(sight):
         fix = "Delete the other object if it is not needed, or give the job another name."
-        finding = sight.finding(CHILDREN)  # the finding names the kind, which the operator's event does not
+        finding = sight.finding(CHILDREN)  # unlike the operator's event, the finding names the kind
         problem = finding.message if finding else cut(loose.text(event, "message"))
         text = f"a name that the operator needs is taken: {problem}"
         yield Cause("name-taken", Stage.OPERATOR, text, "Event ErrResourceExists", fix, CHILDREN)
