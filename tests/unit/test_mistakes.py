@@ -345,7 +345,7 @@ RULES: Final[Mapping[str, Mistake]] = {
     "references": mistake("pod.serviceAccountName: «reportr→»", "reportr"),
     "resource-quota": mistake("Worker.replicas: «60→8»", "Reduce worker count to 8 (16 GPUs total)", namespace="quota"),
     "retention": mistake("spec.runPolicy.ttlSecondsAfterFinished: «5→30»", "Set it to 30 or more."),
-    "scc": mistake("first.securityContext.runAsUser: «0→»", "Remove runAsUser.", namespace="openshift"),
+    "scc": mistake("first.securityContext.runAsUser: «0→»", "Use an image with its own user:", namespace="openshift"),
     "slots": mistake("spec.slotsPerWorker: «0→1»", "Set slotsPerWorker to 1 or more."),
     "host-network": Mistake(
         {"Worker.template.spec.hostNetwork": True},

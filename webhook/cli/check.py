@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from webhook.cli import options
-from webhook.cli.terminal import UNUSABLE, caution, complain, fail, faint, printable
+from webhook.cli.terminal import DRY_RUN, UNUSABLE, announcing, caution, complain, fail, faint, printable
 from webhook.client.access import DEFAULT_NAMESPACE, Access
 from webhook.kit.optional_parts import parts
 
@@ -136,7 +136,7 @@ def check(
         spaces = [each.namespace or namespace for each in objects if each.kind in kinds]
         world = world_of(policy, cluster, access, spaces, policy_namespace)
         if access != Access():
-            world.try_pods = _try_pods(access, announced=output != "text" or quiet)
+            world.try_pods = _try_pods(access)
         namespace = namespace or world.namespace
         others = [resolve_name(each.judge)(objects, world, namespace, cluster, access) for each in checks]
         judge = _by_rules(world, namespace, others)
@@ -168,16 +168,11 @@ def check(
     sys.exit(UNUSABLE if errors or nothing else options.REFUSED if failing else 0)
 
 
-def _try_pods(access: Access, *, announced: bool) -> "TryPods":
-    """Return a function that tries pods by a dry run. Unless `announced`, it prints a line before the first pod."""
+def _try_pods(access: Access) -> "TryPods":
+    """Return a function that tries pods by a dry run. It prints a line before the first pod."""
     from webhook.client import tried_pods
 
-    def announce() -> None:
-        nonlocal announced
-        if not announced:
-            _note(["tries the pods of the jobs by a dry run, which creates nothing"])
-        announced = True
-
+    announce = announcing(DRY_RUN)
     return lambda namespace, pods: options.with_api(
         access, lambda api: tried_pods.refusals(api, namespace, pods, before=announce)
     )

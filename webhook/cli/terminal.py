@@ -1,11 +1,13 @@
 """The output of the commands: colours, and text without control characters. click drops colours without a terminal."""
 
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 import click
 
 # The exit code if a file, a policy or the cluster cannot be used.
 UNUSABLE: Final = 2
+DRY_RUN: Final = "tries the pods of the jobs by a dry run, which creates nothing"
 
 
 def printable(text: str) -> str:
@@ -40,6 +42,17 @@ def faint(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 job`, `2 jobs`."""
     return f"1 {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def announcing(line: str) -> Callable[[], None]:
+    """Return a function that prints the line to stderr once."""
+    lines = [line]
+
+    def announce() -> None:
+        while lines:
+            click.echo(faint(lines.pop()), err=True)
+
+    return announce
 
 
 def complain(*problems: object) -> None:

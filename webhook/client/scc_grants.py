@@ -13,7 +13,7 @@ from webhook.client.calls import Client, ClusterError
 from webhook.client.limits import MAX_SCC_GRANTS, SCC_GRANTS_SECONDS
 from webhook.cluster.resource import ByNamespace, K, Resource, T
 from webhook.cluster.resources.sccs import API_GROUP, SECURITY_CONTEXT_CONSTRAINTS, SecurityContextConstraints
-from webhook.cluster.scc_grants import SCC_GRANTS, SccGrants, groups
+from webhook.cluster.scc_grants import SCC_GRANTS, SccGrants, groups, lists
 from webhook.cluster.view import UNKNOWN, Answer, ClusterView, ViewOf
 
 
@@ -48,7 +48,7 @@ class GrantsReader:
         subject = {"user": account, "groups": [*groups(account)]}
 
         async def may_use(scc: SecurityContextConstraints) -> bool:
-            if account in (scc.users or ()) or not {*groups(account)}.isdisjoint(scc.groups or ()):
+            if lists(scc, account):
                 return True
             right = Right("use", API_GROUP, SECURITY_CONTEXT_CONSTRAINTS.plural, namespace, scc.name)
             return await has_right(self._api, right, subject)

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from webhook.cluster.resource import Wire, namespaced
+from webhook.cluster.resources.sccs import SecurityContextConstraints
 
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
@@ -42,3 +43,9 @@ def groups(account: str) -> tuple[str, ...]:
     """The groups of a ServiceAccount, by its user name."""
     namespace = account.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
     return "system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"
+
+
+def lists(scc: SecurityContextConstraints, *accounts: str) -> bool:
+    """Whether the SCC itself names one of these ServiceAccounts or their groups, so that no RBAC is necessary."""
+    names = {each for account in accounts for each in (account, *groups(account))}
+    return not names.isdisjoint([*(scc.users or ()), *(scc.groups or ())])

@@ -15,8 +15,8 @@ every job, and Kueue ignores it.
 
 A job that names a queue of Volcano (`spec.runPolicy.schedulingPolicy.queue`, or Volcano's annotation) is not put into a
 queue of Kueue, unless `training.openshift.io/queue` names one. If Volcano is not installed, the field is the name of a
-LocalQueue. If this LocalQueue does not exist, the job is put into the usual queue, and a warning names the missing
-queue.
+LocalQueue. The job gets its label even if this queue takes no jobs: the job then waits. If this LocalQueue does not
+exist, the job is put into the usual queue, and a warning names the missing queue.
 
 An update with another value of `training.openshift.io/queue` moves a waiting job to the new queue if that queue can be
 used. A running job stays in its queue, and a waiting job cannot leave all queues, because Kueue rejects these changes:
@@ -109,13 +109,18 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     reason = invalid or _obstacle(job, name, ctx, patch)
     if job.suspended and not (reason or requested or by_kueue or suspends_all(ctx.view, ctx.namespace)):
         reason = "spec.runPolicy.suspend is true. Remove it."
-    if reason:
+    field, named = volcano.queue_of(job)
+    queue = ctx.view.get(LOCAL_QUEUES, (ctx.namespace, name))
+    # In a stopped queue the job waits. Without a queue it would start outside the quota.
+    waits = requested is None and name == named and not job.suspended and isinstance(queue, LocalQueue)
+    if reason and not waits:
         if not by_kueue:
             yield Caution(invalid or f"not in queue {name}: {reason}")
     elif patch.add(LABEL, name):
         patch.add(SUSPEND, value=True, over=False)
-        yield Note(f"put into queue {name}, which starts the job when there is room", brief=name)
-        field, named = volcano.queue_of(job)
+        # Rules report the reason.
+        starts = "" if reason else ", which starts the job when there is room"
+        yield Note(f"put into queue {name}{starts}", brief=name)
         if named and requested is None and named != name:
             yield Caution(f"in queue {name}: there is no queue {annotations.quoted(named)} ({field})")
 

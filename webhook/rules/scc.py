@@ -10,11 +10,13 @@ The pods of a job may use the SCCs of their ServiceAccount. In addition, workers
 another account that may use more SCCs, this rule is too strict: set its action to warn.
 
 Nothing is checked in namespaces without OpenShift's annotations (`openshift.io/sa.scc.uid-range` and others), or if the
-SCCs, or the accounts that may use them, could not be read.
+SCCs could not be read. If it is unknown which SCCs the pods may use, nothing is rejected: a warning names the field if
+none of the SCCs that OpenShift grants to all accounts (`restricted-v2` and `restricted-v3`) accepts the pods.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
 
 from webhook.api.mpijob import MPIJob, replica_path
 from webhook.kit.context import Context
@@ -25,6 +27,8 @@ from webhook.predict.scc.matching import Rejection
 from webhook.predict.scc.outcome import OPEN, Outcome, account_of, outcomes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_REJECTIONS
+
+_ADDED: Final = "capabilities.add"
 
 
 @rule("scc", RuleSettings, since="0.1", importance=Importance.FAILS)
@@ -45,6 +49,7 @@ def _violation(template: str, outcome: Outcome, namespace: str) -> Violation:
         f"{by} rejects {_shown(first.value)}: {first.detail}{more and f'; also {more}'}",
         fix=_fix(listed, outcome, namespace),
         reason=CauseReason.FORBIDDEN,
+        advisory=outcome.assumed,
         degree=Degree(template, frozenset(f"{each.path}={each.value}" for each in outcome.rejections)),
     )
 
@@ -60,14 +65,22 @@ def _distinct(rejections: Iterable[Rejection]) -> list[Rejection]:
     return [each for each in distinct.values() if each[:2] != OPEN] or [*distinct.values()]
 
 
-def _fix(listed: Iterable[Rejection], outcome: Outcome, namespace: str) -> str:
-    fields = " and ".join(dict.fromkeys(map(_in_fix, listed)))
+def _fix(listed: Collection[Rejection], outcome: Outcome, namespace: str) -> str:
+    of_root = [each for each in listed if _field(each.path) == "runAsUser" and each.value == 0]
+    fields = " and ".join(dict.fromkeys(_in_fix(each) for each in listed if each not in of_root))
+    if of_root:
+        more = f", and remove {fields}" if fields else ""
+        return f"Use an image with its own user{more}: sshd runs as root under no default SCC except privileged."
     ways = ["set hostUsers to false" if fields == "hostUsers" else f"remove {fields}"]
-    if outcome.wider:
+    if outcome.wider == "privileged" and all(_field(each.path) == _ADDED for each in listed):
+        ways.append("have an administrator write an SCC of your own that allows it")
+    elif outcome.wider:
         account = account_of(outcome.filled or PodTemplate(), namespace).rpartition(":")[2]
         command = f"oc adm policy add-scc-to-user {outcome.wider} -z {account} -n {namespace}"
         # Most images cannot use ssh without their user, so a wider SCC is suggested first.
         ways.insert(0 if fields == "runAsUser" else 1, f"have an administrator run: {command}")
+        if outcome.assumed:
+            ways[0] = f"if the pods may not use {outcome.wider}, {ways[0]}"
     text = ", or ".join(ways)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -79,7 +92,7 @@ def _field(path: str) -> str:
 
 def _in_fix(rejection: Rejection) -> str:
     field = _field(rejection.path)
-    return f"{rejection.value} from {field}" if field == "capabilities.add" else field
+    return f"{rejection.value} from {field}" if field == _ADDED else field
 
 
 def _shown(value: object) -> str:

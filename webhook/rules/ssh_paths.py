@@ -93,7 +93,7 @@ class _Side(msgspec.Struct, frozen=True):
     dropped: set[str]
     """Capabilities, without the prefix CAP_."""
     scc: str = ""
-    """The SCC that chose the user, if the job does not name one."""
+    """The SCC that chose the user, if the job does not name one, as in a sentence."""
 
     @property
     def path(self) -> str:
@@ -120,8 +120,11 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         yield Violation(FIELD, fault, "Set it to /root/.ssh, or /home/USER/.ssh where the job runs as another user.")
         return
     of_root = normpath(mount_path) == OF_ROOT
-    open_users = all(side.other_than_root and (side.user is None or side.scc) for side in sides.values())
-    chosen = next((f"SCC {side.scc} runs it as user {side.user}" for side in sides.values() if side.scc), "")
+    rejected = {role for role, outcome in of_scc.items() if outcome.rejections}  # the user of these is unknown
+    open_users = all(
+        (side.other_than_root or side.role in rejected) and (side.user is None or side.scc) for side in sides.values()
+    )
+    chosen = next((f"{side.scc} runs it as user {side.user}" for side in sides.values() if side.scc), "")
     if of_root and open_users and (keeps_root_out or chosen):
         if starts_sshd or (launcher is not None and _wants_root(launcher.container)):
             yield _for_root_alone(mount_path, launcher, chosen or "this namespace starts nothing as root")
@@ -129,7 +132,7 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     if worker is None or not starts_sshd:
         return
     if other := [side for side in sides.values() if side.scc and _UPSTREAM.fullmatch(side.container.image or "")]:
-        fault = f"user {other[0].user} (SCC {other[0].scc}) is not in the image"
+        fault = f"user {other[0].user} ({other[0].scc}) is not in the image"
         yield Violation(FIELD, fault, fix=f"Set runAsUser to {OF_IMAGE}.", advisory=True)
         return
     if of_root:
@@ -146,10 +149,12 @@ def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) ->
     of_pod: PodSecurityContext | FilledPod | None = template.spec.security_context if template.spec else None
     own: SecurityContext | FilledContainer | None = container.security_context
     capabilities: Capabilities | FilledCapabilities | None = own.capabilities if own else None
-    if of_scc is not None and of_scc.filled and of_scc.filled.spec:
+    chosen_by = ""
+    if of_scc is not None and of_scc.filled and of_scc.filled.spec and not of_scc.rejections:
         of_pod, own = of_scc.filled.spec.security_context, of_scc.first
-        if not of_scc.rejections:
+        if not of_scc.assumed:  # otherwise the injection `scc` may be missing here
             capabilities = own.capabilities
+        chosen_by = f"{'the default ' if of_scc.assumed else ''}SCC {of_scc.scc}"
     of_pod, own = of_pod or PodSecurityContext(), own or SecurityContext()
     user = of_pod.run_as_user if own.run_as_user is None else own.run_as_user
     non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
@@ -164,7 +169,7 @@ def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) ->
         privileged=bool(own.privileged),
         added={*map(_name, (capabilities and capabilities.add) or ())},
         dropped={*map(_name, (capabilities and capabilities.drop) or ())},
-        scc=of_scc.scc if of_scc is not None and written is None and user is not None else "",
+        scc=chosen_by if written is None and user is not None else "",
     )
 
 

@@ -76,7 +76,7 @@ def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) 
     queue = ctx.view.get(VOLCANO_QUEUES, name)
     if queue is ABSENT:
         closest = _closest(name, ctx)
-        fix = f"Use {closest.name}." if closest else "Name an existing queue."
+        fix = f"Use {closest.name}." if closest else _others(ctx.view)
         yield Violation(path, f"{_called(name)} does not exist", fix=fix, reason=CauseReason.NOT_SUPPORTED)
         if closest:  # reported now, not only when the user tries this queue
             yield from _too_small(job, closest, settings, ctx)
@@ -95,11 +95,16 @@ def _closest(name: str, ctx: Context) -> VolcanoQueue | None:
     return queues[closest] if closest else None
 
 
+def _others(view: ClusterView) -> str:
+    """The fix that names open queues."""
+    others = volcano.open_leaves(view)[:MAX_SHOWN_QUEUES]
+    return f"Use {' or '.join(others)}." if others else "Ask for a queue."
+
+
 def _closed(path: str, queue: VolcanoQueue, view: ClusterView) -> Iterator[Violation]:
     if queue.state in CLOSED:
-        message, others = f"{_called(queue.name)} is {queue.state}", volcano.open_leaves(view)[:MAX_SHOWN_QUEUES]
-        fix = f"Use {' or '.join(others)}." if others else "Ask for a queue."
-        yield Violation(path, message, fix=fix, reason=CauseReason.NOT_SUPPORTED)
+        message = f"{_called(queue.name)} is {queue.state}"
+        yield Violation(path, message, fix=_others(view), reason=CauseReason.NOT_SUPPORTED)
     elif queue.state != OPEN:
         yield Violation(path, f"{_called(queue.name)} is not open yet", fix="It waits.", advisory=True)
 

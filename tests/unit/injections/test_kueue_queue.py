@@ -237,8 +237,8 @@ def with_volcano_queue(name: str) -> Json:
             "off",
             [queue("off", stopPolicy="Hold")],
             {},
-            "",
-            ["not in queue off: LocalQueue off is stopped (Hold). Use training."],
+            "off",
+            ["put into queue off"],
         ),
     ],
 )

@@ -21,7 +21,14 @@ from webhook.policy.in_force import load_policies
 WORKER = "spec.mpiReplicaSpecs[Worker].template"
 CONTEXT = "Worker.template.spec.containers.0.securityContext"
 ADDED = "template.spec.containers.0.securityContext.capabilities"
+BEFORE_V3 = [each for each in DEFAULT_SCCS if each["metadata"]["name"] != "restricted-v3"]
+ALLOWING = {
+    **next(each for each in DEFAULT_SCCS if each["metadata"]["name"] == "nonroot-v2"),
+    "metadata": {"name": "of-a-team"},
+    "users": ["system:serviceaccount:team-a:default"],
+}
 NONE = {"openshift.io/required-scc": "no-such"}
+COMMAND = "oc adm policy add-scc-to-user nonroot-v2 -z default -n team-a"
 RANGE = "must be in the ranges: [1000680000, 1000689999]"
 
 
@@ -33,8 +40,7 @@ def test_user_outside_the_range_is_rejected_with_the_scc_to_ask_for() -> None:
     (violation,) = violations("scc", {CONTEXT: {"runAsUser": 1000}}, view=view())
     assert violation.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
     assert violation.message == f'SCC "restricted-v2" rejects 1000: {RANGE}'
-    command = "oc adm policy add-scc-to-user nonroot-v2 -z default -n team-a"
-    assert violation.fix == f"Have an administrator run: {command}, or remove runAsUser."
+    assert violation.fix == f"Have an administrator run: {COMMAND}, or remove runAsUser."
     assert not violation.advisory
 
 
@@ -99,15 +105,28 @@ def test_message_names_the_further_rejections_after_the_first() -> None:
         f'SCC "restricted-v2" rejects 0: {RANGE}; also capabilities.add "IPC_LOCK" (capability may not be '
         'added), capabilities.add "SYS_CHROOT" (capability may not be added)'
     )
-    assert violation.fix.startswith("Remove runAsUser and IPC_LOCK from capabilities.add and SYS_CHROOT from")
-    assert "add-scc-to-user privileged -z default" in violation.fix
+    assert violation.fix == (
+        "Use an image with its own user, and remove IPC_LOCK from capabilities.add and SYS_CHROOT from "
+        "capabilities.add: sshd runs as root under no default SCC except privileged."
+    )
 
 
 def test_unset_field_is_not_reported_next_to_another_field() -> None:
     changes = {f"{role}.{ADDED}": {"add": ["IPC_LOCK"]} for role in ("Launcher", "Worker")}
     for violation in violations("scc", changes, view=view({"default": ["restricted-v3"]})):
         assert violation.message.endswith('rejects "IPC_LOCK": capability may not be added')
-        assert violation.fix.startswith("Remove IPC_LOCK from capabilities.add")
+        own = "have an administrator write an SCC of your own that allows it"
+        assert violation.fix == f"Remove IPC_LOCK from capabilities.add, or {own}."
+
+
+def test_both_roles_are_advised_to_set_host_users_if_that_is_enough() -> None:
+    changes: dict[str, Any] = {f"{role}.template.spec.hostUsers": True for role in ("Launcher", "Worker")}
+    changes |= {f"{role}.template.spec.containers.0.securityContext.runAsUser": 1000 for role in ("Launcher", "Worker")}
+    changes["Launcher.template.spec.initContainers"] = [
+        {"name": "wait", "image": "i", "securityContext": {"runAsUser": 1000}}
+    ]
+    advice = {each.fix for each in violations("scc", changes, view=view({"default": ["restricted-v3"]}))}
+    assert advice == {f"Set hostUsers to false, or have an administrator run: {COMMAND}."}
 
 
 def test_container_is_reported_before_the_init_container_that_copies_it() -> None:
@@ -150,9 +169,9 @@ def test_unknown_required_scc_causes_no_other_findings() -> None:
         assert set(checked(job)) <= {"scc", "ssh-paths"}
 
 
-@pytest.mark.parametrize("granted", [True, False])
-def test_pod_security_reports_nothing_that_an_scc_fills_in(granted: bool) -> None:
-    objects = [each for each in openshift() if granted or each["kind"] != "SccGrants"]
+@pytest.mark.parametrize("unknown", [(), ("SccGrants",), ("SccGrants", "SecurityContextConstraints")])
+def test_pod_security_reports_nothing_that_an_scc_fills_in(unknown: tuple[str, ...]) -> None:
+    objects = [each for each in openshift() if each["kind"] not in unknown]
     world = JobWorld(Snapshot(objects), schema=None, instead=load_policies(None))
     (job,) = yaml.load_all((EXAMPLES / "openmpi-pi.yaml").read_text())
     job["metadata"].pop("namespace", None)
@@ -171,11 +190,26 @@ def test_job_in_a_user_namespace_is_accepted_under_restricted_v3() -> None:
         Snapshot([]),
         Snapshot([project()]),
         Snapshot([project(), *DEFAULT_SCCS]),
-        Snapshot([project(), *DEFAULT_SCCS, grants("default", "restricted-v2")]),
+        Snapshot([project(), *BEFORE_V3, grants("default", "nonroot-v2")]),
+        Snapshot([project(), *BEFORE_V3, ALLOWING]),
     ],
 )
-def test_nothing_is_rejected_if_sccs_or_their_users_are_unknown(known: Snapshot) -> None:
+def test_job_is_accepted_if_sccs_are_unknown_or_all_accounts_may_use_one(known: Snapshot) -> None:
     assert check({CONTEXT: {"runAsUser": 1000}}, known) == []
+
+
+@pytest.mark.parametrize("granted", [[], [grants("default", "restricted-v2")]])
+def test_job_gets_a_warning_if_it_is_unknown_which_sccs_it_may_use(granted: list[Any]) -> None:
+    known = Snapshot([project(), *BEFORE_V3, *granted])
+    (violation,) = violations("scc", {CONTEXT: {"runAsUser": 1000}}, view=known)
+    assert violation.advisory
+    assert violation.message == f'SCC "restricted-v2" rejects 1000: {RANGE}'
+    assert violation.fix == (
+        f"If the pods may not use nonroot-v2, have an administrator run: {COMMAND}, or remove runAsUser."
+    )
+    changes: dict[str, Any] = {CONTEXT: {"runAsUser": 1000, "privileged": True}, "Worker.template.spec.hostPID": True}
+    required = {"Worker.template.metadata.annotations": NONE}
+    assert all(each.advisory for each in violations("scc", changes | required, view=known))
 
 
 def test_namespace_without_ranges_is_not_checked() -> None:

@@ -422,9 +422,22 @@ def test_key_of_root_is_reported_if_another_user_runs_mpirun(command: list[str])
     assert fits_a_warning("ssh-paths", violation)
 
 
-def test_key_of_root_is_reported_if_the_scc_chooses_the_user() -> None:
-    fault = f'(advice) {FIELD}: "/root/.ssh" is for root, but SCC restricted-v2 runs it as user 1000680000'
-    assert found(violations("ssh-paths", SSHD, view=openshift.view())) == [fault]
+@pytest.mark.parametrize(
+    ("view", "scc"),
+    [
+        (openshift.view(), "SCC restricted-v2"),
+        (Snapshot([openshift.project(), *openshift.DEFAULT_SCCS]), "the default SCC restricted-v2"),
+    ],
+    ids=["known permissions", "unknown permissions"],
+)
+def test_key_of_root_is_reported_if_the_scc_chooses_the_user(view: Snapshot, scc: str) -> None:
+    fault = f'(advice) {FIELD}: "/root/.ssh" is for root, but {scc} runs it as user 1000680000'
+    assert found(violations("ssh-paths", SSHD, view=view)) == [fault]
+
+
+def test_group_of_an_scc_that_rejects_the_pods_is_not_reported() -> None:
+    faults = violations("ssh-paths", {**SSHD, **both(runAsUser=0)}, view=openshift.view())
+    assert not [each for each in faults if each.path.endswith("fsGroup")]
 
 
 def test_user_that_the_scc_chooses_is_reported_as_missing_in_upstreams_image() -> None:

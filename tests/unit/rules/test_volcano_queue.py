@@ -90,8 +90,9 @@ def test_job_without_a_queue_is_not_checked_without_gang_scheduling() -> None:
 def test_missing_queue_is_rejected(changes: Json, path: str) -> None:
     reason = CauseReason.NOT_SUPPORTED
     message = 'queue "team" does not exist'
-    other = "Name an existing queue."
-    assert reported(changes) == [Violation(path, message, fix=other, reason=reason)]
+    assert reported(changes) == [Violation(path, message, fix="Use default.", reason=reason)]
+    others = [queue(name) for name in ("x-1", "x-2", "x-3", "x-4")]
+    assert reported(changes, *others)[0].fix == "Use default or x-1 or x-2."
     assert reported(changes, queue("team-a")) == [Violation(path, message, fix="Use team-a.", reason=reason)]
 
 

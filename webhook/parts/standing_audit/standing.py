@@ -34,7 +34,8 @@ from webhook.client.wire import WatchFault
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
-from webhook.cluster.view import ABSENT, Answer
+from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Overlay
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.controllers.reconciler import PacedClient, Reconciler
 from webhook.kit.settings import Action
@@ -173,7 +174,8 @@ class StandingAudit:
     async def _judge(
         self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
     ) -> Decision | None:
-        view = WithoutJobs(self.view)
+        # The permission to use SCCs is read for reviews only, and a warning about a job that runs would be wrong.
+        view = WithoutJobs(Overlay(self.view, "", {SECURITY_CONTEXT_CONSTRAINTS: UNKNOWN}))
         work = partial(resubmitted.judge, data, policies=self.policies(), view=view, today=self.today())
         try:
             decision = limited(work)

@@ -3,7 +3,7 @@
 It sends only reads and dry runs of pods, and reads no Secret. It reports objects that the user may not read.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
@@ -68,6 +68,7 @@ class SightReader:
     namespace: str
     world: JobWorld
     workloads: Workloads
+    before_dry_run: Callable[[], None] = lambda: None
     unread: dict[str, str] = field(default_factory=dict)
     """The reason for each resource that could not be read."""
     unjudged: frozenset[str] = frozenset()
@@ -115,7 +116,8 @@ class SightReader:
             templates.pop(LAUNCHER, None)
         if len(sight.workers) >= sight.wanted:
             templates.pop(WORKER, None)
-        rejections = await self._try("a dry run of its pods", refusals(self.api, self.namespace, templates), None)
+        tried = refusals(self.api, self.namespace, templates, before=self.before_dry_run)
+        rejections = await self._try("a dry run of its pods", tried, None)
         return rejections or {}
 
     @property

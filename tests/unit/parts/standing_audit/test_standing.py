@@ -13,11 +13,15 @@ from prometheus_client import CollectorRegistry, generate_latest
 from tests.support.audit_world import ENDED, JOBS, STRICT, AuditWorld, store
 from tests.support.job_lives import condition
 from tests.support.kept_objects import KeptObjects
+from tests.support.openshift import DEFAULT_SCCS, project
 from tests.support.policies import layer
 from tests.support.watch_api import until
 from webhook.admission.what_if import resubmitted
 from webhook.client.calls import ApiError
 from webhook.client.wire import FaultReason, Page, WatchFault
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS
 from webhook.kit.settings import Action
 from webhook.parts.standing_audit import standing
 from webhook.parts.standing_audit.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
@@ -52,6 +56,20 @@ async def test_all_jobs_that_have_not_ended_are_judged_page_by_page(cluster: Kep
     assert world.audit.age == 0
     assert len(world.lists.targets) == 4
     assert all(f"limit={AUDITED_JOBS_PER_PAGE}" in target for target in world.lists.targets)
+
+
+async def test_running_job_has_no_warning_about_sccs_that_its_pods_may_use(cluster: KeptObjects) -> None:
+    """The audit does not know which SCCs the pods may use."""
+    cluster.put("/api/v1/namespaces/team-a", project())
+    for scc in DEFAULT_SCCS:
+        cluster.put(f"/apis/security.openshift.io/v1/securitycontextconstraints/{scc['metadata']['name']}", scc)
+    changes = {"Worker.template.spec.hostUsers": True, "Worker.template.spec.securityContext": {"runAsUser": 1000}}
+    store(cluster, "job", **changes)
+    world = World(cluster)
+    world.audit.view = cluster.view([MPI_JOBS, NAMESPACES, SECURITY_CONTEXT_CONSTRAINTS])
+    await world.audit.audit()
+    (broken,) = world.audit.outcomes.values()
+    assert "scc" not in {rule for rule, _ in broken}
 
 
 async def test_job_that_is_too_expensive_to_judge_breaks_the_rule_job_size(
