@@ -112,6 +112,8 @@ def _meant(text: str) -> str:
         return f'Write "{number}".'
     if _GRAMMAR.fullmatch(number + match[2]):
         return f"Write {number}{match[2]}."
+    if match[2] == "mi":
+        return f"Write {number}m for CPU, or {number}Mi for memory."
     letter, binary = unit[:1], unit[:1].upper() + "i"
     if binary not in _BINARY or unit.removesuffix("b") not in {letter, letter + "i"}:
         return ""

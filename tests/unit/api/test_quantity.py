@@ -130,6 +130,7 @@ def test_invalid_quantity_is_rejected_with_an_example(value: object) -> None:
         ("", "empty text is not a quantity. Write a number, directly followed by a unit if it needs one, such as 4, "),
         ("1K", '"1K" is not a quantity. Write 1Ki or 1k.'),
         ("4GB", '"4GB" is not a quantity. Write 4Gi or 4G.'),
+        ("1500mi", '"1500mi" is not a quantity. Write 1500m for CPU, or 1500Mi for memory.'),
         ("250 m", '"250 m" is not a quantity. Write 250m.'),
         ("4gib", "Write 4Gi."),
         ("4 Gi", "Write 4Gi."),
