@@ -1,4 +1,4 @@
-"""Writes into sdists and wheels which commit they are of; where that is not known, nothing."""
+"""Writes the commit into sdists and wheels that are built from it, if it is known."""
 
 import json
 import os
@@ -26,9 +26,9 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def commit(root: Path) -> str:
-    """The one that is told, else that of the checkout, if `root` is one and not just in one; "" where neither is known.
+    """The commit in SOURCE_COMMIT, else the commit of the checkout whose top folder is `root`; "" if there is neither.
 
-    It ends with `-dirty` where files differ from it.
+    The checkout's commit ends with `-dirty` if files were changed.
     """
     if told := os.environ.get("SOURCE_COMMIT"):
         return told

@@ -38,8 +38,9 @@ class Refusal(OSError):
 @dataclass
 class Tally:
     sent: int = 0
-    """Reviews with a verdict. A retried review counts once."""
+    """Reviews that were sent. A retried review counts once."""
     answered: int = 0
+    """Reviews that got a verdict."""
     wrong: list[str] = field(default_factory=list)
     """Differences between expected and actual replies."""
     lost: list[str] = field(default_factory=list)
@@ -93,7 +94,7 @@ class Traffic:
     def _drive(self) -> None:
         runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         runner.run(self._run())
-        with suppress(OSError):  # "busy": a fault has left a connection half open
+        with suppress(OSError):  # libuv reports EBUSY: a fault has left a connection half open
             runner.close()
 
     async def _run(self) -> None:

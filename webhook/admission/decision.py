@@ -50,7 +50,10 @@ class Decision(msgspec.Struct):
     patch: list[dict[str, object]] = msgspec.field(default_factory=list)
     """JSON Patch operations."""
     authors: list[str] = msgspec.field(default_factory=list)
-    """The injection of each operation in `patch`. The last operation may have none: it lists the injections."""
+    """The injection of each operation in `patch`, in the same order.
+
+    There is none for the last operation if this writes the annotation that lists the injections.
+    """
     document: dict[str, Any] | None = None
     """The patched object without its managedFields."""
     reservation: Reservation | None = None
@@ -75,8 +78,8 @@ class Decision(msgspec.Struct):
     def put_worst_first(self) -> None:
         """Sort the findings after all are recorded, and cut them to the size of a reply.
 
-        A finding whose violation has `follows` is listed after its cause: a finding at that path, with the same or a
-        stronger action and without `follows`.
+        If a violation has `follows` (the path of another violation), its finding is listed after its cause. The cause is
+        a finding at the path `follows` that has no `follows` itself and the same or a stronger action.
         """
         self.warned.sort(key=lambda finding: finding.importance)
         for listed in (self.denied, self.warned, self.audited, self.exempted):

@@ -65,7 +65,7 @@ def started_by(container: Container) -> frozenset[str] | None:
 
 
 def _names(command: str) -> frozenset[str] | None:
-    """The program of one command; none for a shell built-in."""
+    """The program of one command; an empty set for a shell built-in, None if the command may start more programs."""
     words = command.split()
     while words and words[0] in shell.KEYWORDS:
         del words[0]

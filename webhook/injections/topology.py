@@ -12,8 +12,9 @@ nodes could hold a worker, the scheduler scores only some of them (`percentageOf
 a worker may still run on another node.
 
 The launcher only starts the ranks, so it gets no affinity; with `runLauncherAsWorker` it is one of the workers. The
-terms select pods by the name of the job. For a job with `generateName` they have `matchLabelKeys` instead, which an API
-server before Kubernetes 1.31 drops, so they are injected only if a kubelet has at least this version.
+terms select pods by the name of the job. For a job with `generateName` the terms have `matchLabelKeys` instead. An API
+server before Kubernetes 1.31 drops this field, so the terms are injected only if some kubelet has version 1.31 or
+newer: the API server is then not older.
 
 If the policy has no `keys`, these labels are tried, the nearest first: the labels of NVIDIA's topograph, Google Cloud,
 AWS and Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.io/block` and
@@ -21,10 +22,10 @@ AWS and Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.i
 
 In a queue of Kueue with topology-aware scheduling, pod affinity has no effect. Instead the workers get the annotation
 `kueue.x-k8s.io/podset-preferred-topology` with the narrowest level above the node. With `runLauncherAsWorker` launcher
-and workers get a common `kueue.x-k8s.io/podset-group-name`. If the queue also has flavors without a topology, pods with
-the annotation could not use these flavors. So the pods get the annotation only if no flavor without a topology fits
-them. The launcher gets `kueue.x-k8s.io/podset-unconstrained-topology` if it cannot start without this annotation. If
-the queue or its flavors are unknown, the affinity is injected; it has no effect if the queue is topology-aware.
+and workers get a common `kueue.x-k8s.io/podset-group-name`. Pods with the annotation cannot use flavors
+without a topology. So if the queue has such flavors, the workers get the annotation only if none of these flavors fits
+them. The launcher gets `kueue.x-k8s.io/podset-unconstrained-topology` if it could not start otherwise. If the queue or
+its flavors are unknown, the affinity is injected; it has no effect if the queue is topology-aware.
 
 Nothing is injected if a template has a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by another label
 than `kubernetes.io/hostname`, or a topology annotation of Kueue, because the user has chosen the placement. A copied
@@ -65,7 +66,7 @@ MATCH_LABEL_KEYS_SINCE: Final = (1, 31)
 """The first Kubernetes in which `matchLabelKeys` of a pod affinity is on (KEP-3633)."""
 
 WELL_KNOWN: Final = (
-    # https://github.com/NVIDIA/topograph, the newest labels first; tier 0 and leaf are the node's switch
+    # https://github.com/NVIDIA/topograph, the newest labels first; tier-0 and leaf name the node's switch
     "fabric.topograph.run/tier-0",
     "fabric.topograph.run/tier-1",
     "fabric.topograph.run/tier-2",

@@ -14,10 +14,10 @@ image, and with a probe of another port the launcher would never start. A warnin
 itself waits.
 
 Nothing is injected into jobs that are suspended or queued, or that Kueue itself will queue, or if this is unknown: the
-operator creates their launcher at once and ignores the policy (mpi-operator issue 615). Nothing is injected either if
-the gang includes the launcher, which does not exist yet (mpi-operator issue 608): `schedulingPolicy.minAvailable` must
-be at most the number of workers. Do not enable the injection if the operator runs with `--gang-scheduling`, because a
-job does not show this flag.
+operator creates their launcher at once and ignores `launcherCreationPolicy` (mpi-operator issue 615). Nothing is
+injected either if the gang includes the launcher, which does not exist yet (mpi-operator issue 608):
+`schedulingPolicy.minAvailable` must be at most the number of workers. Do not enable the injection if the operator runs
+with `--gang-scheduling`, because a job does not show this flag.
 """
 
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ FORMS: Final = (
 
 @injection("worker-readiness", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Injects both the probe and the policy, or nothing."""
+    """Injects both the probe and `launcherCreationPolicy`, or nothing."""
     policy = AT_STARTUP if job.spec.launcher_creation_policy is None else job.spec.launcher_creation_policy
     if not job.workers or job.worker is None or policy not in {AT_STARTUP, WAIT_FOR_WORKERS}:
         return

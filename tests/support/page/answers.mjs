@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 const [program, folder, ...archives] = process.argv.slice(2);
 const { start } = await import(pathToFileURL(resolve(program)));
 const { loadPyodide } = await import(pathToFileURL(join(folder, "pyodide.js")));
-// With an error, Node would print its line of source, which in Pyodide has a megabyte.
+// For an error, Node would print the line of code that raised it; in Pyodide such a line is a megabyte long.
 process.on("uncaughtException", ({ message }) => {
   process.stderr.write(message);
   process.exitCode = 1;

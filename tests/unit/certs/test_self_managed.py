@@ -52,7 +52,7 @@ async def test_leaf_is_not_served_before_it_is_trusted():
 
 
 async def test_unwritable_bundle_does_not_affect_other_bundles():
-    """Formerly, one hook's caBundle made all replicas unready, so the calls of the other hooks failed too."""
+    """Formerly, one caBundle that could not be written made all replicas unready, so calls of other hooks failed too."""
     cluster, clock, notices = Cluster(), Clock(), Told()
     cluster.forbidden = {"write mutating"}
     server = replica(cluster, clock, told=notices)
@@ -267,7 +267,7 @@ async def test_one_pass_repairs_everything_after_a_clock_jump():
         await server.reconcile()
         assert server.phase in {Phase.RETIRING, Phase.STEADY}
         assert accepted(cluster, server, clock.now) == EVERY
-    # A time in the future must not keep old CAs forever.
+    # A retirement time in the future, noted before the clock jumped back, must not keep an old CA forever.
     clock.now += SETTINGS.leaf_lifetime + HOUR
     await server.reconcile()
     assert server.phase == Phase.STEADY
@@ -345,7 +345,7 @@ async def test_problem_is_reported_once():
     assert (notices.reasons(), server.last_error) == (["CertificatesRecovered"], None)
 
 
-async def test_deleted_secret_is_filled_with_a_new_ca():
+async def test_deleted_secret_gets_a_new_ca_when_it_is_created_again():
     cluster, clock, server, notices = await ready()
     leaf, bundles = server.leaf, dict(cluster.bundles)
     cluster.data = None
@@ -400,7 +400,7 @@ async def test_unwritable_bundle_is_reported_without_the_secret():
     assert (server.untrusting, accepted(cluster, server, clock.now)) == (("mutating",), {"validating"})
 
 
-async def test_replicas_in_the_middle_of_a_rotation_restore_one_bundle_without_the_secret():
+async def test_replicas_in_the_middle_of_a_rotation_restore_the_same_bundles_without_the_secret():
     """One replica has not read the Secret since the CA was promoted. The other serves a leaf of the new CA."""
     cluster, clock, server, _ = await ready()
     late = replica(cluster, clock)
@@ -417,7 +417,7 @@ async def test_replicas_in_the_middle_of_a_rotation_restore_one_bundle_without_t
     for each in (late, server, late, server):
         await each.reconcile()
     assert accepted(cluster, server, clock.now) == accepted(cluster, late, clock.now) == EVERY
-    assert cluster.writes == ["validating", "mutating"] * 2  # each replica wrote once
+    assert cluster.writes == ["validating", "mutating"] * 2  # each replica wrote each caBundle once
 
 
 async def test_replica_that_never_read_the_secret_publishes_nothing():
@@ -475,7 +475,7 @@ async def test_leaves_are_renewed_without_the_secret_despite_an_emptied_bundle()
             assert accepted(cluster, server, clock.now) == {"validating"}
 
 
-async def test_replica_that_starts_while_the_secret_is_restored_does_not_wait():
+async def test_replica_that_starts_while_the_secret_is_restored_does_not_wait_for_the_grace():
     cluster, clock, server, _ = await ready()
     cluster.set_data({})
     other = replica(cluster, clock)

@@ -136,7 +136,7 @@ def test_missing_class_that_is_allowed_is_reported(allowed: list[str], fix: str)
     ],
 )
 def test_missing_class_is_not_suggested(allowed: list[str], fix: str) -> None:
-    """A class is suggested if it is unknown whether it exists."""
+    """Only a class that is known to be missing is left out."""
     both = Snapshot(
         [*OBJECTS, {**OBJECTS[0], "metadata": {"name": "prod"}}, {**OBJECTS[1], "metadata": {"name": "high"}}]
     )

@@ -1,9 +1,9 @@
 """Checks that the job that will be stored has every injection that the policy requires.
 
 An injection may be missing because another mutating webhook removed it, or because the API server could not reach the
-mutating hook. Each required injection runs on the final object: values that it would still add are missing. On an
-update, a value counts as missing only if the stored job has it, or if the update adds the whole Launcher or Worker:
-other parts of an updated job get no new injections.
+mutating hook. Each required injection runs on the final object: values that it would still add are missing. An
+update injects new values only into a Launcher or Worker that it adds. So on an update, a value counts as missing only
+if it is in such a part, or if the stored job has it.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,8 @@ def missing(
 ) -> Iterator[tuple[Finding, Action]]:
     """A finding for each required injection that would still add values to the job of `ctx`.
 
-    `claimed` is the reason in the job why it got no injections, or empty. `stored` is the stored job of an update.
+    `claimed` is the reason why the job got no injections, as the job itself states it; empty if it states none. `stored`
+    is the stored job of an update.
     """
     if not policy.required:
         return

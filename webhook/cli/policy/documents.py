@@ -28,7 +28,7 @@ class PolicyFile:
     name: str
     """The name of the ConfigMap, or of the file for a bare document."""
     title: str
-    """The place of the document for people. Line numbers of faults count from this place."""
+    """Where the document is, as shown to people. Line numbers of faults count from there."""
     document: PolicyDocument | None = None
     """None if it is broken."""
     faults: tuple[PolicyFault, ...] = ()

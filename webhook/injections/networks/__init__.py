@@ -10,8 +10,9 @@ network that the user lists is not added again.
 
 If a network's definition names a device, the first container requests the device, once for each attachment that uses
 it, including the user's attachments. If a container already requests the device, nothing is added. Network Resources
-Injector adds the same requests to the pods, but only after Kueue and the quotas have charged the job, so the pods could
-wait for one another on the nodes. Leave its option `--honor-resources` off, which adds the device a second time.
+Injector adds the same requests to the pods, but only after Kueue and the quotas have charged the job. So too many jobs
+could be admitted, and their pods would wait for one another's devices. Leave the option `--honor-resources` of Network
+Resources Injector off: it would add the device a second time.
 
 A network that does not exist is left out, because Network Resources Injector rejects every pod that names it. A network
 is also left out if it is unknown whether it exists, if its interface is in use, or if the job could not get its device:
@@ -108,7 +109,10 @@ def _leave_out(plan: Attachments, networks: list[Network], problem: str) -> None
 
 
 def _requests(job: MPIJob, plans: Mapping[str, Attachments], ctx: Context) -> dict[str, dict[str, str]]:
-    """The device requests to add to each role, without devices that it requests already; none if one is unknown."""
+    """The device requests to add to each role, without devices that the role already requests.
+
+    A role gets none if the device of one of its networks is unknown.
+    """
     requests = {}
     for pods in job_pods(job, ctx):
         if pods.role not in plans or not pods.template.containers:
@@ -127,7 +131,7 @@ def read(names: tuple[str, ...]) -> list[Network]:
 
 
 def planned(patch: PatchBuilder, role: str, selected: list[Network], ctx: Context) -> Attachments:
-    """The plan for the annotation of the template of `role`, with other injections' changes."""
+    """The plan for the networks annotation in the template of `role`, as other injections left it."""
     text = patch.get(_path(role))
     return attachments(text if isinstance(text, str) else "", selected, ctx)
 

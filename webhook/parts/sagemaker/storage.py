@@ -37,7 +37,10 @@ class Storage:
     """Init containers."""
 
     def claim(self, name: str, claim: str, *paths: tuple[str, str], read_only: bool = False) -> None:
-        """Mount a claim. `claim` may have a folder after a slash; `paths` are pairs of a path and a folder below it."""
+        """Mount a claim. `claim` may be `NAME/FOLDER`.
+
+        Each of `paths` is a mount path and the folder to mount there, below FOLDER.
+        """
         is_open = claim.startswith(MARK)
         claim_name, _, folder = (claim, "", "") if is_open else claim.partition("/")
         self.volumes.append({"name": name, "persistentVolumeClaim": {"claimName": claim_name}})
@@ -50,7 +53,7 @@ class Storage:
             self.mounts.append(mount)
 
     def fetch(self, name: str, path: str, command: list[str]) -> None:
-        """Add an init container that fills a folder by the command."""
+        """Add an init container that runs the command, which fills a folder."""
         self.volumes.append({"name": name, "emptyDir": {"sizeLimit": f"{self.size}Gi"} if self.size else {}})
         mount = {"name": name, "mountPath": path}
         self.mounts.append(mount)

@@ -73,7 +73,10 @@ def _with_finding(sight: Sight, cause: Cause) -> tuple[Cause, Judged | None]:
 
 
 def _same(finding: Judged, cause: Cause) -> bool:
-    """Whether the finding and the cause are about the same object. Only findings of rules in BY_NAME name an object."""
+    """Whether the finding and the cause are about the same problem.
+
+    If a finding of a rule in BY_NAME names an object, the cause must name it too. All other findings match.
+    """
     named = _QUOTED.search(finding.message)
     return finding.rule not in BY_NAME or named is None or named[1] in cause.text
 

@@ -37,12 +37,12 @@ def reach(name: str, *objects: Json) -> int:
     return within_reach(view, record, RED)
 
 
-OTHER = group("unrelated", 99)  # with a cohort in the snapshot, cohorts are known
+OTHER = group("unrelated", 99)  # a snapshot without any Cohort counts as one in which cohorts are unknown
 
 CASES: list[tuple[str, list[Json], Mapping[str, int]]] = [
     ("alone", [queue("a", 0), queue("b", 5)], {"a": 0, "b": 5_000}),
     (
-        "lends a tenth",
+        "keeps a tenth",
         [queue("a", 10, "c"), queue("b", (10, None, 9), "c"), group("c", 10)],
         {"a": 29_000, "b": 30_000},
     ),

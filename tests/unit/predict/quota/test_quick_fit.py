@@ -1,4 +1,4 @@
-"""Whether many jobs certainly fit. The answer is never more optimistic than the quota."""
+"""The quick check whether jobs fit into the quotas. It says yes only if they certainly fit."""
 
 import pytest
 
