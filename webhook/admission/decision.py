@@ -78,8 +78,8 @@ class Decision(msgspec.Struct):
     def put_worst_first(self) -> None:
         """Sort the findings after all are recorded, and cut them to the size of a reply.
 
-        If a violation has `follows` (the path of another violation), its finding is listed after its cause. The cause is
-        a finding at the path `follows` that has no `follows` itself and the same or a stronger action.
+        If a violation has `follows` (the path of another violation), its finding is listed after its cause. This cause
+        is a finding at that other path, without `follows`, and with the same or a stronger action.
         """
         self.warned.sort(key=lambda finding: finding.importance)
         for listed in (self.denied, self.warned, self.audited, self.exempted):

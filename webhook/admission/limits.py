@@ -5,7 +5,7 @@ from typing import Final
 MAX_NAMED_JOBS: Final = 3
 """Jobs named in the reply to a policy change, which shows what would change for jobs."""
 MAX_NAMED_INJECTIONS: Final = 6
-"""Injections named for a job in the reply to a policy change."""
+"""Changed injections named in the reply to a policy change."""
 MAX_WARNINGS: Final = 10
 """Warnings of a reply: the API server drops warnings beyond 4,096 characters in total."""
 MAX_WARNING_CHARACTERS: Final = 120

@@ -22,10 +22,10 @@ AWS and Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.i
 
 In a queue of Kueue with topology-aware scheduling, pod affinity has no effect. Instead the workers get the annotation
 `kueue.x-k8s.io/podset-preferred-topology` with the narrowest level above the node. With `runLauncherAsWorker` launcher
-and workers get a common `kueue.x-k8s.io/podset-group-name`. Pods with the annotation cannot use flavors
-without a topology. So if the queue has such flavors, the workers get the annotation only if none of these flavors fits
-them. The launcher gets `kueue.x-k8s.io/podset-unconstrained-topology` if it could not start otherwise. If the queue or
-its flavors are unknown, the affinity is injected; it has no effect if the queue is topology-aware.
+and workers get a common `kueue.x-k8s.io/podset-group-name`. Pods with the annotation cannot use flavors without a
+topology. So if the queue has such flavors, the pods get the annotation only if none of these flavors fits them. The
+launcher gets `kueue.x-k8s.io/podset-unconstrained-topology` if it could not start otherwise. If the queue or its
+flavors are unknown, the affinity is injected; it has no effect if the queue is topology-aware.
 
 Nothing is injected if a template has a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by another label
 than `kubernetes.io/hostname`, or a topology annotation of Kueue, because the user has chosen the placement. A copied

@@ -37,8 +37,8 @@ def missing(
 ) -> Iterator[tuple[Finding, Action]]:
     """A finding for each required injection that would still add values to the job of `ctx`.
 
-    `claimed` is the reason why the job got no injections, as the job itself states it; empty if it states none. `stored`
-    is the stored job of an update.
+    `claimed` is the reason why the job got no injections, as the job itself states it; empty if it states none.
+    `stored` is the stored job of an update.
     """
     if not policy.required:
         return
