@@ -48,7 +48,7 @@ def test_succeeded_job_and_deadline_are_reported(world: World) -> None:
     world.cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": jobs})
     patterns = {
         ends: r"team-a/ends succeeded at \S+ \S+Z, after \d+s$",
-        lasts: r"team-a/lasts runs since .*, 2 of 2 workers ready; 1h59m\d+s of 2h left: at \S+ it is ended ",
+        lasts: r"team-a/lasts runs since .*, 2 of 2 workers ready; 1h59m\d+s of 2h left: at \S+ it is terminated ",
     }
     for case, pattern in patterns.items():
         line = world.first_line(Case(case.name, "", pattern))
