@@ -24,7 +24,9 @@ def without_conditions() -> dict[str, Any]:
         pytest.param(Api({**ALL, MUTATING: ApiError(404, "")}), {}, "configuration-missing", "nothing is injected"),
         pytest.param(Api({**ALL, VALIDATING: ApiError(404, "")}), {}, "configuration-missing", "jobs are not checked"),
         pytest.param(Api({**ALL, MUTATING: without_conditions()}), {}, "secret-hook-unguarded", "before 1.28"),
-        pytest.param(Api({**ALL, KUEUE: kueue("a-kueue")}), {}, "configuration-order", "Kueue does not get the injected queue"),
+        pytest.param(
+            Api({**ALL, KUEUE: kueue("a-kueue")}), {}, "configuration-order", "Kueue does not get the injected queue"
+        ),
         pytest.param(Api(ALL, denied="leases"), {}, "right-missing", "two jobs may get the same quota"),
         pytest.param(Api(ALL, denied="create events"), {}, "right-missing", "faults of broken ones are not reported"),
         pytest.param(Api(ALL, denied="subjectaccessreviews"), {}, "right-missing", "exemptions by annotation"),
