@@ -163,7 +163,8 @@ def test_an_image_without_a_name_is_an_error(flags: tuple[str, ...]) -> None:
 
 
 def test_hooks_are_not_registered_before_a_replica_is_ready(cluster: Cluster) -> None:
-    command = (PROGRAM, build.CHART, "--namespace", PROGRAM, "--kubeconfig", cluster.kubeconfig, IMAGE)
+    no_node = "--set=nodeSelector.only=here"  # KWOK, which other tests start, would run the pods
+    command = (PROGRAM, build.CHART, "--namespace", PROGRAM, "--kubeconfig", cluster.kubeconfig, IMAGE, no_node)
     hooks = ("--reuse-values", "--set=components.hooks=true")
     registered = lambda: cluster.kubectl("get", HOOKS[0], NAME, check=False).returncode == 0  # noqa: E731
     for kind in (HOOKS[0], "MutatingWebhookConfiguration"):  # of other tests
