@@ -8,8 +8,6 @@ MAX_NAMES_ON_LINE: Final = 10
 """Names of jobs on a line of a replay's report."""
 MAX_VALUE_CHARACTERS: Final = 300
 """Characters of a value in the report of a policy test."""
-MAX_GIT_SECONDS: Final = 30
-"""Seconds that git may take to read a revision."""
 MAX_FILE_BYTES: Final = 64 * 2**20
 """Bytes of a checked file, to limit memory."""
 MAX_KINDS_LISTED: Final = 3

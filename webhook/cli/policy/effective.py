@@ -8,7 +8,6 @@ from typing import NoReturn
 import click
 
 from webhook.cli.options import about_new_policies, namespace_option, show
-from webhook.cli.terminal import fail
 from webhook.client.access import Access
 from webhook.server.clock import today
 
@@ -16,7 +15,6 @@ from webhook.server.clock import today
 @click.command()
 @namespace_option("The namespace whose values are shown.", required=True)
 @about_new_policies
-@click.option("--at", "revision", metavar="REVISION", help="Read the files of --policy from this git revision.")
 @click.option(
     "-o",
     "--output",
@@ -32,7 +30,6 @@ def effective(
     cluster: Path | None,
     access: Access,
     policy_namespace: str,
-    revision: str | None,
     output: str,
 ) -> NoReturn:
     """Show the values that apply in a namespace.
@@ -44,15 +41,12 @@ def effective(
     With only --policy, no cluster is read. Policies with a selector are ignored if the labels of the namespace are
     unknown. A policy from `serve --policy` is not included.
 
-    With --at, the files of --policy are read from a revision of their git repository: a branch, a tag or a hash.
-    Nothing is checked out.
-
     \b
     Examples:
       mpijob-webhook policy effective --namespace team-a
       mpijob-webhook policy effective --namespace team-a --policy new.yaml --kubeconfig ~/.kube/config
       mpijob-webhook policy effective --namespace team-a --policy policies/ --cluster cluster.yaml -o json
-      mpijob-webhook policy effective --namespace team-a --policy policies/ --at v1.4
+      git show v1.4:policy.yaml | mpijob-webhook policy effective --namespace team-a --policy -
 
     \b
     Exit code:
@@ -65,20 +59,12 @@ def effective(
     from webhook.cluster.resources.namespaces import NAMESPACES
     from webhook.policy.in_force import PolicySet
 
-    if revision is not None and not files:
-        fail("--at is for the files of --policy: add --policy")
-    origin = ""
-    if revision is None:
-        changes = inputs.policies(files)
-    else:
-        changes, at = inputs.policies_at(files, revision)
-        origin = f"{', '.join(files)} at {at}"
+    changes = inputs.policies(files)
     offline = files and cluster is None and access == Access()
     world = JobWorld() if offline else inputs.cluster(cluster, access, policy_namespace, namespace=namespace)
     policies = PolicySet(inputs.after(changes, world, without))
-    where = " and ".join(each for each in (world.origin, origin) if each)
     stored = world.cluster.get(NAMESPACES, namespace)
-    outcome = for_namespace(namespace, stored, policies, today=today(), origin=where)
+    outcome = for_namespace(namespace, stored, policies, today=today(), origin=world.origin)
     if output == "yaml":
         click.echo(outcome.as_yaml(), nl=False)
     else:

@@ -10,9 +10,8 @@ from webhook.cli import job_world, world_sources
 from webhook.cli.files import ManifestError
 from webhook.cli.job_world import POLICIES, JobWorld
 from webhook.cli.options import with_api
-from webhook.cli.policy import documents, revision
+from webhook.cli.policy import documents
 from webhook.cli.policy.documents import PolicyFiles
-from webhook.cli.policy.revision import RevisionError
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, printable
 from webhook.client.access import Access
 from webhook.cluster.resources.mpijobs import MPI_JOBS
@@ -22,19 +21,7 @@ from webhook.policy.layers import Layer
 
 def policies(arguments: Sequence[str], *, broken: bool = False) -> PolicyFiles:
     """The policies in files. With `broken`, broken and missing documents are left to the caller."""
-    return _usable(documents.load(arguments), arguments, broken=broken)
-
-
-def policies_at(arguments: Sequence[str], name: str) -> tuple[PolicyFiles, str]:
-    """(policies, revision for people) of files at the revision `name` of their git repository."""
-    try:
-        contents, at = revision.load(arguments, name)
-    except RevisionError as error:
-        fail(error)
-    return _usable(contents, arguments, broken=False), at
-
-
-def _usable(contents: PolicyFiles, arguments: Sequence[str], *, broken: bool) -> PolicyFiles:
+    contents = documents.load(arguments)
     for other in contents.others:
         click.echo(printable(other), err=True)
     complain(*contents.errors)
