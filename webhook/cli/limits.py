@@ -2,8 +2,6 @@
 
 from typing import Final
 
-MAX_NAMES_IN_ROW: Final = 5
-"""Names of jobs in a row of a Markdown table."""
 MAX_NAMES_ON_LINE: Final = 10
 """Names of jobs on a line of a replay's report."""
 MAX_VALUE_CHARACTERS: Final = 300

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from webhook.cli.options import about_new_policies, show
+from webhook.cli.options import OUTPUT, about_new_policies, show
 from webhook.cli.terminal import fail
 from webhook.client.access import Access
 from webhook.server.clock import today
@@ -15,13 +15,7 @@ from webhook.server.clock import today
 
 @click.command()
 @about_new_policies
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    help="The output format: for people, programs or an issue.",
-)
+@OUTPUT
 def replay(
     *,
     files: tuple[str, ...],
@@ -48,7 +42,6 @@ def replay(
       mpijob-webhook policy replay --without mpijob-policy-audit-only
       kubectl get namespaces,mpijobs,priorityclasses -A -o yaml > cluster.yaml
       mpijob-webhook policy replay --policy new.yaml --cluster cluster.yaml
-      mpijob-webhook policy replay --policy new.yaml -o markdown
 
     \b
     Exit code:
@@ -65,5 +58,5 @@ def replay(
     layers = inputs.after(changes, world, without)
     with click.progressbar(world.jobs, label="judging", file=sys.stderr, hidden=not sys.stderr.isatty()) as jobs:
         report = replay_report.replay(world, jobs, layers, today=today())
-    show(output, replay_report.markdown(report) if output == "markdown" else report.as_text(), report.as_json())
+    show(output, report.as_text(), report.as_json())
     sys.exit(0 if report.safe else 1)

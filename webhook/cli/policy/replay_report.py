@@ -1,16 +1,14 @@
 """The report on the jobs of a cluster under changed policies."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
-from webhook.admission.what_if.replay import NEWLY, NO_LONGER, OTHERWISE, Hit, Replay, Replayer
+from webhook.admission.what_if.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replayer
 from webhook.cli.job_world import JobWorld
-from webhook.cli.limits import MAX_NAMES_IN_ROW, MAX_NAMES_ON_LINE
+from webhook.cli.limits import MAX_NAMES_ON_LINE
 from webhook.cli.terminal import bad, counted, good, heading, printable
-from webhook.kit.settings import Action
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
@@ -93,8 +91,6 @@ class ReplayReport:
 
 
 BUILT_IN: Final = "the built-in defaults"
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>|#])")
-_TITLES: Final = {Action.DENY: "Refused", Action.WARN: "Warned about"}
 _CAMEL: Final = {NEWLY: "newly", NO_LONGER: "noLonger", OTHERWISE: "otherwise"}
 
 
@@ -113,40 +109,3 @@ def replay(world: JobWorld, jobs: Iterable[bytes], after: Sequence[Layer], *, to
 def _content(layer: Layer) -> dict[str, Any]:
     """The fields that the document sets. A field that is set to its default overrides lower priorities too."""
     return layer.document.model_dump(exclude_unset=True)
-
-
-def markdown(report: ReplayReport) -> Iterator[str]:
-    """The report for an issue or a pull request, by rule and namespace."""
-    result = report.result
-    yield "# The effect of changed policies on jobs"
-    yield ""
-    yield from (f"- {when}: {_plain(names)}" for when, names in report.policies.items())
-    yield ""
-    yield f"**{_plain(result.summary())}**"
-    for action, title in _TITLES.items():
-        hits = [(rule, namespace, hit) for (of, rule, namespace), hit in result.hits.items() if of is action]
-        if not hits:
-            continue
-        yield from ("", f"## {title}, by rule and namespace", "")
-        yield from _table(("Rule", "Namespace", "New", "Gone", "As now", "Jobs newly hit"), _rows(hits))
-    if line := result.injections_summary():
-        yield from ("", "## Injected", "", f"{_plain(line)}.")
-
-
-def _rows(hits: Iterable[tuple[str, str, Hit]]) -> Iterator[tuple[str, ...]]:
-    """The rows of the table. Rows with the most new jobs come first."""
-    for rule, namespace, hit in sorted(hits, key=lambda each: (-len(each[2].new), -len(each[2].gone), each[:2])):
-        names = sorted(job.removeprefix(f"{namespace}/") for job in hit.new)
-        more = f", and {len(names) - MAX_NAMES_IN_ROW:,} more" if len(names) > MAX_NAMES_IN_ROW else ""
-        counts = (f"{len(jobs):,}" for jobs in (hit.new, hit.gone, hit.stays))
-        yield (rule, _plain(namespace), *counts, _plain(", ".join(names[:MAX_NAMES_IN_ROW])) + more)
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    for row in (head, ("---", "---", "---:", "---:", "---:", "---"), *rows):
-        yield f"| {' | '.join(row)} |"
-
-
-def _plain(text: str) -> str:
-    """Escape Markdown in a text that may contain names chosen by users."""
-    return _SPECIAL.sub(r"\\\1", printable(text))
