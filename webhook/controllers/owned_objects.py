@@ -8,10 +8,11 @@ needs no permission to delete it.
 
 import asyncio
 import hashlib
-from collections.abc import Hashable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 import msgspec
@@ -20,11 +21,17 @@ from webhook import PROGRAM
 from webhook.api import mpijob
 from webhook.api.metadata import OwnerReference
 from webhook.client.calls import ApiError, ClusterError
+from webhook.client.live_view import LiveView
 from webhook.client.objects import KubernetesObject, get, write_event
 from webhook.client.store import Kind, by_namespace
+from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import Answer
-from webhook.controllers.reconciler import PacedClient
+from webhook.controllers.reconciler import PacedClient, Reconciler, Restraint
+from webhook.policy.document import PolicyDocument
+from webhook.policy.in_force import PolicySet
 
 PREFIX: Final = "mpijob-"
 OPERATOR_NAME: Final = "training.kubeflow.org/operator-name"
@@ -118,39 +125,100 @@ class OwnedKind:
         return SeenObject(uid, hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest())
 
 
-class Writer:
-    """Writes objects of one kind."""
+@dataclass(eq=False)
+class OwnedObjects(ABC):
+    """A controller for objects of one kind. Every replica maintains all objects; `watch` has those of all replicas."""
 
-    def __init__(self, api: PacedClient, kind: OwnedKind, log: Any) -> None:
-        self._api, self._kind, self._log = api, kind, log
+    name: ClassVar[str]
+    kind: ClassVar[OwnedKind]
+    api: PacedClient
+    view: LiveView
+    watch: Watch[ByNamespace, SeenObject]
+    policies: Callable[[], PolicySet]
+    log: Any
+
+    def __post_init__(self) -> None:
+        self.reconciler: Reconciler[ByNamespace] = Reconciler(self.name, self._look, log=self.log)
         self._clock = asyncio.get_running_loop().time
+        self._begun = False
         self._taken_since: dict[ByNamespace, float] = {}
+        self._rewritten: Restraint[ByNamespace] = Restraint()
+        self.view.on_change(MPI_JOBS, lambda key, *_: self._add(key))
+        self.view.on_change(NAMESPACES, self._namespace_changed)
+        self.watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
 
-    def forget(self, key: ByNamespace) -> None:
+    async def run(self) -> None:
+        """Maintain all objects until cancelled."""
+        await self.view.settled()
+        await self.watch.settled()
+        self._begun = True
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.reconciler.run())
+            while True:
+                self.resync()
+                await asyncio.sleep(RESYNC)
+
+    def resync(self) -> None:
+        self._look_at(self.view.all(MPI_JOBS))
+
+    @abstractmethod
+    async def _reconcile(self, key: ByNamespace, job: MPIJobRecord, document: PolicyDocument) -> float | None:
+        """Check one job with the policy of its namespace; returns the seconds until the next check, or None."""
+
+    async def _look(self, key: ByNamespace) -> float | None:
+        job, namespace = self.view.get(MPI_JOBS, key), self.view.get(NAMESPACES, key[0])
+        if job is Answer.ABSENT:
+            self._forget(key)
+            return None
+        # The namespace's labels are necessary: without them the job could get the object of a different policy.
+        if isinstance(job, Answer) or isinstance(namespace, Answer):
+            return LATE_PAUSE if namespace is Answer.ABSENT else UNKNOWN_PAUSE
+        return await self._reconcile(key, job, self.policies().for_namespace(namespace).document)
+
+    def _look_at(self, jobs: Mapping[ByNamespace, MPIJobRecord] | Answer) -> None:
+        for key in () if isinstance(jobs, Answer) else jobs:
+            self._add(key)
+
+    def _add(self, key: ByNamespace, after: float = 0) -> None:
+        if self._begun:
+            self.reconciler.add(key, after)
+
+    def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
+        if old is None or new is None or old.labels != new.labels:
+            jobs = self.view.within(MPI_JOBS, name)
+            for key in () if isinstance(jobs, Answer) else jobs:
+                self._add(key)
+
+    def _seen(self, key: ByNamespace) -> SeenObject | Answer:
+        return self.watch.get((key[0], PREFIX + key[1]))
+
+    def _forget(self, key: ByNamespace) -> None:
         """Forget a deleted job."""
         self._taken_since.pop(key, None)
+        self._rewritten.forget(key)
 
-    async def write(
+    async def _write(
         self, key: ByNamespace, body: KubernetesObject, desired: SeenObject, cached: SeenObject | Answer
     ) -> float | None:
         """Create or replace the object; returns the seconds until the next attempt, or None if it is done."""
-        kind = self._kind
+        kind = self.kind
         collection = f"/apis/{kind.group_version}/namespaces/{in_path(key[0])}/{kind.plural}"
         name = body["metadata"]["name"]
         if not isinstance(cached, SeenObject):
             try:
-                await self._api.request("POST", f"{collection}?fieldManager={PROGRAM}", body)
+                await self.api.request("POST", f"{collection}?fieldManager={PROGRAM}", body)
             except ApiError as error:
                 if error.status == _NOT_FOUND:
                     return None  # the namespace is gone
                 if error.status != _CONFLICT:
                     raise
             else:
-                self._log.info(f"{kind.kind} created", namespace=key[0], job=key[1])
-                self.forget(key)
+                event = f"{kind.kind} created"
+                self.log.info(event, namespace=key[0], job=key[1])
+                self._taken_since.pop(key, None)
                 return None
         path = f"{collection}/{in_path(name)}"
-        stored = await get(self._api, path)
+        stored = await get(self.api, path)
         if stored is None:
             return LATE_PAUSE
         existing = kind.record(stored)
@@ -159,23 +227,24 @@ class Writer:
             if existing.owner and waited < PATIENCE:
                 return max(LATE_PAUSE, waited)  # an earlier job's object, which the garbage collector will delete
             message = f"{kind.kind} {name} already exists and does not belong to this job: {kind.foreign}. Delete it."
-            await self.tell(key, body, "Foreign", message)
+            await self._tell(key, body, "Foreign", message)
             raise ClusterError(f"{kind.kind} {key[0]}/{name} does not belong to the job")
         if existing != desired:
             metadata = {**body["metadata"], "uid": stored["metadata"]["uid"]}
             target = f"{path}?fieldManager={PROGRAM}&force=true"
-            await self._api.request("PATCH", target, {**body, "metadata": metadata})
-            self._log.info(f"{kind.kind} written", namespace=key[0], job=key[1])
-        self.forget(key)
+            await self.api.request("PATCH", target, {**body, "metadata": metadata})
+            event = f"{kind.kind} written"
+            self.log.info(event, namespace=key[0], job=key[1])
+        self._taken_since.pop(key, None)
         return None
 
-    async def tell(self, key: ByNamespace, body: KubernetesObject, what: str, message: str) -> None:
+    async def _tell(self, key: ByNamespace, body: KubernetesObject, what: str, message: str) -> None:
         """Write a Warning Event about the job: one for all replicas, at most one per hour."""
-        owner, reason = body["metadata"]["ownerReferences"][0], f"{self._kind.kind}{what}"
+        owner, reason = body["metadata"]["ownerReferences"][0], f"{self.kind.kind}{what}"
         about = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
         once = f"{owner['uid']}/{reason}"
         with suppress(ClusterError):
-            await write_event(self._api, key[0], about, reason=reason, message=message, kind="Warning", key=once)
+            await write_event(self.api, key[0], about, reason=reason, message=message, kind="Warning", key=once)
 
 
 def in_path(name: Hashable) -> str:

@@ -8,11 +8,10 @@ replaced.
 The administrator decides about the content of a NetworkPolicy, so changes by other users are overwritten by force.
 """
 
-import asyncio
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -20,20 +19,16 @@ from webhook.api import mpijob
 from webhook.api.annotations import NETWORK_POLICY
 from webhook.api.shape import ShapeError
 from webhook.client.calls import ClusterError
-from webhook.client.live_view import LiveView
 from webhook.client.objects import KubernetesObject, get
-from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
-from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
 from webhook.cluster.view import Answer
 from webhook.controllers.limits import MAX_CALLS_PER_SECOND
-from webhook.controllers.owned_objects import LATE_PAUSE, PREFIX, RESYNC, UNKNOWN_PAUSE, SeenObject, Writer, in_path
-from webhook.controllers.reconciler import PacedClient, Reconciler, Restraint
+from webhook.controllers.owned_objects import OwnedObjects, SeenObject, in_path
 from webhook.parts.network_policies import NAME, RULE
 from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filtered, network_policy
-from webhook.policy.in_force import PolicySet
+from webhook.policy.document import PolicyDocument
 from webhook.rules.network_policy import Posture, Settings, posture
 
 # When all jobs are checked, the checks are spread over the time in which this number of calls for each job is allowed.
@@ -60,42 +55,18 @@ class _Wanted:
 
 
 @dataclass(eq=False)
-class NetworkPolicies:
-    """The controller. Every replica maintains all NetworkPolicies; `watch` has the objects of all replicas."""
+class NetworkPolicies(OwnedObjects):
+    """The controller."""
 
-    api: PacedClient
-    view: LiveView
-    watch: Watch[ByNamespace, SeenObject]
-    policies: Callable[[], PolicySet]
-    log: Any
+    name = NAME
+    kind = NETWORK_POLICY_KIND
     uniform: Callable[[float, float], float] = random.uniform
 
     def __post_init__(self) -> None:
-        self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self._look, log=self.log)
-        self._clock = asyncio.get_running_loop().time
-        self._begun = False
+        super().__post_init__()
         self._wanted: dict[ByNamespace, _Wanted] = {}
         self._in_place: dict[ByNamespace, SeenObject] = {}
-        self._put_back: Restraint[ByNamespace] = Restraint()
-        self._writer = Writer(self.api, NETWORK_POLICY_KIND, self.log)
-        self.view.on_change(MPI_JOBS, lambda key, *_: self._add(key))
-        self.view.on_change(NAMESPACES, self._namespace_changed)
         self.view.on_change(SERVICE_ACCOUNTS, self._account_changed)
-        self.watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
-
-    async def run(self) -> None:
-        """Maintain all NetworkPolicies until cancelled."""
-        await self.view.settled()
-        await self.watch.settled()
-        self._begun = True
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.reconciler.run())
-            while True:
-                self.resync()
-                await asyncio.sleep(RESYNC)
-
-    def resync(self) -> None:
-        self._look_at(self.view.all(MPI_JOBS))
 
     def _look_at(self, jobs: Mapping[ByNamespace, MPIJobRecord] | Answer) -> None:
         """Check jobs without a NetworkPolicy at once, and jobs with a NetworkPolicy spread over time."""
@@ -105,17 +76,6 @@ class NetworkPolicies:
         for key, job in jobs.items():
             self._add(key, self.uniform(0, span) if _owns(job.uid, self._seen(key)) else 0)
 
-    def _add(self, key: ByNamespace, after: float = 0) -> None:
-        if self._begun:
-            self.reconciler.add(key, after)
-
-    def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
-        if old is not None and new is not None and old.labels == new.labels:
-            return
-        jobs = self.view.within(MPI_JOBS, name)
-        for key in () if isinstance(jobs, Answer) else jobs:
-            self._add(key)
-
     def _account_changed(self, key: ByNamespace, old: ServiceAccount | None, new: ServiceAccount | None) -> None:
         """Check the namespace's jobs if the account's pods now get a token, or no longer get a token."""
         if (old is None or old.token) == (new is None or new.token):
@@ -124,23 +84,9 @@ class NetworkPolicies:
             del self._wanted[each]
         self._look_at(self.view.within(MPI_JOBS, key[0]))
 
-    def _seen(self, key: ByNamespace) -> SeenObject | Answer:
-        return self.watch.get((key[0], PREFIX + key[1]))
-
-    def _settings(self, namespace: Namespace) -> Settings:
-        settings = self.policies().for_namespace(namespace).document.settings_of_rule(RULE)
+    async def _reconcile(self, key: ByNamespace, job: MPIJobRecord, document: PolicyDocument) -> float | None:
+        settings, stored = document.settings_of_rule(RULE), self._seen(key)
         assert isinstance(settings, Settings)  # noqa: S101 - for the type checker
-        return settings
-
-    async def _look(self, key: ByNamespace) -> float | None:
-        job, namespace, stored = self.view.get(MPI_JOBS, key), self.view.get(NAMESPACES, key[0]), self._seen(key)
-        if job is Answer.ABSENT:
-            self._forget(key)
-            return None
-        # The namespace's labels are necessary: without them the job could get a NetworkPolicy that is too strict.
-        if isinstance(job, Answer) or isinstance(namespace, Answer):
-            return LATE_PAUSE if namespace is Answer.ABSENT else UNKNOWN_PAUSE
-        settings = self._settings(namespace)
         if posture(job.network_policy, settings) is Posture.NONE and not _owns(job.uid, stored):
             self._forget(key)
             return None
@@ -153,10 +99,9 @@ class NetworkPolicies:
         return None
 
     def _forget(self, key: ByNamespace) -> None:
+        super()._forget(key)
         self._wanted.pop(key, None)
         self._in_place.pop(key, None)
-        self._put_back.forget(key)
-        self._writer.forget(key)
 
     async def _ensure(self, key: ByNamespace, settings: Settings) -> float | None:
         """Read the job, and write its NetworkPolicy if it is missing or wrong."""
@@ -189,17 +134,17 @@ class NetworkPolicies:
         self, key: ByNamespace, body: KubernetesObject, wanted: SeenObject, stored: SeenObject | Answer
     ) -> float | None:
         existed = key in self._in_place or isinstance(stored, SeenObject)
-        if existed and (wait := self._put_back.wait(key, self._clock())):
+        if existed and (wait := self._rewritten.wait(key, self._clock())):
             return wait
-        later = await self._writer.write(key, body, wanted, stored)
+        later = await self._write(key, body, wanted, stored)
         if later is not None:
             return later
         if existed:
-            self._put_back.note(key, self._clock())
+            self._rewritten.note(key, self._clock())
         if self._in_place.get(key) == wanted:
             del self._in_place[key]
             message = f"NetworkPolicy {body['metadata']['name']} was changed or removed, and has been restored"
-            await self._writer.tell(key, body, "PutBack", message)
+            await self._tell(key, body, "PutBack", message)
         return None
 
 

@@ -171,7 +171,7 @@ def tampered(original: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 async def test_changed_or_removed_network_policy_is_restored_and_reported_once(cluster: KeptObjects) -> None:
     async with running(cluster, posture("restricted")) as world:
-        world.controller._put_back.wait = lambda *_: 0.0  # type: ignore[method-assign]
+        world.controller._rewritten.wait = lambda *_: 0.0  # type: ignore[method-assign]
         store(cluster)
         await world.settled()
         good = cluster.objects[MINE]
@@ -269,7 +269,7 @@ async def test_foreign_network_policy_with_an_unknown_owner_is_checked_less_and_
     cluster.put(MINE, {"metadata": {"labels": {LABEL: "default"}, "ownerReferences": [nobody]}, "spec": {}})
     now = 0.0
     async with running(cluster) as world:
-        world.controller._writer._clock = lambda: now
+        world.controller._clock = lambda: now
         store(cluster)
         await world.settled()
         for expected in (1, 1, 2, 4, 8, 16, 32):
@@ -309,7 +309,7 @@ async def test_changed_policy_applies_to_existing_jobs(cluster: KeptObjects) -> 
         world.set_policy(posture("restricted"))
         await world.settled()
         assert world.spec["policyTypes"] == ["Ingress", "Egress"]
-        world.controller._put_back.wait = lambda *_: 0.0  # type: ignore[method-assign]
+        world.controller._rewritten.wait = lambda *_: 0.0  # type: ignore[method-assign]
         world.set_policy(posture("none"))
         await world.settled()
         assert world.spec["podSelector"]["matchExpressions"]
