@@ -26,15 +26,5 @@ def place(workload: Json, workloads: Sequence[Json]) -> QueuePlace | None:
     return QueuePlace(names.index(loose.name(workload)) + 1, len(names), f"LocalQueue {queue}")
 
 
-def from_visibility_api(pending: Json, name: str, queue: str) -> QueuePlace | None:
-    """The place of the Workload `name` in `pending`, the answer of Kueue's visibility API."""
-    workloads = loose.items(pending, "items")
-    for workload in workloads:
-        position = loose.number(workload, "positionInLocalQueue")
-        if loose.name(workload) == name and position is not None:
-            return QueuePlace(position + 1, max(len(workloads), position + 1), f"LocalQueue {queue}")
-    return None
-
-
 def _order(workload: Json) -> tuple[int, datetime, str]:
     return -(loose.number(workload, "spec", "priority") or 0), created(workload), loose.name(workload)

@@ -16,7 +16,7 @@ from webhook.admission.what_if import resubmitted
 from webhook.api import kueue
 from webhook.api.shape import ShapeError
 from webhook.cli.job_world import POLICIES, JobWorld
-from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.calls import ApiError, Client
 from webhook.client.objects import KubernetesObject, get, listed
 from webhook.client.tried_pods import refusals
 from webhook.cluster.view import NotingView
@@ -27,7 +27,7 @@ from webhook.parts.why.causes.disruption import SCHEDULED
 from webhook.parts.why.causes.scheduling import claims_of
 from webhook.parts.why.causes.start import initializes, pod_is_worker, statuses
 from webhook.parts.why.limits import MAX_LOGS_READ, MAX_OBJECTS_READ
-from webhook.parts.why.sight import LAUNCHER, WORKER, Judged, QueuePlace, Sight, created, happened
+from webhook.parts.why.sight import LAUNCHER, WORKER, Judged, Sight, created, happened
 from webhook.policy.in_force import PolicySet
 from webhook.predict import operator_pods
 from webhook.predict.kueue.managed import suspends_all
@@ -37,7 +37,6 @@ T = TypeVar("T")
 
 NODES: Final = "/api/v1/nodes"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
-VISIBILITY: Final = ("visibility.kueue.x-k8s.io/v1beta2", "visibility.kueue.x-k8s.io/v1beta1")
 TAIL: Final = {"tailLines": "200", "limitBytes": "131072"}
 """limitBytes is large because the API server cuts off the end of the log, which is the most useful part."""
 
@@ -90,7 +89,7 @@ class SightReader:
             launcher=launcher,
             pods=pods,
             workload=workload,
-            place=await self._place(workload, workloads),
+            place=place.place(workload, workloads) if workload else None,
             events=events,
             logs=await self._logs(pods),
             tried=await self._tried(job, pods),
@@ -140,21 +139,6 @@ class SightReader:
         path = f"/api/v1/namespaces/{self._space}/pods"
         pods = await self._try("pods", listed(self.api, path, labelSelector=f"{JOB_NAME}={name}"), [])
         return [pod for pod in pods if _controller(pod) in owners]
-
-    async def _place(self, workload: KubernetesObject | None, workloads: list[KubernetesObject]) -> QueuePlace | None:
-        """The place from Kueue's visibility API, or computed from all Workloads if that API cannot be read."""
-        if workload is None or not place.waits(workload):
-            return None
-        queue, name = loose.text(workload, "spec", "queueName"), loose.name(workload)
-        for version in VISIBILITY:
-            path = f"/apis/{version}/namespaces/{self._space}/localqueues/{quote(queue, safe='')}/pendingworkloads"
-            try:
-                pending = await get(self.api, path)
-            except ClusterError:  # an aggregated API that is down must not fail the report
-                continue
-            if pending and (found := place.from_visibility_api(pending, name, queue)):
-                return found
-        return place.place(workload, workloads)
 
     async def _events(
         self, job: KubernetesObject, owners: Iterable[Mapping[str, Any]], pods: list[KubernetesObject]

@@ -20,7 +20,7 @@ from webhook.parts.why import loose
 from webhook.parts.why.cause import Stage
 from webhook.parts.why.diagnosis import diagnose
 from webhook.parts.why.limits import MAX_TEXT_CHARACTERS
-from webhook.parts.why.place import from_visibility_api, place
+from webhook.parts.why.place import place
 from webhook.parts.why.sight import Judged, QueuePlace, Sight, happened
 from webhook.parts.why.state import State
 
@@ -738,13 +738,6 @@ def test_place_in_the_queue_depends_on_priority_and_then_on_age() -> None:
     ]
     assert place(mine, workloads) == QueuePlace(3, 4, "LocalQueue gpu")
     assert place(admitted, workloads) is None
-
-
-def test_place_in_the_queue_is_read_from_kueues_visibility_api() -> None:
-    pending = {"items": [{"metadata": {"name": "a"}, "positionInLocalQueue": 0}, {"metadata": {"name": "b"}}]}
-    assert from_visibility_api(pending, "a", "gpu") == QueuePlace(1, 2, "LocalQueue gpu")
-    assert from_visibility_api(pending, "b", "gpu") is None
-    assert from_visibility_api(pending, "c", "gpu") is None
 
 
 def test_workers_deleted_by_clean_pod_policy_are_not_the_cause_of_a_failure() -> None:
