@@ -162,13 +162,10 @@ def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[
     from webhook.client import calls, objects  # noqa: PLC0415
 
     async def names() -> list[str]:
-        api = await calls.connect(Access(ctx.params.get("kubeconfig"), ctx.params.get("context")))
-        try:
+        async with await calls.connect(Access(ctx.params.get("kubeconfig"), ctx.params.get("context"))) as api:
             path = JOBS % (space or ctx.params.get("namespace") or api.namespace)
             async with asyncio.timeout(COMPLETION_SECONDS):
                 return [each["metadata"]["name"] for each in await objects.listed(api, path, metadata_only=True)]
-        finally:
-            await api.close()
 
     space, slash, start = incomplete.rpartition("/")
     try:
@@ -236,11 +233,8 @@ def with_api(access: Access, call: "Callable[[Client], Awaitable[T]]") -> T:
     from webhook.client import calls  # noqa: PLC0415
 
     async def connected() -> T:
-        api = await calls.connect(access)
-        try:
+        async with await calls.connect(access) as api:
             return await call(api)
-        finally:
-            await api.close()
 
     try:
         return asyncio.run(connected())

@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -140,6 +140,12 @@ class Client:
 
     async def close(self) -> None:
         await self.raw.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     def _refusal(self, status: int, message: str) -> str:
         if status == 401:

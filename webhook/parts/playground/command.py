@@ -1,13 +1,8 @@
 """The command `playground`, which serves the page on loopback."""
 # ruff: noqa: PLC0415 - imports inside commands keep --help and completion fast
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from html import escape
 from pathlib import Path
-from tempfile import NamedTemporaryFile, gettempdir
 from typing import Any, Final, NoReturn
 
 import click
@@ -26,11 +21,8 @@ FOLDER: Final = click.Path(path_type=Path)
 @POLICY_NAMESPACE
 @KUEUE_NAMESPACE
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one", help="Of 127.0.0.1.")
-@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 @click.option("--page", "folder", type=FOLDER, default=PAGE, show_default="the program's", help="The page's files.")
-def playground(
-    *, access: Access, namespaces: tuple[str, ...], port: int, opens: bool, folder: Path, **where: Any
-) -> NoReturn:
+def playground(*, access: Access, namespaces: tuple[str, ...], port: int, folder: Path, **where: Any) -> NoReturn:
     """Show verdicts in a browser, while a job is typed.
 
     The page takes a job, a policy and the objects of a cluster, and shows the verdict on the job, the injections, and
@@ -43,7 +35,7 @@ def playground(
 
     \b
     Examples:
-      mpijob-webhook playground --open
+      mpijob-webhook playground
       mpijob-webhook playground --kubeconfig ~/.kube/config -n team-a
 
     \b
@@ -53,7 +45,7 @@ def playground(
          a checkout)
     """
     import asyncio
-    from contextlib import nullcontext, suppress
+    from contextlib import suppress
     from functools import partial
 
     from webhook.cli import snapshot, world_sources
@@ -63,17 +55,13 @@ def playground(
     from webhook.parts.playground.verdicts import answer
 
     async def read_cluster() -> dict[str, Any]:
-        api = await calls.connect(access)
-        try:
+        async with await calls.connect(access) as api:
             objects = await world_sources.take(api, namespaces=namespaces, **where)
-        finally:
-            await api.close()
         return {"text": "".join(snapshot.text(objects)), "problems": [*objects.problems]}
 
     async def namespace_of_context() -> str:
-        api = await calls.connect(access)
-        await api.close()
-        return api.namespace
+        async with await calls.connect(access) as api:
+            return api.namespace
 
     async def serve() -> None:
         served = Playground(folder, port=port)
@@ -84,8 +72,7 @@ def playground(
         runner = await served.start()
         try:
             click.echo(f"{served.url} (Ctrl-C ends it)")
-            with opened(served.url) if opens else nullcontext():
-                await asyncio.Event().wait()
+            await asyncio.Event().wait()
         finally:
             await runner.cleanup()
 
@@ -99,22 +86,3 @@ def playground(
         except OSError as error:
             fail(f"cannot listen on port {port}: {error.strerror}")
     sys.exit(0)
-
-
-@contextmanager
-def opened(url: str) -> Iterator[None]:
-    """Open the page in the browser.
-
-    The address contains a secret, and every user of the machine can read a program's arguments. Therefore the argument
-    for the browser is a file that redirects to the address. Only this user may read the file. It is deleted at the end
-    of the block.
-    """
-    home = Path.home()
-    # Browsers in a sandbox cannot read hidden or temporary folders.
-    folder = home if os.access(home, os.W_OK) else gettempdir()
-    with NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix="mpijob-playground-", suffix=".html") as file:
-        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(url)}"><title>...</title>\n')
-        file.flush()
-        if click.launch(file.name):
-            click.echo("no browser was found: open the address yourself", err=True)
-        yield
