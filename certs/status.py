@@ -19,6 +19,8 @@ from certs.pem import (
 from certs.rotation import Phase, RotationSettings, lacking, phase_of
 from certs.store import Bundle
 
+Chain = Sequence[x509.Certificate]
+
 # If a smaller part of a certificate's lifetime is left, the renewal is overdue: every issuer renews earlier.
 OVERDUE = 0.25
 # A successor is added to the caBundles within seconds, and signs after the grace time.
@@ -77,49 +79,35 @@ def describe(
     bundles: Sequence[Bundle],
     *,
     now: datetime,
-    served: Sequence[x509.Certificate] = (),
-    server_names: Sequence[str] = (),
+    served: Sequence[Chain] = (),
+    server_name: str = "",
+    settings: RotationSettings | None = None,
+    data: Mapping[str, bytes] | None = None,
 ) -> TrustStatus:
-    """The status of the caBundles and, if it was fetched, of the served chain (leaf first).
+    """The status of the caBundles and of the served chains (leaf first), as far as they were fetched.
 
-    `server_names` are the host names that the API server uses.
+    `server_name` is the host name that the API server uses. With `settings` the certificates are self-managed, and
+    `data` is the content of the CA Secret, or None if the Secret does not exist.
     """
-    certificates = [_described("served", certificate, now) for certificate in served]
-    listed = {certificate.fingerprint for certificate in certificates}
-    for pem in (pem for bundle in bundles for pem in bundle.ca_bundles):
-        for certificate in readable_certificates(pem):
-            if fingerprint(certificate) not in listed:
-                listed.add(fingerprint(certificate))
-                certificates.append(_described("caBundle", certificate, now))
-    issues = [*_served_issues(served, server_names, now)]
-    for bundle in bundles:
-        issues += _bundle_issues(bundle, served, now)
-    return TrustStatus(
-        None, tuple(certificates), tuple(_described_bundle(bundle, served) for bundle in bundles), tuple(issues)
-    )
-
-
-def describe_self_managed(
-    data: Mapping[str, bytes] | None,
-    bundles: Sequence[Bundle],
-    *,
-    now: datetime,
-    settings: RotationSettings,
-    served: Sequence[x509.Certificate] = (),
-    server_names: Sequence[str] = (),
-) -> TrustStatus:
-    """Like `describe`, with the CA Secret's `data` (None if the Secret does not exist)."""
-    general = describe(bundles, now=now, served=served, server_names=server_names)
     state = secret.load(data or {})
-    roles = [("signing CA", state.current), ("next CA", state.successor)]
-    ours = [_described(role, authority.certificate, now) for role, authority in roles if authority]
-    ours += [_described("old CA", certificate, now) for certificate in state.old]
-    own_fingerprints = {own.fingerprint for own in ours}
+    signers = (("signing CA", state.current), ("next CA", state.successor))
+    roles = [(role, authority.certificate) for role, authority in signers if authority]
+    roles += [("old CA", certificate) for certificate in state.old]
+    roles += [("served", certificate) for chain in served for certificate in chain]
+    pems = [pem for bundle in bundles for pem in bundle.ca_bundles]
+    roles += [("caBundle", certificate) for pem in pems for certificate in readable_certificates(pem)]
+    certificates: dict[str, Described] = {}
+    for role, certificate in roles:
+        certificates.setdefault(fingerprint(certificate), _described(role, certificate, now))
+    issues = [*_secret_issues(data, state, bundles, now, settings)] if settings else []
+    issues += [issue for chain in served for issue in _served_issues(chain, server_name, now)]
+    issues += [issue for bundle in bundles for issue in _bundle_issues(bundle, served, now)]
+    phase = Phase.MISSING if data is None else phase_of(state)
     return TrustStatus(
-        Phase.MISSING if data is None else phase_of(state),
-        (*ours, *(foreign for foreign in general.certificates if foreign.fingerprint not in own_fingerprints)),
-        general.bundles,
-        (*_secret_issues(data, state, bundles, now, settings), *general.issues),
+        phase if settings else None,
+        tuple(certificates.values()),
+        tuple(_described_bundle(bundle, served) for bundle in bundles),
+        tuple(dict.fromkeys(issues)),
     )
 
 
@@ -136,10 +124,10 @@ def _described(role: str, certificate: x509.Certificate, now: datetime) -> Descr
     )
 
 
-def _described_bundle(bundle: Bundle, served: Sequence[x509.Certificate]) -> DescribedBundle:
+def _described_bundle(bundle: Bundle, served: Sequence[Chain]) -> DescribedBundle:
     common = frozenset.intersection(*map(fingerprints, bundle.ca_bundles)) if bundle.ca_bundles else frozenset()
-    trusts = all(chains_to(served, readable_certificates(pem)) for pem in bundle.ca_bundles) if served else None
-    return DescribedBundle(bundle.name, tuple(sorted(common)), trusts)
+    trusts = all(chains_to(chain, readable_certificates(pem)) for chain in served for pem in bundle.ca_bundles)
+    return DescribedBundle(bundle.name, tuple(sorted(common)), trusts if served else None)
 
 
 def _secret_issues(
@@ -175,23 +163,20 @@ def _secret_issues(
             yield Issue("warning", f"the next CA cannot sign: it is not in the caBundle of {names}", running)
 
 
-def _served_issues(served: Sequence[x509.Certificate], server_names: Sequence[str], now: datetime) -> Iterator[Issue]:
-    if not served:
-        return
+def _served_issues(served: Chain, server_name: str, now: datetime) -> Iterator[Issue]:
     leaf = served[0]
     renew = "the issuer does not renew the certificate: see the log of the service, or of cert-manager"
     if fault := _fault(leaf, now):
         yield Issue("error", f"the served certificate {fault}", renew)
     elif leaf.not_valid_after_utc - now < (leaf.not_valid_after_utc - leaf.not_valid_before_utc) * OVERDUE:
         yield Issue("warning", f"the served certificate expires at {_text(leaf.not_valid_after_utc)}", renew)
-    for name in server_names:
-        if not covers(leaf, name):
-            names = ", ".join(hosts(leaf)) or "no host"
-            text = f"the served certificate is for {names}, but the API server calls {name}"
-            yield Issue("error", text, f"issue a certificate for {name}")
+    if not covers(leaf, server_name):
+        names = ", ".join(hosts(leaf)) or "no host"
+        text = f"the served certificate is for {names}, but the API server calls {server_name}"
+        yield Issue("error", text, f"issue a certificate for {server_name}")
 
 
-def _bundle_issues(bundle: Bundle, served: Sequence[x509.Certificate], now: datetime) -> Iterator[Issue]:
+def _bundle_issues(bundle: Bundle, served: Sequence[Chain], now: datetime) -> Iterator[Issue]:
     injected = "nothing adds the CA: the service must do it, or the annotations for cert-manager or service-ca"
     for pem in dict.fromkeys(bundle.ca_bundles):
         cas = readable_certificates(pem)
@@ -201,7 +186,7 @@ def _bundle_issues(bundle: Bundle, served: Sequence[x509.Certificate], now: date
             yield Issue("error", f"{bundle.name} has a damaged caBundle", injected)
         elif all(_fault(ca, now) for ca in cas):
             yield Issue("error", f"the CA in the caBundle of {bundle.name} {_fault(cas[0], now)}", injected)
-        if cas and served and not chains_to(served, cas):
+        if cas and not all(chains_to(chain, cas) for chain in served):
             text = f"the caBundle of {bundle.name} does not trust the served certificate"
             yield Issue(
                 "error",

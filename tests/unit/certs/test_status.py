@@ -6,7 +6,7 @@ from certs.authority import Authority
 from certs.pem import load_certificates
 from certs.rotation import Phase, RotationSettings
 from certs.state import State
-from certs.status import describe, describe_self_managed
+from certs.status import describe
 from certs.store import Bundle
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -32,8 +32,8 @@ def texts(status):
 
 def test_status_without_issues():
     state = State(current=CA, old=(OLD.certificate,), retired_at=NOW)
-    status = describe_self_managed(
-        state.to_data(), [bundle(CA, OLD)], now=NOW, settings=SETTINGS, served=chain(), server_names=[HOST]
+    status = describe(
+        [bundle(CA, OLD)], data=state.to_data(), now=NOW, settings=SETTINGS, served=[chain()], server_name=HOST
     )
     assert (status.phase, status.issues) == (Phase.RETIRING, ())
     assert [one.role for one in status.certificates] == ["signing CA", "old CA", "served"]
@@ -88,17 +88,17 @@ def test_status_without_issues():
 )
 def test_issues_of_the_secret(state, now, phase, found):
     bundles = [bundle(CA, NEXT), bundle(CA, name="mutating")]
-    status = describe_self_managed(state.to_data(), bundles, now=now, settings=SETTINGS)
+    status = describe(bundles, data=state.to_data(), now=now, settings=SETTINGS)
     assert status.phase == phase
     assert [issue for issue in texts(status) if "CA in the caBundle" not in issue[1]] == found
     assert all(issue.advice for issue in status.issues)
 
 
 def test_issues_of_a_missing_and_a_damaged_secret():
-    status = describe_self_managed(None, [], now=NOW, settings=SETTINGS)
+    status = describe([], data=None, now=NOW, settings=SETTINGS)
     assert (status.phase, texts(status)) == (Phase.MISSING, [("error", "the CA Secret does not exist")])
     data = State(current=CA).to_data() | {"ca.key": b"nonsense"}
-    status = describe_self_managed(data, [], now=NOW, settings=SETTINGS)
+    status = describe([], data=data, now=NOW, settings=SETTINGS)
     assert texts(status) == [
         ("error", "the CA Secret is damaged: ca.crt and ca.key: the private key is not PEM, or damaged"),
         ("error", "the CA Secret holds no CA"),
@@ -108,12 +108,12 @@ def test_issues_of_a_missing_and_a_damaged_secret():
 @pytest.mark.parametrize("left", [{}, {"ca.key": b""}])
 def test_removed_key_is_reported_as_a_renewal(left):
     data = {key: value for key, value in State(current=CA).to_data().items() if key != "ca.key"} | left
-    status = describe_self_managed(data, [bundle(CA)], now=NOW, settings=SETTINGS, served=chain(), server_names=[HOST])
+    status = describe([bundle(CA)], data=data, now=NOW, settings=SETTINGS, served=[chain()], server_name=HOST)
     assert texts(status) == [("warning", "the CA is being renewed: its key was removed from the CA Secret")]
     assert status.issues[0].advice.startswith("the service makes a new CA within a minute; else look into the log")
     assert next((one.role, one.fingerprint) for one in status.certificates) == ("old CA", CA.fingerprint)
     data = State(current=CA, successor=NEXT).to_data() | {"ca.key": b""}
-    assert texts(describe_self_managed(data, [bundle(CA, NEXT)], now=NOW, settings=SETTINGS)) == []
+    assert texts(describe([bundle(CA, NEXT)], data=data, now=NOW, settings=SETTINGS)) == []
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_removed_key_is_reported_as_a_renewal(left):
     ],
 )
 def test_issues_of_bundles_and_the_served_certificate(bundles, served, now, found):
-    status = describe(bundles, now=now, served=served, server_names=[HOST])
+    status = describe(bundles, now=now, served=[served] if served else [], server_name=HOST)
     assert texts(status) == found
     assert status.phase is None
     assert [one.trusts_served for one in status.bundles if not served] == [None for _ in bundles if not served]
@@ -165,7 +165,7 @@ def test_issues_of_bundles_and_the_served_certificate(bundles, served, now, foun
 
 
 def test_ca_that_is_only_in_a_bundle_is_listed():
-    status = describe_self_managed(State(current=CA).to_data(), [bundle(CA, OLD)], now=NOW, settings=SETTINGS)
+    status = describe([bundle(CA, OLD)], data=State(current=CA).to_data(), now=NOW, settings=SETTINGS)
     assert [(one.role, one.fingerprint) for one in status.certificates] == [
         ("signing CA", CA.fingerprint),
         ("caBundle", OLD.fingerprint),

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import quote
@@ -65,30 +65,15 @@ class Certificates:
 
     def status(self, now: datetime) -> TrustStatus:
         """The status of the certificates. If no replica was reached, the mounted Secret counts as served."""
-        chains: list[Chain] = list(self.served.values()) or ([self.stored] if self.stored else [()])
-        statuses = [self._status(chain, now) for chain in chains]
-        return replace(
-            statuses[0],
-            certificates=tuple(dict.fromkeys(one for each in statuses for one in each.certificates)),
-            issues=tuple(dict.fromkeys(issue for each in statuses for issue in each.issues)),
-            bundles=tuple(
-                replace(bundles[0], trusts_served=_all([each.trusts_served for each in bundles]))
-                for bundles in zip(*(each.bundles for each in statuses), strict=True)
-            ),
+        self_managed = self.source == SELF_MANAGED and not isinstance(self.data, Unread)
+        return status.describe(
+            () if isinstance(self.bundles, Unread) else self.bundles,
+            now=now,
+            served=list(self.served.values()) or ([self.stored] if self.stored else []),
+            server_name=self.server_name,
+            settings=self.settings if self_managed else None,
+            data=None if isinstance(self.data, Unread) or not self_managed else self.data,
         )
-
-    def _status(self, chain: Chain, now: datetime) -> TrustStatus:
-        bundles = () if isinstance(self.bundles, Unread) else self.bundles
-        names = [self.server_name] if chain else []
-        if self.source == SELF_MANAGED and not isinstance(self.data, Unread):
-            return status.describe_self_managed(
-                self.data, bundles, now=now, settings=self.settings, served=chain, server_names=names
-            )
-        return status.describe(bundles, now=now, served=chain, server_names=names)
-
-
-def _all(answers: Sequence[bool | None]) -> bool | None:
-    return False if False in answers else None if None in answers else True
 
 
 def source(deployment: object, options: Mapping[str, str], ca_secret: str) -> tuple[str, str]:
