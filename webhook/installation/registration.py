@@ -10,7 +10,6 @@ the operator sets, and by match conditions. The match conditions must not fail f
 would reject the Secret.
 """
 
-import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence, Set
 from pkgutil import resolve_name
@@ -199,9 +198,8 @@ class Registration:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        # The uid by path; None if the answer to the creation did not arrive.
-        self._installed: dict[str, str | None] = {}
-        self._closing: asyncio.Task[None] | None = None
+        self._installed: dict[str, str] = {}
+        """The uid of each object, by its path."""
 
     async def install(self, configurations: Sequence[Mapping[str, Any]]) -> None:
         """Create all `configurations`, and replace those of an earlier run. After a ClusterError none exists."""
@@ -210,24 +208,17 @@ class Registration:
             await self._delete(path, uid)
         try:
             for configuration in configurations:
-                await self._create(configuration)
+                path = _path(configuration)
+                created = await self._client.request("POST", path.removesuffix(f"/{NAME}"), dict(configuration))
+                self._installed[path] = created["metadata"]["uid"]
         except ClusterError:
             await self.remove()
             raise
 
     async def close(self) -> None:
-        """Remove the configurations, and close the connection to the cluster; ClusterError like `remove`.
-
-        Cancelling this does not stop the removal; the next call waits for it.
-        """
-        self._closing = self._closing or asyncio.create_task(self._close())
-        await asyncio.shield(self._closing)
-
-    async def _close(self) -> None:
-        try:
+        """Remove the configurations, and close the connection to the cluster; ClusterError like `remove`."""
+        async with self._client:
             await self.remove()
-        finally:
-            await self._client.close()
 
     async def remove(self) -> None:
         """Delete the objects that `install` created; ClusterError if an object may be left."""
@@ -235,22 +226,11 @@ class Registration:
         while self._installed:
             path, uid = self._installed.popitem()
             try:
-                if created := uid or await self._stale(path):
-                    await self._delete(path, created)
+                await self._delete(path, uid)
             except ClusterError as error:
                 problems.append(f"{path.rsplit('/', 2)[-2]}/{NAME} may be left behind: {error}")
         if problems:
             raise ClusterError("; ".join(problems))
-
-    async def _create(self, configuration: Mapping[str, Any]) -> None:
-        path = _path(configuration)
-        self._installed[path] = None
-        try:
-            created = await self._client.request("POST", path.removesuffix(f"/{NAME}"), dict(configuration))
-        except ApiError:
-            del self._installed[path]
-            raise
-        self._installed[path] = created["metadata"]["uid"]
 
     async def _stale(self, path: str) -> str | None:
         """The uid of an object of an earlier `--register` at `path`; ClusterError if its origin is different."""
