@@ -1,6 +1,6 @@
 """Takes known fields out of a mapping. The fields that remain are unknown."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, TypeVar
 
 from webhook.converters.report import ConversionError, Report
@@ -60,3 +60,14 @@ def maps(source: Any, key: str) -> list[dict[str, Any]]:
 def texts(source: dict[str, Any], key: str) -> list[str]:
     value = source.get(key)
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def nested(value: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every mapping in `value`, with its path. The outer mappings come first."""
+    if isinstance(value, dict):
+        yield value, path
+        for key, inner in value.items():
+            yield from nested(inner, f"{path}.{key}")
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from nested(inner, f"{path}[{number}]")

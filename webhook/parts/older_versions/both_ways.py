@@ -34,8 +34,7 @@ from webhook.api.quantity import QuantityError, parse
 from webhook.converters.report import ConversionError, Report
 from webhook.parts.older_versions import older_jobs
 from webhook.parts.older_versions.limits import MAX_ANNOTATIONS_BYTES, MAX_DEPTH, MIN_OTHER_ANNOTATIONS_BYTES
-from webhook.parts.older_versions.options import Options
-from webhook.parts.older_versions.replica_specs import NEW_FIELDS
+from webhook.parts.older_versions.replica_specs import NEW_FIELDS, Options
 
 _TEXT: Final = Shape("string")
 _NUMBER: Final = Shape("integer")

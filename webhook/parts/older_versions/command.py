@@ -10,7 +10,7 @@ from webhook.cli.options import OUTPUT, files_too, utf8_text
 if TYPE_CHECKING:
     from webhook.cli.conversions import Conversion
     from webhook.cli.files import Manifest
-    from webhook.parts.older_versions.options import Options
+    from webhook.parts.older_versions.replica_specs import Options
 
 
 @click.command()
@@ -57,7 +57,7 @@ def mpijob(
     """
     from webhook.cli import conversions
     from webhook.cli import files as manifests
-    from webhook.parts.older_versions.options import Options
+    from webhook.parts.older_versions.replica_specs import Options
 
     loaded, errors = manifests.load(files)
     options = Options(gpus_per_node=gpus_per_node, ssh_path=ssh_path, keep_launcher_small=keep_launcher_small)

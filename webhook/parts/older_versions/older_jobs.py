@@ -9,7 +9,7 @@ from webhook.converters.fields import maps, take
 from webhook.converters.report import ConversionError, Converted, Report
 from webhook.converters.stored_jobs import life, metadata
 from webhook.parts.older_versions import v1, v1alpha1, v1alpha2
-from webhook.parts.older_versions.options import Options
+from webhook.parts.older_versions.replica_specs import Options
 
 _SPECS: Final[dict[str, Callable[[dict[str, Any], Options, Report], dict[str, Any]]]] = dict(
     zip(OLDER_VERSIONS, (v1.convert, v1alpha2.convert, v1alpha1.convert), strict=True)

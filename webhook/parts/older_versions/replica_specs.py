@@ -1,5 +1,6 @@
-"""Converts `spec.mpiReplicaSpecs`, and other common parts of v1alpha2 and v1."""
+"""Converts `spec.mpiReplicaSpecs`, and other common parts of v1alpha2 and v1. `Options` are for all versions."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER, meant_role
@@ -7,7 +8,6 @@ from webhook.api.untyped import mapping
 from webhook.converters.fields import containers, copied, drop_unknown, keep, maps, take
 from webhook.converters.report import ConversionError, Report
 from webhook.parts.older_versions import transport
-from webhook.parts.older_versions.options import Options
 
 PATH: Final = "spec.mpiReplicaSpecs"
 ROLES: Final = (LAUNCHER, WORKER)
@@ -15,6 +15,18 @@ NEVER: Final = "Never"
 ON_FAILURE: Final = "OnFailure"
 # Fields that only v2beta1 has. An older job can have them if a user has converted it partly by hand.
 NEW_FIELDS: Final = ("runLauncherAsWorker", "sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of `convert mpijob`."""
+
+    gpus_per_node: int | None = None
+    """The value of the old operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs."""
+    ssh_path: str | None = None
+    """Mount path of the SSH keys; None for the operator's default."""
+    keep_launcher_small: bool = False
+    """Whether a launcher's GPU requests are removed, so that it runs no ranks."""
 
 
 def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any]:

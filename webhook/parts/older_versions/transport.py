@@ -7,14 +7,14 @@ mpi-operator v0.3.0 `pkg/controllers/v1/mpi_job_controller.go` and training-oper
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
 from webhook.api import sshd
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.pod import Container
+from webhook.api.untyped import mapping
 from webhook.converters import secret_names
-from webhook.converters.fields import maps, texts
+from webhook.converters.fields import maps, nested, texts
 from webhook.converters.report import Report
 
 JOB_ROLE: Final = "training.kubeflow.org/job-role"
@@ -34,7 +34,8 @@ _VALUES: Final = {
 def change_selectors(pod: dict[str, Any], where: str, report: Report) -> None:
     """Rewrite the selectors of a pod in place."""
     parts = {key: pod.get(key) for key in ("affinity", "topologySpreadConstraints")}
-    for selector, path in _selectors(parts, where):
+    for owner, outer in nested(parts, where):
+        selector, path = mapping(owner.get("labelSelector")), f"{outer}.labelSelector"
         labels = selector.get("matchLabels")
         if isinstance(labels, dict):
             new = {KEYS.get(key, key): _value(key, value) for key, value in labels.items()}
@@ -60,18 +61,6 @@ def _expression(expression: dict[str, Any], path: str, report: Report) -> None:
 
 def _value(key: str, value: Any) -> Any:
     return _VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value
-
-
-def _selectors(value: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every label selector in the value, with its path."""
-    if isinstance(value, dict):
-        for key, nested in value.items():
-            if key == "labelSelector" and isinstance(nested, dict):
-                yield nested, f"{path}.{key}"
-            yield from _selectors(nested, f"{path}.{key}")
-    elif isinstance(value, list):
-        for number, nested in enumerate(value):
-            yield from _selectors(nested, f"{path}[{number}]")
 
 
 DELIVERY: Final = "kubectl-delivery"

@@ -11,8 +11,7 @@ from webhook.api.mpijob import LAUNCHER
 from webhook.converters.fields import drop_unknown, keep
 from webhook.converters.report import Report
 from webhook.parts.older_versions import replica_specs, run_policy
-from webhook.parts.older_versions.options import Options
-from webhook.parts.older_versions.replica_specs import NEVER
+from webhook.parts.older_versions.replica_specs import NEVER, Options
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.converters.fields import containers, copied, drop_unknown, keep, take
 from webhook.converters.report import ConversionError, Report
 from webhook.parts.older_versions import run_policy, transport
-from webhook.parts.older_versions.options import Options
-from webhook.parts.older_versions.replica_specs import NEVER, NEW_FIELDS, ON_FAILURE
+from webhook.parts.older_versions.replica_specs import NEVER, NEW_FIELDS, ON_FAILURE, Options
 
 GPU: Final = "nvidia.com/gpu"
 _SIZES: Final = ("gpus", "processingUnits", "replicas")

@@ -10,8 +10,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.converters.fields import drop_unknown, keep, take
 from webhook.converters.report import Report
 from webhook.parts.older_versions import replica_specs, run_policy
-from webhook.parts.older_versions.options import Options
-from webhook.parts.older_versions.replica_specs import NEVER, ON_FAILURE
+from webhook.parts.older_versions.replica_specs import NEVER, ON_FAILURE, Options
 
 _IMPLEMENTATIONS: Final = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "MPICH"}
 

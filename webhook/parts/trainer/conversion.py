@@ -5,7 +5,6 @@ pods and Trainer does not add are written into the templates. Sources: `newWorke
 mpi-operator's `pkg/controller/mpi_job_controller.go`, and Trainer's `pkg/runtime/framework/plugins/mpi/mpi.go`.
 """
 
-from collections.abc import Iterator
 from posixpath import normpath
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from webhook.api import annotations, sshd
 from webhook.api.mpijob import API_VERSION, LAUNCHER, MULTIKUEUE, WAIT_FOR_WORKERS, WORKER, replica_path
 from webhook.api.untyped import at, mapping, mappings
 from webhook.converters import stored_jobs
-from webhook.converters.fields import containers, copied, drop_unknown, maps, take, texts
+from webhook.converters.fields import containers, copied, drop_unknown, maps, nested, take, texts
 from webhook.converters.report import ConversionError, Converted, Report
 from webhook.parts.trainer import kinds
 
@@ -188,22 +187,10 @@ def _replicated_job(role: str, roles: dict[str, Any], *, as_node: bool, report: 
         pod["dnsPolicy"] = "ClusterFirstWithHostNet"
     pod["restartPolicy"] = restarts
     for part in ("affinity", "topologySpreadConstraints"):
-        for selector, field in _selectors(pod.get(part), f"{place}.{part}"):
-            _change_labels(selector, field, report)
+        for selecting, field in nested(pod.get(part), f"{place}.{part}"):
+            _change_labels(selecting, field, report)
     of_trainer = {"metadata": {"labels": {kinds.ANCESTOR: kinds.OF_TRAINER}}} if role == LAUNCHER else {}
     return {"name": _NAMES[role], "replicas": 1, "template": {**of_trainer, "spec": {"template": template}}}
-
-
-def _selectors(value: Any, field: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Each mapping in `value` that selects pods by labels, with its path."""
-    if isinstance(value, dict):
-        if "labelSelector" in value or any(key in value for key in _KEY_LISTS):
-            yield value, field
-        for key, nested in value.items():
-            yield from _selectors(nested, f"{field}.{key}")
-    elif isinstance(value, list):
-        for number, nested in enumerate(value):
-            yield from _selectors(nested, f"{field}[{number}]")
 
 
 def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> None:

@@ -15,7 +15,7 @@ from tests.support.older_jobs import FIELDS, V1, V1ALPHA1, V1ALPHA2, full
 from webhook.api.mpijob import API_VERSION, OLDER_VERSIONS
 from webhook.converters.report import ConversionError, Converted, Outcome
 from webhook.parts.older_versions.older_jobs import convert
-from webhook.parts.older_versions.options import Options
+from webhook.parts.older_versions.replica_specs import Options
 
 JOBS = {
     "v1": full(V1),

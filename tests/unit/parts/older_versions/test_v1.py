@@ -8,7 +8,7 @@ import pytest
 from tests.support.older_jobs import V1, V1ALPHA2
 from webhook.converters.report import ConversionError, Outcome
 from webhook.parts.older_versions.older_jobs import convert
-from webhook.parts.older_versions.options import Options
+from webhook.parts.older_versions.replica_specs import Options
 
 MPIRUN = ["mpirun", "-np", "2", "train"]
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.older_jobs import V1ALPHA1
 from webhook.converters.report import ConversionError, Outcome
 from webhook.parts.older_versions.older_jobs import convert
-from webhook.parts.older_versions.options import Options
+from webhook.parts.older_versions.replica_specs import Options
 
 
 def job(container: dict[str, Any] | None = None, pod: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
