@@ -193,27 +193,17 @@ def world_of(
 ) -> "JobWorld":
     """The inputs of the verdicts, except the jobs. `namespaces` are the namespaces of the jobs."""
     from webhook.cli import job_check, job_world
-    from webhook.cli.files import ManifestError
 
     instead = job_check.load_policies(policy) if policy else None
-    if cluster and access != Access():
-        fail("--cluster and --kubeconfig, --context or --as exclude each other")
-    if cluster:
-        try:
-            world = job_world.of_file(cluster, policy_namespace=policy_namespace)
-        except ManifestError as error:
-            fail(error)
-    elif access != Access():
+    world = job_world.of_nothing()
+    if cluster or access != Access():
         from webhook.cli import world_sources
 
-        world = options.with_api(
-            access, lambda api: world_sources.of_cluster(api, namespaces, policy_namespace=policy_namespace)
-        )
+        world = world_sources.of_options(cluster, access, namespaces, policy_namespace=policy_namespace)
+    if access != Access():
         world.may_exempt = lambda namespace, rules: options.with_api(
             access, lambda api: world_sources.may_exempt(api, namespace, rules)
         )
-    else:
-        world = job_world.of_nothing()
     world.instead = instead
     if instead is None:
         for problem in world.problems:

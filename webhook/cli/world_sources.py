@@ -5,6 +5,7 @@ are the same as those of the service.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -14,9 +15,12 @@ from webhook.api import mpijob
 from webhook.api.crd_schema import CrdSchema, of_short_form, short_form
 from webhook.api.review import UserInfo
 from webhook.cli import job_world
-from webhook.cli.files import Manifest
+from webhook.cli.files import Manifest, ManifestError
 from webhook.cli.job_world import POLICIES, JobWorld
+from webhook.cli.options import with_api
+from webhook.cli.terminal import fail
 from webhook.client import access_reviews
+from webhook.client.access import Access
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get, listed
 from webhook.client.reading import Reading, read
@@ -28,6 +32,21 @@ SELF: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 OPENAPI: Final = f"/openapi/v3/apis/{mpijob.API_VERSION}"
 # The metadata that verdicts depend on. The annotations contain the job as kubectl applied it.
 METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences", "deletionTimestamp")
+
+
+def of_options(path: Path | None, access: Access, namespaces: Iterable[str | None], **how: Any) -> JobWorld:
+    """The inputs from the file `path`, or from the cluster of `access`; the command ends if they cannot be read.
+
+    `how` has the options of `of_cluster`. A file always has everything.
+    """
+    if path is None:
+        return with_api(access, lambda api: of_cluster(api, namespaces, **how))
+    if access != Access():
+        fail("--cluster and --kubeconfig, --context or --as exclude each other")
+    try:
+        return job_world.of_file(path, policy_namespace=how["policy_namespace"])
+    except ManifestError as error:
+        fail(error)
 
 
 async def of_cluster(

@@ -66,13 +66,9 @@ def by_url(base: str, ca_pem: bytes) -> ClientConfig:
     return lambda path: {"url": base + path, "caBundle": b64encode(ca_pem).decode("ascii")}
 
 
-def by_service(namespace: str, name: str, *, port: int = 443, ca_pem: bytes | None = None) -> ClientConfig:
-    """Let the API server call a Service. Without `ca_pem` the caBundle must be filled in later."""
-    bundle = {} if ca_pem is None else {"caBundle": b64encode(ca_pem).decode("ascii")}
-    return lambda path: {
-        "service": {"namespace": namespace, "name": name, "port": port, "path": path},
-        **bundle,
-    }
+def by_service(namespace: str, name: str, *, port: int = 443) -> ClientConfig:
+    """Let the API server call a Service. The caBundle must be filled in later."""
+    return lambda path: {"service": {"namespace": namespace, "name": name, "port": port, "path": path}}
 
 
 def configurations(

@@ -76,7 +76,6 @@ def test_client_config_of_a_service():
     path = "/validate-mpijob"
     service = {"namespace": "training", "name": "webhook", "port": 443, "path": path}
     assert by_service("training", "webhook")(path) == {"service": service}
-    assert by_service("training", "webhook", ca_pem=b"CA")(path) == {"service": service, "caBundle": "Q0E="}
 
 
 # On a cluster

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
-from webhook.cli import job_world, world_sources
-from webhook.cli.files import ManifestError
+from webhook.cli import world_sources
 from webhook.cli.job_world import POLICIES, JobWorld
-from webhook.cli.options import with_api
 from webhook.cli.policy import documents
 from webhook.cli.policy.documents import PolicyFiles
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, printable
@@ -44,25 +42,15 @@ def cluster(
 
     The namespaces are read too. With `jobs`, everything that verdicts on jobs depend on is read.
     """
-    if path is not None and access != Access():
-        fail("--cluster and --kubeconfig, --context or --as exclude each other")
-    if path is not None:
-        try:
-            world = job_world.of_file(path, policy_namespace=policy_namespace)
-        except ManifestError as error:
-            fail(error)
-    else:
-        world = with_api(
-            access,
-            lambda api: world_sources.of_cluster(
-                api,
-                [namespace] if namespace else [],
-                policy_namespace=policy_namespace,
-                resources=() if jobs else (NAMESPACES,),
-                needed=(POLICIES, (MPI_JOBS if jobs else NAMESPACES).name),
-                with_schema=False,
-            ),
-        )
+    world = world_sources.of_options(
+        path,
+        access,
+        [namespace] if namespace else [],
+        policy_namespace=policy_namespace,
+        resources=() if jobs else (NAMESPACES,),
+        needed=(POLICIES, (MPI_JOBS if jobs else NAMESPACES).name),
+        with_schema=False,
+    )
     for problem in (*world.problems, *world.unread):
         click.echo(f"{caution('warning')}: {printable(problem)}", err=True)
     return world

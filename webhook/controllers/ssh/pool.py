@@ -55,7 +55,8 @@ class KeyPair:
     @property
     def fingerprint(self) -> str:
         """The fingerprint in the format of `ssh-keygen -l`."""
-        return fingerprint(self.public)
+        digest = hashlib.sha256(b64decode(self.public.split()[1])).digest()
+        return "SHA256:" + b64encode(digest).decode().rstrip("=")
 
     def authorized_key(self, comment: str) -> bytes:
         """The line of authorized_keys, with its line break."""
@@ -65,12 +66,6 @@ class KeyPair:
 def generate(algorithm: Algorithm) -> KeyPair:
     key = GENERATORS[algorithm]()
     return KeyPair(algorithm, _private(key), _public(key))
-
-
-def fingerprint(public: bytes) -> str:
-    """The fingerprint of the key in a line of authorized_keys."""
-    digest = hashlib.sha256(b64decode(public.split()[1])).digest()
-    return "SHA256:" + b64encode(digest).decode().rstrip("=")
 
 
 def _private(key: PrivateKey) -> bytes:
