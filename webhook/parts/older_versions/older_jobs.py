@@ -25,8 +25,6 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
         known = ", ".join((*OLDER_VERSIONS, API_VERSION))
         raise ConversionError("apiVersion", f'"{version[:100]}" is not a known version of MPIJob ({known})')
     spec = take(old, "spec", dict, "MPIJob")
-    if spec is None:
-        raise ConversionError("spec", "is not set")
     new: dict[str, Any] = {"apiVersion": API_VERSION, "kind": old.pop("kind")}
     report.mapped("apiVersion", f"is {API_VERSION} now, and was {version}")
     written = take(old, "metadata", dict, "MPIJob")

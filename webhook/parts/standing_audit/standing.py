@@ -46,7 +46,6 @@ from webhook.work_limit import TooExpensive, limited
 
 Broken = tuple[str, Action]
 """A rule that a job breaks, and the action that it triggers."""
-IN_ORDER: Final[tuple[Broken, ...]] = ()
 NAME: Final = "audit"
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 # Seconds.
@@ -60,8 +59,7 @@ REST: Final = 10
 
 def broken(decision: Decision) -> tuple[Broken, ...]:
     """The rules that a job breaks. Several findings of one rule with the same action are one entry."""
-    pairs = {(finding.rule, action) for action, finding in decision.findings}
-    return tuple(sorted(pairs)) if pairs else IN_ORDER
+    return tuple(sorted({(finding.rule, action) for action, finding in decision.findings}))
 
 
 @dataclass(eq=False)

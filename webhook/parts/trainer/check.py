@@ -18,7 +18,7 @@ from webhook.client.access import Access
 from webhook.client.calls import ApiError, Client
 from webhook.client.objects import get
 from webhook.cluster.resource import K, Resource, T
-from webhook.cluster.view import UNKNOWN, Answer, ClusterView, NotingView
+from webhook.cluster.view import UNKNOWN, Answer, ClusterView, NotingView, ViewOf
 from webhook.parts.trainer import kinds, pipeline
 from webhook.parts.trainer.resources import CLUSTER_TRAINING_RUNTIMES, RUNTIMES, TRAINING_RUNTIMES
 
@@ -33,15 +33,14 @@ def concerns(manifest: Manifest) -> bool:
     return manifest.kind == kinds.TRAIN_JOB or (manifest.kind in _BY_KIND and of_mpi)
 
 
-class Runtimes:
+class Runtimes(ViewOf):
     """A ClusterView with the runtimes in `manifests` instead of the runtimes of `view`.
 
     If several runtimes have the same name, the first is used.
     """
 
     def __init__(self, view: ClusterView, manifests: Iterable[Manifest], namespace: str) -> None:
-        self._view, self.all, self.within, self.groups = view, view.all, view.within, view.groups
-        self.not_served = view.not_served
+        super().__init__(view)
         self._records: dict[tuple[str, Hashable], Any] = {}
         for manifest in manifests:
             resource = _BY_KIND.get(manifest.kind)
@@ -59,7 +58,7 @@ class Runtimes:
         if resource.kind in _BY_KIND:
             found: T | Answer = self._records.get((resource.kind, key), UNKNOWN)
             return found
-        return self._view.get(resource, key)
+        return super().get(resource, key)
 
 
 def judge(

@@ -158,7 +158,8 @@ def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
     """Claims that JobSet creates: each must have a unique name and be mounted."""
     earlier: set[str] = set()
     mounted = {mount for each in shape.jobs for mount in each.mounts}
-    volumes = {str(volume.get("name")) for each in shape.jobs for volume in _volumes(each)}
+    pods = [at(each.template, "spec") for each in shape.jobs]
+    volumes = {str(volume.get("name")) for pod in pods for volume in mappings(pod.get("volumes"))}
     for path, claim in claim_templates(spec):
         if problem := names.dns_1123_subdomain_problem(claim):
             yield Violation(path, f"{_quoted(claim)} is not a claim name, which {problem}", fix=_FIX)
@@ -169,10 +170,6 @@ def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
         elif claim in volumes:
             yield Violation(path, f"{_quoted(claim)} is the name of a volume too", fix=_FIX)
         earlier.add(claim)
-
-
-def _volumes(each: ReplicatedJob) -> list[dict[str, Any]]:
-    return mappings(at(each.template, "spec").get("volumes"))
 
 
 def _texts(value: Any) -> dict[str, str]:

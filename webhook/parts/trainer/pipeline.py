@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -19,7 +18,6 @@ from webhook.api.review import AdmissionRequest, GroupVersionKind
 from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
-from webhook.kit.context import Context
 from webhook.parts.trainer import kinds, unshaped
 from webhook.parts.trainer.places import Places
 from webhook.parts.trainer.replicated_jobs import FIX, TooLarge
@@ -77,11 +75,14 @@ def judge(
         return Decision(skipped=new, name=request.name)
     if isinstance(new, Finding):
         return _too_large(request, new, policy, view)
-    stored = _stored(request, new, view) if request.operation == "UPDATE" else ""
+    stored: Read = ""
+    if request.operation == "UPDATE":
+        unchanged = bytes(request.object) == bytes(request.old_object)
+        stored = new if unchanged else _shape(request, request.old_object, view)
     shapes = {shape.document: shape for shape in (stored, new) if isinstance(shape, Shape)}
     decision = pipelines.validate(
         _as_mpi_job(request, new, stored),
-        policy=selected(policy, partial(_shape_of, shapes), runtime=kind.kind != kinds.TRAIN_JOB),
+        policy=selected(policy, lambda ctx: shapes[bytes(ctx.document)], runtime=kind.kind != kinds.TRAIN_JOB),
         view=view,
         today=today,
         granted=granted,
@@ -102,11 +103,6 @@ def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: 
         decision.add(large, policy.document.ceiling)
     decision.group, decision.kind, decision.policy = kinds.GROUP, request.kind.kind, policy.identity
     return decision
-
-
-def _stored(request: AdmissionRequest, new: Read, view: ClusterView) -> Read:
-    """The stored object's shape; `new` if the object is unchanged."""
-    return new if bytes(request.object) == bytes(request.old_object) else _shape(request, request.old_object, view)
 
 
 def _shape(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> Read:
@@ -152,10 +148,6 @@ def _runtime(reference: Mapping[str, Any], namespace: str, view: ClusterView) ->
     else:
         runtime = view.get(CLUSTER_TRAINING_RUNTIMES, name)
     return runtime if isinstance(runtime, TrainingRuntime) else None
-
-
-def _shape_of(shapes: Mapping[bytes, Shape], ctx: Context) -> Shape:
-    return shapes[bytes(ctx.document)]
 
 
 def _as_mpi_job(request: AdmissionRequest, new: Shape, stored: Read) -> AdmissionRequest:

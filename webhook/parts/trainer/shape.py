@@ -25,7 +25,7 @@ from webhook.parts.trainer.replicated_jobs import (
 )
 from webhook.parts.trainer.resources import TrainingRuntime
 
-_ROLES: Final = {kinds.LAUNCHER: LAUNCHER, kinds.NODE: WORKER}
+ROLES: Final = {kinds.LAUNCHER: LAUNCHER, kinds.NODE: WORKER}
 # JobSet's default.
 _RESTART_POLICY: Final = "OnFailure"
 # The status of an ended MPIJob. No rule uses the time.
@@ -126,7 +126,7 @@ def _shape(
     others: list[tuple[str, dict[str, Any]]] = []
     size = 0
     for each in jobs:
-        role = _ROLES.get(each.name)
+        role = ROLES.get(each.name)
         # Other pods have a number in place of a role in the path: a number cannot be the name of a role.
         path = replica_path(role or str(each.index))
         template = _template(each, role, path, known, in_runtime=bool(name))
@@ -156,7 +156,7 @@ def _shape(
     head = {
         "apiVersion": mpijob.API_VERSION,
         "kind": kinds.TRAIN_JOB if name else "MPIJob",
-        "metadata": _metadata(metadata),
+        "metadata": {key: value for key, value in metadata.items() if key != "managedFields"},
     }
     document = {
         **head,
@@ -192,10 +192,6 @@ def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> st
 def _ended(document: dict[str, Any]) -> bool:
     conditions = mappings(at(document, "status").get("conditions"))
     return any(each.get("type") in kinds.ENDS and each.get("status") == "True" for each in conditions)
-
-
-def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in metadata.items() if key != "managedFields"}
 
 
 def _template(

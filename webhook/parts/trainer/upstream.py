@@ -11,7 +11,7 @@ from webhook.cluster.view import Answer
 from webhook.kit.context import Context
 from webhook.parts.trainer import kinds
 from webhook.parts.trainer.replicated_jobs import launcher_is_node
-from webhook.parts.trainer.shape import Shape
+from webhook.parts.trainer.shape import ROLES, Shape
 from webhook.rules import CauseReason, Violation, shortened
 
 # JobSet's placeholder for the suffix that Kubernetes adds to names of pods.
@@ -19,7 +19,6 @@ _POD_SUFFIX: Final = "-abcde"
 # Trainer's `runtimeSnapshotSuffix` and `MPIHostfileConfigMapSuffix`
 _SNAPSHOT: Final = "-runtime-snapshot"
 _HOSTFILE: Final = "-mpi-hostfile"
-_ROLES: Final = {kinds.LAUNCHER: LAUNCHER, kinds.NODE: WORKER}
 _NODES: Final = f"{replica_path(WORKER)}.replicas"
 
 
@@ -46,9 +45,9 @@ def left_to_jobs(shape: Shape) -> frozenset[str]:
     """Paths of images that a runtime does not set, so that its TrainJobs must set them."""
     trained = (each for each in shape.jobs if each.of_trainer and not shape.job)
     return frozenset(
-        f"{replica_path(_ROLES[each.name])}.template.spec.containers[0].image"
+        f"{replica_path(ROLES[each.name])}.template.spec.containers[0].image"
         for each in trained
-        if each.name in _ROLES and each.node is not None and not each.containers[each.node].get("image")
+        if each.name in ROLES and each.node is not None and not each.containers[each.node].get("image")
     )
 
 
