@@ -89,8 +89,10 @@ class Decision(msgspec.Struct):
             for finding in reversed(findings):
                 if not finding.violation.follows:
                     causes[finding.violation.path] = finding.rule
-            caused = [replace(finding, cause=causes.get(finding.violation.follows, "")) for finding in findings]
-            findings[:] = sorted(caused, key=lambda finding: bool(finding.cause))
+            for index, finding in enumerate(findings):
+                if cause := causes.get(finding.violation.follows):
+                    findings[index] = replace(finding, cause=cause)
+            findings.sort(key=lambda finding: bool(finding.cause))
 
     @property
     def allowed(self) -> bool:

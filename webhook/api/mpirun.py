@@ -103,13 +103,13 @@ def find(
     `implementation` is the job's `mpiImplementation`, which defines the options of mpirun. `env` are the container's
     variables; with `env_from` the container has further variables.
     """
-    values = {one.name: one.value if shell.is_plain(one.value or "") else None for one in env}
-    if implementation == "OpenMPI":
-        values[_HOSTFILE_VARIABLE] = HOSTFILE
-    argv = [
-        shell.REFERENCE.sub(lambda found: values.get(found[1]) or found[0], word) if "$(" in word else word
-        for word in (*(command or ()), *(args or ()))
-    ]
+    argv = [*(command or ()), *(args or ())]
+    values: dict[str, str | None] = {}
+    if any(["$" in word for word in argv]):
+        values = {one.name: one.value if shell.is_plain(one.value or "") else None for one in env}
+        if implementation == "OpenMPI":
+            values[_HOSTFILE_VARIABLE] = HOSTFILE
+        argv = [shell.REFERENCE.sub(lambda found: values.get(found[1]) or found[0], word) for word in argv]
     # The second position is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
     for start in sorted({0, len(command or ())}):
         words = shell.unwrapped(argv[start:])

@@ -112,7 +112,9 @@ def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
 
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
-    counted = _counted(template, names(patterns, ctx)) if asking(template, ctx) else 0
+    wanted = names(patterns, ctx)
+    asked = accelerators.extended_resources(container for _, container in asking(template, ctx))
+    counted = _counted(template, wanted) if any([accelerators.is_accelerator(name, wanted) for name in asked]) else 0
     if not _claims(template):
         return Devices(counted, counted, counted)
     claimed = list(_claimed(template, patterns, ctx))

@@ -143,8 +143,7 @@ def _program(container: Container) -> _Fault | None:
 def _lost_words(argv: Sequence[str]) -> Sequence[str]:
     """The words after a shell's script, if the script does not read them and they look like options or commands."""
     script, rest = shell.script(argv)
-    words = script.split()
-    if not rest or not words or _POSITIONAL.search(script) or words[0][0] == "$":
+    if not rest or _POSITIONAL.search(script) or not (words := script.split()) or words[0][0] == "$":
         return ()
     if any(len(word) > 1 and word[0] == "-" and word not in _NO_ARGUMENTS for word in rest):
         return rest

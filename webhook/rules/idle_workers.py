@@ -61,11 +61,15 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not workers or not launchers:
         return
     launcher, worker = launchers[0], workers[0]
-    started = programs.started_by(worker if worker.command else replace(worker, command=worker.args, args=None))
-    if sshd.starts(worker) and started == frozenset(("service",)):
+    starts_sshd = sshd.starts(worker)
+    if starts_sshd and "service" not in sshd.text(worker):
+        started = None
+    else:
+        started = programs.started_by(worker if worker.command else replace(worker, command=worker.args, args=None))
+    if starts_sshd and started == frozenset(("service",)):
         yield Violation(_COMMAND, "ends once it has started sshd", fix="Write [/usr/sbin/sshd, -De].")
         return
-    if sshd.starts(worker):
+    if starts_sshd:
         for fault, fix in _launcher(launcher, job.mpirun_calls):
             yield Violation(replica_path(LAUNCHER), fault, fix=fix)
         return
