@@ -196,9 +196,9 @@ def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
     if not sshd.starts(of_worker):
         return False
     mounts = any("ssh" in mount.mount_path for mount in own.volume_mounts or ())
-    variables = any(_CONFIGURES_SSH.search(variable.name) for variable in own.env or ())
     text = sshd.text(own)
-    if mounts or variables or _CONFIGURES_SSH.search(text) or _ELASTIC.search(text):
+    names = [variable.name for variable in own.env or ()]
+    if mounts or _CONFIGURES_SSH.search("\n".join((text, *names))) or _ELASTIC.search(text):
         return False
     return (
         when is Shells.ALWAYS
