@@ -91,11 +91,13 @@ def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
 
 def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, Container]]:
     """(path in the template, container) for containers that request resources with a domain; cached per review."""
-    return ctx.once(_asking, template)
+    return ctx.once(_asking, template)[0]
 
 
-def _asking(template: PodTemplate, _: Context) -> list[tuple[str, Container]]:
-    return accelerators.asking_for_devices(template)
+def _asking(template: PodTemplate, _: Context) -> tuple[list[tuple[str, Container]], set[str]]:
+    """The containers, and the names of these resources."""
+    containers = accelerators.asking_for_devices(template)
+    return containers, accelerators.extended_resources([container for _, container in containers])
 
 
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
@@ -113,8 +115,9 @@ def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
     wanted = names(patterns, ctx)
-    asked = accelerators.extended_resources(container for _, container in asking(template, ctx))
-    counted = _counted(template, wanted) if any([accelerators.is_accelerator(name, wanted) for name in asked]) else 0
+    _, requested = ctx.once(_asking, template)
+    matching = any(accelerators.is_accelerator(name, wanted) for name in requested)
+    counted = _counted(template, wanted) if matching else 0
     if not _claims(template):
         return Devices(counted, counted, counted)
     claimed = list(_claimed(template, patterns, ctx))

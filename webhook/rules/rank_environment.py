@@ -123,7 +123,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     known = exports.assigned.union([variable.name for variable in launcher.containers[0].env or ()])
     known |= exports.named & _OF_IMAGES
     env = [*(worker.containers[0].env or ())]
-    if any([variable.name not in known for variable in env]) and _only_sshd(worker):
+    if any(variable.name not in known for variable in env) and _only_sshd(worker):
         # The launcher's script may pass on a variable to which it assigns.
         names = _names(worker, env, settings, alone=True, script=script, word=_WORD)
         alone = [name for name in names if name not in known and f"{name}=" not in script]
@@ -178,7 +178,7 @@ def _names(
             and not _NOT_OF_RANKS_ALONE.fullmatch(one.name)
         }
         values = " ".join([one.value or "" for one in env])
-        if any([name in script or name in values for name in others]):
+        if any(name in script or name in values for name in others):
             others.difference_update(word.findall(script), _WORD.findall(values))
         names |= others if "/" in (template.containers[0].command or ("",))[0] else others - {"PATH"}
     return [name for name in dict.fromkeys(one.name for one in env) if name in names]
