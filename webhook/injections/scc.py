@@ -26,7 +26,7 @@ from webhook.kit.forms import ITEM, equal, in_templates, in_worker
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.pod_security.pod import Capabilities, convert
-from webhook.predict.scc.outcome import may_add, outcome
+from webhook.predict.scc.outcome import is_known, may_add, outcome
 
 BIND_SERVICE: Final = "NET_BIND_SERVICE"
 _CAPABILITIES: Final = ("securityContext", "capabilities")
@@ -40,7 +40,7 @@ FORMS: Final = (
 @injection("scc", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Injects the user namespace first, because it decides which SCC the pods get."""
-    for role, _, _ in job.replicas():
+    for role, _, _ in job.replicas() if is_known(ctx) else ():
         where = template_path(role)
         try:
             template = convert(patch.get(where) or {})
