@@ -89,10 +89,9 @@ class Decision(msgspec.Struct):
             for finding in reversed(findings):
                 if not finding.violation.follows:
                     causes[finding.violation.path] = finding.rule
-            for index, finding in enumerate(findings):
-                if cause := causes.get(finding.violation.follows):
-                    findings[index] = replace(finding, cause=cause)
-            findings.sort(key=lambda finding: bool(finding.cause))
+            followed = ((finding, causes.get(finding.violation.follows)) for finding in findings)
+            caused = [replace(finding, cause=cause) if cause else finding for finding, cause in followed]
+            findings[:] = sorted(caused, key=lambda finding: bool(finding.cause))
 
     @property
     def allowed(self) -> bool:

@@ -91,10 +91,8 @@ class Finding:
         else:
             for text in (fault, _IN_PARENTHESES.sub("", fault)):
                 advised = f"{text}. {self.violation.fix}"
-                if (left := room - _length(advised)) < 0:
-                    continue
-                shown = _elided(path, left)
-                if _length(shown) <= left and (shown == path or "..." in shown):
+                shown = _elided(path, room - _length(advised))
+                if _length(shown) + _length(advised) <= room and (shown == path or "..." in shown):
                     return f"{shown}: {advised} {label}"
         if _length(path) + _length(fault) > room:
             fault = _IN_PARENTHESES.sub("", fault)

@@ -26,9 +26,7 @@ def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         if not word.startswith("-"):
             continue
         option, equals, name = word.lstrip("-").partition("=")
-        if option not in _OPTIONS:
-            continue
-        rest = words[index + 1 : index + 3]
+        rest = words[index + 1 : index + 3] if option in _OPTIONS else ()
         if equals and rest:
             yield name, rest[0]
         elif len(rest) == 2:

@@ -99,9 +99,7 @@ def unwrapped(argv: Sequence[str]) -> Sequence[str]:
 
 def without_starters(words: list[str]) -> list[str]:
     """The words of a command without leading programs that only start another program; never empty."""
-    if words and not _is_starter(words[0]):
-        return words
-    return _STARTS.sub("", f"{' '.join(words)} ", count=1).split(" ")
+    return words if words and not _is_starter(words[0]) else _STARTS.sub("", f"{' '.join(words)} ", count=1).split(" ")
 
 
 def _is_starter(word: str) -> bool:

@@ -123,9 +123,7 @@ def _call(command: str, end: str) -> Call | None:
     match = _SSHD.match(command)
     if match is None or end in {"(", ")", "|"}:
         return None
-    options = command[match.end() :]
-    if "<" in options or ">" in options:
-        options = shell.REDIRECTION.sub(" ", options)
+    options = shell.REDIRECTION.sub(" ", command[match.end() :])
     return None if _TELLS.search(options) else Call((match[1] or "")[:1] in {"/", "$", "~"}, options, end == "&")
 
 

@@ -91,13 +91,11 @@ def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
 
 def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, Container]]:
     """(path in the template, container) for containers that request resources with a domain; cached per review."""
-    return ctx.once(_asking, template)[0]
+    return ctx.once(_asking, template)
 
 
-def _asking(template: PodTemplate, _: Context) -> tuple[list[tuple[str, Container]], set[str]]:
-    """The containers, and the names of these resources."""
-    containers = accelerators.asking_for_devices(template)
-    return containers, accelerators.extended_resources([container for _, container in containers])
+def _asking(template: PodTemplate, _: Context) -> list[tuple[str, Container]]:
+    return accelerators.asking_for_devices(template)
 
 
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
@@ -115,7 +113,7 @@ def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
     wanted = names(patterns, ctx)
-    _, requested = ctx.once(_asking, template)
+    requested = accelerators.extended_resources(container for _, container in asking(template, ctx))
     matching = any(accelerators.is_accelerator(name, wanted) for name in requested)
     counted = _counted(template, wanted) if matching else 0
     if not _claims(template):

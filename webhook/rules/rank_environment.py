@@ -156,13 +156,7 @@ def _exported(container: Container) -> Iterator[EnvVar]:
 
 
 def _names(
-    template: PodTemplate,
-    env: Sequence[EnvVar],
-    settings: Settings,
-    *,
-    alone: bool,
-    script: str,
-    word: re.Pattern[str],
+    template: PodTemplate, env: Sequence[EnvVar], settings: Settings, *, alone: bool, script: str, word: re.Pattern[str]
 ) -> Sequence[str]:
     """The variables of `env` that are for ranks; `alone`: the first container starts only mpirun or sshd.
 

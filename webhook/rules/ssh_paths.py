@@ -70,12 +70,11 @@ ALLOWED: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # mpi-operator `build/base/Dockerfile`, `build/base/openmpi.Dockerfile`, `examples/v2beta1/pi/Dockerfile`.
 _UPSTREAM: Final = re.compile(r"(?:docker\.io/)?mpioperator/(?:base|mpi-pi|openmpi)(?:[:@].*)?")
 OF_IMAGE: Final = 1000
+# Each alternative begins with a fixed character: much faster than with \b before them.
 _ANOTHER_USER: Final = re.compile(
-    r"\b(?:su|sudo|gosu|runuser|setpriv)\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
+    r"(?:su(?<!\wsu)|sudo(?<!\wsudo)|gosu(?<!\wgosu)|runuser(?<!\wrunuser)|setpriv(?<!\wsetpriv))\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
     r"\s+(?:-c\s+['\"]?[^'\"]{0,200}?|--\s+)?mpi(?:run|exec)\b)?"
 )
-_OF_ANOTHER_USER: Final = ("su", "runuser", "setpriv")
-"""Every match of _ANOTHER_USER, a slow pattern, contains one of these texts."""
 # The launcher copies the key to another folder, or passes the key to ssh.
 _OWN_KEY: Final = re.compile(r"ssh|IdentityFile|(?:^|\s)-i\s")
 
@@ -211,7 +210,7 @@ def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[
     def own_key() -> bool:
         return any(_OWN_KEY.search(part or "") for part in (text, *values.values()))
 
-    if user := _another_user(text):
+    if user := _ANOTHER_USER.search(text):
         if of_root and user[1] and not own_key():
             who = user[1][:20]
             fault, fix = f"{who} runs mpirun, and the key is for root", f"Set it to .ssh in the home of {who}."
@@ -254,7 +253,7 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
 
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
     """A key that ssh of root does not accept."""
-    if launcher.user == 0 and mount_path != OF_ROOT and not _another_user(sshd.text(launcher.container)):
+    if launcher.user == 0 and mount_path != OF_ROOT and not _ANOTHER_USER.search(sshd.text(launcher.container)):
         # If the path is outside root's home, a script may copy the key, so it is a warning.
         message = f'the launcher is root, whose key ssh does not accept from "{mount_path[:100]}"'
         fix = "Set it to exactly /root/.ssh, or run as the user in whose home it is."
@@ -267,10 +266,6 @@ def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
             fix="Remove fsGroup, or run as another user with sshAuthMountPath in its home.",
             advisory=launcher.user is None,
         )
-
-
-def _another_user(text: str) -> re.Match[str] | None:
-    return _ANOTHER_USER.search(text) if any(name in text for name in _OF_ANOTHER_USER) else None
 
 
 def _same_user(launcher: _Side, worker: _Side) -> Iterator[Violation]:

@@ -213,8 +213,7 @@ def _reserved(
             hidden = "" if same else ", and one hides the other"
             fault = f'the operator itself mounts something at "{mount.mount_path[:100]}"{hidden}'
             yield Violation(where, fault, elsewhere, advisory=not same)
-    labels = template.labels
-    overwritten = [f"{path}.template.metadata.labels[{key}]" for key in RESERVED_LABELS if key in labels]
+    overwritten = [f"{path}.template.metadata.labels[{key}]" for key in RESERVED_LABELS if key in template.labels]
     names_of_pod = {"hostname": pod.hostname, "subdomain": pod.subdomain}
     overwritten += [f"{pod_path}.{field}" for field, name in names_of_pod.items() if name]
     for field in overwritten:

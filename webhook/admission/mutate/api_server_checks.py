@@ -51,11 +51,8 @@ def _metadata(job: MPIJob) -> Iterator[Violation]:
 
 def _quantities(job: MPIJob) -> Iterator[Violation]:
     for _, path, replica in job.replicas():
-        written = list(quantity_fields.of_template(replica.template))
-        if quantity.are_readable([value for _, amounts in written for value in amounts.values()]):
-            continue
-        for where, amounts in written:
-            for name, value in amounts.items():
+        for where, amounts in quantity_fields.of_template(replica.template):
+            for name, value in () if quantity.are_readable(amounts.values()) else amounts.items():
                 try:
                     quantity.parse(value)
                 except quantity.QuantityError as error:

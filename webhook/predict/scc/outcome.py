@@ -142,11 +142,6 @@ def filled_in(template: PodTemplate, assigned: Outcome | None, ctx: Context) -> 
     return template if scc is None else fill(in_namespace(scc, reserved), template)
 
 
-def is_known(ctx: Context) -> bool:
-    """Whether the namespace and the SCCs are known. Otherwise every `outcome` is None."""
-    return _reserved(ctx) is not None and ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS) is not UNKNOWN
-
-
 def may_add(capability: str, role: str, template: PodTemplate, ctx: Context) -> bool | None:
     """Whether an SCC accepts the pods with this capability in their first container; None if unknown."""
     spec = template.spec
