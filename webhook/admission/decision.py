@@ -89,7 +89,8 @@ class Decision(msgspec.Struct):
             for finding in reversed(findings):
                 if not finding.violation.follows:
                     causes[finding.violation.path] = finding.rule
-            caused = [replace(finding, cause=causes.get(finding.violation.follows, "")) for finding in findings]
+            followed = ((finding, causes.get(finding.violation.follows)) for finding in findings)
+            caused = [replace(finding, cause=cause) if cause else finding for finding, cause in followed]
             findings[:] = sorted(caused, key=lambda finding: bool(finding.cause))
 
     @property

@@ -85,6 +85,8 @@ def without_status(data: Raw) -> Raw:
     """The object without its status. The API server drops a status that a user writes, but only after the mutating
     hook.
     """
+    if b'"status"' not in bytes(data):
+        return data
     try:
         parts = _parts.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -26,8 +26,8 @@ _ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
 class Exports:
     """The variables that the calls of mpirun in one command line pass on."""
 
-    def __init__(self, calls: Sequence[Invocation], implementation: str, text: str = "") -> None:
-        """`text` is the whole command line."""
+    def __init__(self, calls: Sequence[Invocation], implementation: str, argv: Sequence[str] = ()) -> None:
+        """`argv` is the whole command line."""
         dialects = [mpirun.dialect(call.program, implementation) for call in calls]
         self.all = all(dialect is not OPEN_MPI for dialect in dialects) if calls else implementation != "OpenMPI"
         self.selective = bool(calls) and all(dialect is OPEN_MPI for dialect in dialects)
@@ -40,7 +40,7 @@ class Exports:
         """Variables named by `-x`."""
         self.assigned: set[str] = set()
         """Variables with a value on the command line."""
-        for by_x, given in _of_options(options) if parsed else _of_text(text):
+        for by_x, given in _of_options(options) if parsed else _of_text("\n".join(argv)):
             name, equals, _ = given.partition("=")
             if by_x:  # a name with a shell variable is unknown
                 self.named.add("*" if "$" in name else name)
@@ -55,9 +55,8 @@ class Exports:
     @staticmethod
     def of(job: MPIJob) -> "Exports":
         """The variables that the launcher's first container passes on."""
-        containers = job.launcher.template.containers[:1] if job.launcher else ()
-        text = "\n".join(word for own in containers for word in own.argv)
-        return Exports(job.mpirun_calls, job.mpi_implementation, text)
+        containers = job.launcher.template.containers if job.launcher else ()
+        return Exports(job.mpirun_calls, job.mpi_implementation, containers[0].argv if containers else ())
 
     def names(self, name: str) -> bool:
         """Whether `-x` names the variable."""

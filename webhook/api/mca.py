@@ -26,10 +26,10 @@ def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         if not word.startswith("-"):
             continue
         option, equals, name = word.lstrip("-").partition("=")
-        rest = words[index + 1 : index + 3]
-        if option in _OPTIONS and equals and rest:
+        rest = words[index + 1 : index + 3] if option in _OPTIONS else ()
+        if equals and rest:
             yield name, rest[0]
-        elif option in _OPTIONS and len(rest) == 2:
+        elif len(rest) == 2:
             yield rest[0], rest[1]
 
 

@@ -103,13 +103,13 @@ def find(
     `implementation` is the job's `mpiImplementation`, which defines the options of mpirun. `env` are the container's
     variables; with `env_from` the container has further variables.
     """
-    values = {one.name: one.value if shell.is_plain(one.value or "") else None for one in env}
-    if implementation == "OpenMPI":
-        values[_HOSTFILE_VARIABLE] = HOSTFILE
-    argv = [
-        shell.REFERENCE.sub(lambda found: values.get(found[1]) or found[0], word) if "$(" in word else word
-        for word in (*(command or ()), *(args or ()))
-    ]
+    argv = [*(command or ()), *(args or ())]
+    values: dict[str, str | None] = {}
+    if any("$" in word for word in argv):
+        values = {one.name: one.value if shell.is_plain(one.value or "") else None for one in env}
+        if implementation == "OpenMPI":
+            values[_HOSTFILE_VARIABLE] = HOSTFILE
+        argv = [shell.REFERENCE.sub(lambda found: values.get(found[1]) or found[0], word) for word in argv]
     # The second position is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
     for start in sorted({0, len(command or ())}):
         words = shell.unwrapped(argv[start:])
@@ -220,8 +220,10 @@ def options_of(
     """(as written, name without dashes, values) of each leading option, and the position of the word after them."""
     options, position = list[tuple[str, str, tuple[str, ...]]](), 0
     while position < len(words) and (word := words[position]).startswith("-"):
-        plain, equals, value = word.lstrip("-").partition("=")
-        option = dialect_options.get(word) or dialect_options.get(plain)
+        option, equals, value = dialect_options.get(word), "", ""
+        if option is None:
+            plain, equals, value = word.lstrip("-").partition("=")
+            option = dialect_options.get(plain)
         if option is None or (equals and option[1] != 1):
             break
         name, count = option
@@ -244,7 +246,7 @@ def _summed_up(
     call = Invocation(program, oversubscribe=oversubscribe, words=words, options=options, started=words[end])
     if len(ranks) != 1 or not hosts <= {(HOSTFILE,)} or (syntax.needs_hostfile and not hosts):
         return call
-    per_node = any(_is_per_node(name, "".join(values)) for name, values in options)
+    per_node = any(_is_per_node(name, values) for name, values in options)
     return structs.replace(call, ranks=ranks[0], per_node=per_node, refuses=syntax.refuses)
 
 
@@ -259,13 +261,13 @@ class PerNode(NamedTuple):
 
 def per_node(call: Invocation) -> PerNode | None:
     """The ranks that the call starts on each node; None if that is not set or not certain."""
-    options = [(name, "".join(values)) for name, values in call.options or ()]
-    numbers = [_per_node(*each) for each in options if _is_per_node(*each)]
+    options = [(name, values) for name, values in call.options or () if _is_per_node(name, values)]
+    numbers = [_per_node(name, "".join(values)) for name, values in options]
     return numbers[0] if numbers and len({each and each[1:] for each in numbers}) == 1 else None
 
 
-def _is_per_node(name: str, value: str) -> bool:
-    return name in PER_NODE or (name == "map-by" and "ppr" in value)
+def _is_per_node(name: str, values: tuple[str, ...]) -> bool:
+    return name in PER_NODE or (name == "map-by" and "ppr" in "".join(values))
 
 
 def _per_node(name: str, value: str) -> PerNode | None:

@@ -69,7 +69,7 @@ def _names(command: str) -> frozenset[str] | None:
     words = command.split()
     while words and words[0] in shell.KEYWORDS:
         del words[0]
-    words = shell.without_starters(" ".join(words)).split(" ")
+    words = shell.without_starters(words)
     name = words[0].rpartition("/")[2]
     if _OF_ENVIRONMENTS.fullmatch(" ".join(words[:2])):
         return frozenset(("source",))

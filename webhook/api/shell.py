@@ -88,7 +88,7 @@ def word_list(command: str) -> list[str]:
 
 def unwrapped(argv: Sequence[str]) -> Sequence[str]:
     """The words without leading `env A=B`, `timeout 1h`, `tini --` and similar programs."""
-    if not argv or (argv[0].rpartition("/")[2] not in _NAMES_OF_STARTERS and "=" not in argv[0]):
+    if not argv or not _is_starter(argv[0]):
         return argv
     start = "".join(
         f"{_BLANKS.sub('_', word[:MAX_CHARACTERS_BEFORE_PROGRAM])} " for word in argv[:MAX_WORDS_OF_STARTERS]
@@ -97,9 +97,14 @@ def unwrapped(argv: Sequence[str]) -> Sequence[str]:
     return argv[starters[0].count(" ") :] if starters else argv
 
 
-def without_starters(command: str) -> str:
-    """The command without leading programs that only start another program."""
-    return _STARTS.sub("", f"{command} ", count=1)
+def without_starters(words: list[str]) -> list[str]:
+    """The words of a command without leading programs that only start another program; never empty."""
+    return words if words and not _is_starter(words[0]) else _STARTS.sub("", f"{' '.join(words)} ", count=1).split(" ")
+
+
+def _is_starter(word: str) -> bool:
+    """Whether STARTS may match a command with this first word."""
+    return word.rpartition("/")[2] in _NAMES_OF_STARTERS or "=" in word
 
 
 def plain(script: str) -> str:

@@ -145,8 +145,9 @@ def _declared(container: Container) -> int | None:
 
 def _options_of_ssh(job: MPIJob) -> Iterator[str]:
     for container in job.launcher.template.containers[:1] if job.launcher else ():
-        yield from (f"-p {number}" for number in _PORT_OF_TOOL.findall(text(container)))
-        if any(name in word for word in container.argv for name in _PARAMETERS):
+        command_line = text(container)
+        yield from (f"-p {number}" for number in _PORT_OF_TOOL.findall(command_line))
+        if any(name in command_line for name in _PARAMETERS):
             for call in job.mpirun_calls:
                 yield from (value for name, value in mca.parameters(call.words) if name in _PARAMETERS)
         own = [one for one in container.env or () if one.name in SSH_OPTIONS]

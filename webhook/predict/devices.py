@@ -112,7 +112,10 @@ def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
 
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
-    counted = _counted(template, names(patterns, ctx)) if asking(template, ctx) else 0
+    wanted = names(patterns, ctx)
+    requested = accelerators.extended_resources(container for _, container in asking(template, ctx))
+    matching = any(accelerators.is_accelerator(name, wanted) for name in requested)
+    counted = _counted(template, wanted) if matching else 0
     if not _claims(template):
         return Devices(counted, counted, counted)
     claimed = list(_claimed(template, patterns, ctx))

@@ -68,6 +68,8 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
     def by_default(self) -> Iterator[tuple[int, str]]:
         """(index of the container, resource) for each default that LimitRanges add."""
         filled_in = {**self.additions.defaults.requests, **self.additions.defaults.limits}
+        if not filled_in:
+            return
         for index, container in enumerate(self._written.containers):
             named = {*container.requests, *container.limits}
             yield from ((index, name) for name, amount in filled_in.items() if amount and name not in named)

@@ -63,10 +63,9 @@ _INTERPRETERS: Final = frozenset(("awk", "csh", "gawk", "gmake", "make", "mawk",
 # Variables that Kubernetes adds for the namespace's Services.
 _OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
 _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
-# A script that reads its arguments.
-_POSITIONAL: Final = re.compile(
-    r"\$\{?[@*#!\d]|\b(?:shift|getopts|source)\b|\bfor\s++\w++\s*+(?:;|do\b)|(?:^|[\n;&|])[ \t]*+\.\s"
-)
+# A script that reads its arguments. The first pattern, which begins with a fixed character, is much faster.
+_ARGUMENT: Final = re.compile(r"\$\{?[@*#!\d]")
+_POSITIONAL: Final = re.compile(r"\b(?:shift|getopts|source)\b|\bfor\s++\w++\s*+(?:;|do\b)|(?:^|[\n;&|])[ \t]*+\.\s")
 # Images with a known MPI: upstream's images, and Intel's.
 _IMAGE: Final = re.compile(r"(?:^|/)(?:mpioperator/(?:mpi-pi:)?(openmpi|intel|mpich)|intel/(?:oneapi-)?hpckit)\b")
 _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
@@ -143,8 +142,10 @@ def _program(container: Container) -> _Fault | None:
 def _lost_words(argv: Sequence[str]) -> Sequence[str]:
     """The words after a shell's script, if the script does not read them and they look like options or commands."""
     script, rest = shell.script(argv)
+    if not rest or _ARGUMENT.search(script) or _POSITIONAL.search(script):
+        return ()
     words = script.split()
-    if not rest or not words or _POSITIONAL.search(script) or words[0][0] == "$":
+    if not words or words[0][0] == "$":
         return ()
     if any(len(word) > 1 and word[0] == "-" and word not in _NO_ARGUMENTS for word in rest):
         return rest

@@ -178,7 +178,7 @@ def _quantities(
     limits, requests = map(_corrected_names, (resources.limits or {}, resources.requests or {}))
     for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
         for name, value in amounts.items():
-            if "/" not in name or not is_accelerator(name, names):
+            if not is_accelerator(name, names):
                 continue
             where = f"{path}.{field}[{name}]"
             try:
@@ -203,7 +203,7 @@ def _quantities(
 
 
 def _corrected_names(amounts: Mapping[str, object]) -> Mapping[str, object]:
-    return {misspelt_accelerator(name) or name: amount for name, amount in amounts.items()}
+    return {misspelt_accelerator(name) or name: amount for name, amount in amounts.items() if "/" in name}
 
 
 def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]) -> Iterator[Violation]:

@@ -61,17 +61,17 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not workers or not launchers:
         return
     launcher, worker = launchers[0], workers[0]
-    started = programs.started_by(worker if worker.command else replace(worker, command=worker.args, args=None))
-    if sshd.starts(worker) and started == frozenset(("service",)):
-        yield Violation(_COMMAND, "ends once it has started sshd", fix="Write [/usr/sbin/sshd, -De].")
-        return
+    read = worker if worker.command else replace(worker, command=worker.args, args=None)
     if sshd.starts(worker):
+        if "service" in sshd.text(worker) and programs.started_by(read) == frozenset(("service",)):
+            yield Violation(_COMMAND, "ends once it has started sshd", fix="Write [/usr/sbin/sshd, -De].")
+            return
         for fault, fix in _launcher(launcher, job.mpirun_calls):
             yield Violation(replica_path(LAUNCHER), fault, fix=fix)
         return
     if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
         return
-    program = _only(worker, started)
+    program = _only(worker, programs.started_by(read))
     # If `args` begins with a tool, such as sleep, the image's entry point may start sshd.
     shown = program is not None and (worker.command or program not in programs.TOOLS)
     if program is not None and shown and b'"postStart"' not in bytes(ctx.document):

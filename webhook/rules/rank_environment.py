@@ -64,6 +64,7 @@ _NOTHING: Final = "(?!)"
 _SET: Final = re.compile(r"(?<!\w)(\w++)=", re.ASCII)
 _COMMAND: Final = re.compile(r"\A|[\n;&|({]")
 _WORD: Final = re.compile(r"\w+", re.ASCII)
+_NOT_SET: Final = re.compile(r"\w++(?!=)", re.ASCII)
 
 
 def _patterns(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -103,23 +104,28 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if not env and not any(own.env for own in worker.containers[:1]):
         return
     script, exports = sshd.text(launcher.containers[0]), Exports.of(job)
-    words = "\n".join(word for call in calls for word in call.words)
-    if not exports.certain or any(way in script for way in _OTHER_WAYS) or _SOURCES.search(words):
+    words = "\n".join(["\n".join(call.words) for call in calls])
+    if not exports.certain or any(way in script for way in _OTHER_WAYS):
+        return
+    if (" " in words or "\t" in words) and _SOURCES.search(words):
         return
     if mca.lists_variables(launcher.containers[0]):
         return
-    own = _names(launcher, env, settings, alone=_only_mpirun(launcher), seen=_SET.sub("", script))
+    own = _names(launcher, env, settings, alone=_only_mpirun(launcher), script=script, word=_NOT_SET)
     if exports.selective:
         lost = [name for name in own if not exports.names(name)]
         if lost:  # a worker may pass variables on, and the command of the ranks may set them
             carried = _carried(worker) | _of_prefix(env, script, calls) | {*_SET.findall(words)}
             lost = [name for name in lost if name not in carried]
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
-    if not launcher.containers[0].env_from and worker.containers and worker.containers[0].env and _only_sshd(worker):
-        known = exports.assigned.union(variable.name for variable in launcher.containers[0].env or ())
-        known |= exports.named & _OF_IMAGES
+    if launcher.containers[0].env_from or not worker.containers:
+        return
+    known = exports.assigned.union([variable.name for variable in launcher.containers[0].env or ()])
+    known |= exports.named & _OF_IMAGES
+    env = [*(worker.containers[0].env or ())]
+    if any(variable.name not in known for variable in env) and _only_sshd(worker):
         # The launcher's script may pass on a variable to which it assigns.
-        names = _names(worker, worker.containers[0].env, settings, alone=True, seen=script)
+        names = _names(worker, env, settings, alone=True, script=script, word=_WORD)
         alone = [name for name in names if name not in known and f"{name}=" not in script]
         how = ", with -x for mpirun" if exports.selective else ""
         fix = f"Set {'it' if len(alone) == 1 else 'them'} on the launcher{how}."
@@ -141,7 +147,7 @@ def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str)
 def _exported(container: Container) -> Iterator[EnvVar]:
     """The variables that the container's script sets for mpirun: by `export NAME=value`, or in front of mpirun."""
     script = shell.plain(shell.script(shell.unwrapped(container.argv))[0])
-    for start in _COMMAND.finditer(script if "=" in script else ""):
+    for start in _COMMAND.finditer(script) if "=" in script else ():
         words, _ = shell.words(script, start.end(), len(script))
         names = [word.rpartition("/")[2] for word in words]
         end = next((index for index, name in enumerate(names) if name in mpirun.LAUNCHERS), 0)
@@ -150,22 +156,24 @@ def _exported(container: Container) -> Iterator[EnvVar]:
 
 
 def _names(
-    template: PodTemplate, env: Sequence[EnvVar], settings: Settings, *, alone: bool, seen: str
+    template: PodTemplate, env: Sequence[EnvVar], settings: Settings, *, alone: bool, script: str, word: re.Pattern[str]
 ) -> Sequence[str]:
     """The variables of `env` that are for ranks; `alone`: the first container starts only mpirun or sshd.
 
-    A variable is not only for ranks if `seen` (the script) or another variable names it, or if it has a `fieldRef`.
+    A variable is not only for ranks if it is a `word` of the script or of another variable, or if it has a `fieldRef`.
     """
     names = {one.name for one in env if settings.for_ranks.fullmatch(one.name)}
     if alone and settings.others:
         others = {
             one.name
             for one in env
-            if not _NOT_OF_RANKS_ALONE.fullmatch(one.name) and not (one.value_from and one.value_from.field_ref)
+            if one.name not in names
+            and not (one.value_from and one.value_from.field_ref)
+            and not _NOT_OF_RANKS_ALONE.fullmatch(one.name)
         }
-        text = " ".join((seen, *(one.value or "" for one in env))) if others - names else ""
-        if any(name in text for name in others):
-            others.difference_update(_WORD.findall(text))
+        values = " ".join([one.value or "" for one in env])
+        if any(name in script or name in values for name in others):
+            others.difference_update(word.findall(script), _WORD.findall(values))
         names |= others if "/" in (template.containers[0].command or ("",))[0] else others - {"PATH"}
     return [name for name in dict.fromkeys(one.name for one in env) if name in names]
 
@@ -184,14 +192,13 @@ def _carried(worker: PodTemplate) -> set[str]:
 
 def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) -> set[str]:
     """PATH and LD_LIBRARY_PATH if Open MPI sets all their folders on workers: by --prefix, or by mpirun's path."""
+    paths = [one for one in env if one.name in {"LD_LIBRARY_PATH", "PATH"} and one.value]
+    if not paths:
+        return set()
     given = (values[0] for call in calls for name, values in call.options or () if name == "prefix" and values)
     prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(script))}
     own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _ADDING_NOTHING
-    return {
-        one.name
-        for one in env
-        if one.name in {"LD_LIBRARY_PATH", "PATH"} and one.value and own.issuperset(one.value.split(":"))
-    }
+    return {one.name for one in paths if own.issuperset((one.value or "").split(":"))}
 
 
 def _only_sshd(worker: PodTemplate) -> bool:

@@ -70,8 +70,9 @@ ALLOWED: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # mpi-operator `build/base/Dockerfile`, `build/base/openmpi.Dockerfile`, `examples/v2beta1/pi/Dockerfile`.
 _UPSTREAM: Final = re.compile(r"(?:docker\.io/)?mpioperator/(?:base|mpi-pi|openmpi)(?:[:@].*)?")
 OF_IMAGE: Final = 1000
+# Each alternative begins with a fixed character: much faster than with \b before them.
 _ANOTHER_USER: Final = re.compile(
-    r"\b(?:su|sudo|gosu|runuser|setpriv)\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
+    r"(?:su(?<!\wsu)|sudo(?<!\wsudo)|gosu(?<!\wgosu)|runuser(?<!\wrunuser)|setpriv(?<!\wsetpriv))\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
     r"\s+(?:-c\s+['\"]?[^'\"]{0,200}?|--\s+)?mpi(?:run|exec)\b)?"
 )
 # The launcher copies the key to another folder, or passes the key to ssh.
@@ -205,16 +206,19 @@ def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[
         return
     values = {variable.name: variable.value for variable in container.env or ()}
     of_root = normpath(mount_path) == OF_ROOT or not mount_path.startswith("/")  # the latter is rejected
-    own_key = any(_OWN_KEY.search(part) for part in (text, *(value or "" for value in values.values())))
+
+    def own_key() -> bool:
+        return any(_OWN_KEY.search(part or "") for part in (text, *values.values()))
+
     if user := _ANOTHER_USER.search(text):
-        if of_root and not own_key and user[1]:
+        if of_root and user[1] and not own_key():
             who = user[1][:20]
             fault, fix = f"{who} runs mpirun, and the key is for root", f"Set it to .ssh in the home of {who}."
             yield Violation(FIELD, fault, fix=fix, advisory=True)
     elif not open_mpi:
         return
     elif "allow-run-as-root" in text:
-        if launcher.user is None and not of_root and not own_key:
+        if launcher.user is None and not of_root and not own_key():
             fault = "mpirun may run as root, whose key is elsewhere"
             yield Violation(FIELD, fault, fix=ROOTS, advisory=True)
     elif not container.env_from and "ALLOW_RUN_AS_ROOT" not in text:

@@ -273,13 +273,13 @@ def _folder(path: str) -> str:
 
 def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> Iterator[Violation]:
     for name, value in amounts.items():
-        path = start + quantity_fields.place(where, name)
         try:
             amount = quantity.parse(value)
         except quantity.QuantityError as error:
-            yield Violation(path, str(error), error.fix)
+            yield Violation(start + quantity_fields.place(where, name), str(error), error.fix)
             continue
         if amount < 0:
+            path = start + quantity_fields.place(where, name)
             fault = f"is {quantity.format(amount)}, must not be negative"
             yield Violation(path, fault, "Set it to 0 or more, or remove it.", degree=Degree(path, -amount))
 

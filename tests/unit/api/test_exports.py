@@ -30,7 +30,7 @@ from webhook.api.mpirun import Invocation, find
     ],
 )
 def test_variables_that_reach_the_ranks(argv: list[str], implementation: str, passed: str, given: str) -> None:
-    exports = Exports(find(argv, None, implementation), implementation, "\n".join(argv))
+    exports = Exports(find(argv, None, implementation), implementation, argv)
     assert "".join(name for name in "ABC" if exports.passes(name)) == passed
     assert "".join(name for name in "ABC" if name in exports.assigned) == given
     assert all(exports.passes(name) for name in ("OMPI_MCA_pml", "PRTE_MCA_a", "PMIX_MCA_a"))
