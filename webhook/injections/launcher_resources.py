@@ -138,7 +138,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if covered.isdisjoint(RESOURCES) and (of_devices := [name for name in covered if "/" in name]):
         devices.append((0, topology.request_for(of_devices)))
     with_none = amounts | {(index, field, name): _NONE for index, name in devices for field in (REQUESTS, LIMITS)}
-    if not _breaks_a_bound(launcher, with_none, ctx):
+    if with_none and not _breaks_a_bound(launcher, with_none, ctx):
         amounts = with_none
     if added := _write(launcher, amounts, patch):
         yield f"set the launcher's {', '.join(added)}"
@@ -229,6 +229,8 @@ def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
 
 def _within_limit_ranges(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context) -> Mapping[Key, str]:
     """These amounts, or if a ratio forbids them, requests equal to limits; none if a LimitRange forbids both."""
+    if not amounts:
+        return {}
     level = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}
     return next((each for each in (amounts, level) if not _breaks_a_bound(launcher, each, ctx)), {})
 
