@@ -5,10 +5,11 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pkgutil import get_data
 from typing import Any, Final
+
+import msgspec
 
 FILE: Final = "mpijob_schema.json"
 ANY: Final = "any"
@@ -73,13 +74,12 @@ _METADATA: Final[dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """The allowed shape of a value."""
 
     type: str
     """A type of OpenAPI; `quantity` for text or a whole number; or `any`."""
-    fields: Mapping[str, "Shape"] = field(default_factory=dict)
+    fields: Mapping[str, "Shape"] = {}
     required: tuple[str, ...] = ()
     values: "Shape | None" = None
     """For a mapping with any keys."""
@@ -91,8 +91,7 @@ class Shape:
     default: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class CrdSchema:
+class CrdSchema(msgspec.Struct, frozen=True):
     """The shape of an MPIJob, and its source."""
 
     origin: str

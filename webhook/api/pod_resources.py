@@ -6,8 +6,9 @@ gate PodLevelResources on, as it is since 1.34.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+import msgspec
 
 from webhook.api import quantity
 from webhook.api.pod import Container, PodTemplate, ResourceRequirements
@@ -22,29 +23,27 @@ HUGE_PAGES: Final = "hugepages-"
 _MILLI: Final = quantity.NANO // 1000
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerResources:
+class ContainerResources(msgspec.Struct, frozen=True):
     """A container's requests and limits; `path` is the container's path below the pod template."""
 
     path: str
     name: str = ""
     init: bool = False
     sidecar: bool = False
-    requests: Amounts = field(default_factory=dict)
-    limits: Amounts = field(default_factory=dict)
+    requests: Amounts = {}
+    limits: Amounts = {}
 
     def __hash__(self) -> int:
         return hash((self.path, self.name, self.sidecar, _hashable(self.requests), _hashable(self.limits)))
 
 
-@dataclass(frozen=True, slots=True)
-class PodResources:
+class PodResources(msgspec.Struct, frozen=True):
     """Containers, then init containers, in order; the pod-level resources; the overhead of the runtime class."""
 
     containers: tuple[ContainerResources, ...] = ()
-    requests: Amounts = field(default_factory=dict)
-    limits: Amounts = field(default_factory=dict)
-    overhead: Amounts = field(default_factory=dict)
+    requests: Amounts = {}
+    limits: Amounts = {}
+    overhead: Amounts = {}
 
     def __hash__(self) -> int:
         return hash((self.containers, _hashable(self.requests), _hashable(self.limits), _hashable(self.overhead)))

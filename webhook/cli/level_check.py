@@ -1,8 +1,9 @@
 """Checks the pods in files against a Pod Security level. Nothing is injected into the pods before the check."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from webhook.api.mpijob import GROUP, LAUNCHER, WORKER, replica_path
 from webhook.api.shape import ShapeError
@@ -27,8 +28,7 @@ TEMPLATES: Final[Mapping[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """A failed check. `check` is empty for a field of the wrong type."""
 
     check: str
@@ -37,8 +37,7 @@ class Cause:
     fix: str
 
 
-@dataclass(frozen=True, slots=True)
-class LevelVerdict:
+class LevelVerdict(msgspec.Struct, frozen=True):
     """The verdict on the pods of an object. `message` has the message of Pod Security for each template."""
 
     manifest: Manifest

@@ -20,7 +20,6 @@ unknown.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from enum import StrEnum
 from re import compile as compiled
 from typing import Annotated, Final
@@ -138,7 +137,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if covered.isdisjoint(RESOURCES) and (of_devices := [name for name in covered if "/" in name]):
         devices.append((0, topology.request_for(of_devices)))
     with_none = amounts | {(index, field, name): _NONE for index, name in devices for field in (REQUESTS, LIMITS)}
-    if not _breaks_a_bound(launcher, with_none, ctx):
+    if with_none and not _breaks_a_bound(launcher, with_none, ctx):
         amounts = with_none
     if added := _write(launcher, amounts, patch):
         yield f"set the launcher's {', '.join(added)}"
@@ -229,6 +228,8 @@ def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
 
 def _within_limit_ranges(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context) -> Mapping[Key, str]:
     """These amounts, or if a ratio forbids them, requests equal to limits; none if a LimitRange forbids both."""
+    if not amounts:
+        return {}
     level = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}
     return next((each for each in (amounts, level) if not _breaks_a_bound(launcher, each, ctx)), {})
 
@@ -241,8 +242,8 @@ def _breaks_a_bound(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context)
     for index, container in enumerate(containers):
         own, least = stated.get((index, LIMITS), {}), stated.get((index, REQUESTS), {})
         requests = {**own, **container.requests, **least}
-        containers[index] = replace(container, requests=requests, limits={**container.limits, **own})
-    changed = replace(launcher.resources, containers=tuple(containers))
+        containers[index] = structs.replace(container, requests=requests, limits={**container.limits, **own})
+    changed = structs.replace(launcher.resources, containers=tuple(containers))
     return any(isinstance(fault, OutOfBounds) for fault in _faults(launcher, changed, ctx))
 
 

@@ -55,8 +55,8 @@ from webhook.kit.settings import InjectionSettings
 from webhook.predict.job_pods import job_pods
 from webhook.predict.kueue import queues, topology
 from webhook.predict.kueue.topology_choice import Choice, choice
-from webhook.predict.nodes import all_nodes, node_shapes
-from webhook.predict.scheduler import demands, pods_per_node
+from webhook.predict.nodes import AllNodes, all_nodes, node_shapes
+from webhook.predict.scheduler import Room, demands, pods_per_node
 
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 OPERATOR: Final = "training.kubeflow.org/operator-name"
@@ -220,7 +220,7 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
     if settings.keys and missing:
         yield Caution(f"no node has the label {', '.join(missing)}, so it places no workers together")
     keys = tuple(key for key in dict.fromkeys(keys) if key not in missing)
-    if settings.keys != () and nodes is not UNKNOWN and HOSTNAME in nodes.labels and _share_a_node(job, ctx, roles):
+    if settings.keys != () and nodes is not UNKNOWN and _share_a_node(job, ctx, nodes, roles):
         keys = tuple(dict.fromkeys((HOSTNAME, *keys)))
     if not keys:
         return
@@ -240,16 +240,21 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
         yield f"workers are placed together by {', '.join(added)}"
 
 
-def _share_a_node(job: MPIJob, ctx: Context, roles: list[str]) -> bool:
+def _share_a_node(job: MPIJob, ctx: Context, nodes: AllNodes, roles: list[str]) -> bool:
     """Whether a node, if empty, could hold all pods of these roles, with the larger of requests and limits."""
+    if HOSTNAME not in nodes.labels:
+        return False
     together = [pods for pods in job_pods(job, ctx) if pods.role in roles]
     count = sum(pods.count for pods in together)
     for pods in together:
         amounts = {**pods.requests, **pods.limits}
         stated = any(amount > 0 and (name == "cpu" or "/" in name) for name, amount in amounts.items())
+        if not stated or _keeps_apart(pods.template):
+            return False
         pod_demands = demands(pods.template, amounts, None)
-        most = max((pods_per_node(pod_demands, shape) or 0 for shape in node_shapes(ctx.view)), default=0)
-        if not stated or most < count or _keeps_apart(pods.template):
+        if any(isinstance(demand, Room) and demand.times(nodes.most) < count for demand in pod_demands):
+            return False  # so that most jobs are not compared with each shape
+        if not any((pods_per_node(pod_demands, shape) or 0) >= count for shape in node_shapes(ctx.view)):
             return False
     return bool(together)
 

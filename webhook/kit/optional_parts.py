@@ -5,10 +5,11 @@ name of an object in a part's module. A part may import any module of the core.
 """
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Final
+
+import msgspec
 
 NAMES: Final = (
     "job_metrics",
@@ -24,8 +25,7 @@ NAMES: Final = (
 """In the order of their options in `serve --help`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartHook:
+class PartHook(msgspec.Struct, frozen=True, kw_only=True):
     """A webhook path whose reviews a part answers."""
 
     name: str
@@ -43,8 +43,7 @@ class PartHook:
     """Builds the reply from the request and the telemetry, for requests other than reviews."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartCheck:
+class PartCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Objects of other kinds that the command `check` can check with an option."""
 
     option: str
@@ -57,8 +56,7 @@ class PartCheck:
     """Gets the files and the `JobWorld` of `check`, and returns the function that checks an object."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoleRule:
+class RoleRule(msgspec.Struct, frozen=True):
     """Permissions in all namespaces."""
 
     group: str
@@ -66,8 +64,7 @@ class RoleRule:
     verbs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentRights:
+class ComponentRights(msgspec.Struct, frozen=True):
     """A component of manifests/components that adds an option of `serve`, and the permissions that it needs."""
 
     component: str
@@ -78,17 +75,16 @@ class ComponentRights:
     rules: tuple[RoleRule, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, kw_only=True):
     """What a part adds to the core."""
 
-    commands: Mapping[str, str] = field(default_factory=dict)
+    commands: Mapping[str, str] = {}
     """Commands of `mpijob-webhook`, and the functions that run them."""
-    conversions: Mapping[str, str] = field(default_factory=dict)
+    conversions: Mapping[str, str] = {}
     """Commands of `mpijob-webhook convert`, and the functions that run them."""
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = {}
     """Options of `serve` that enable the part, with their help texts."""
-    excludes: Mapping[str, str] = field(default_factory=dict)
+    excludes: Mapping[str, str] = {}
     """Settings of `serve` that cannot be combined with these options, and why."""
     rights: tuple[ComponentRights, ...] = ()
     hooks: tuple[PartHook, ...] = ()

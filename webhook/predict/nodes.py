@@ -1,25 +1,37 @@
-"""Facts about all nodes together: label keys, taints of nodes with devices, and the newest kubelet version."""
+"""Facts about all nodes together. They are computed once for each change of the shapes, not for each review."""
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 import msgspec
 
+from webhook.api.pod_resources import Amounts
+from webhook.api.quantity import Quantity
 from webhook.api.taints import Taint
 from webhook.cluster.contents import of_names
 from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 
+_KARPENTER: Final = "karpenter.sh/"
+
 
 class AllNodes(msgspec.Struct, frozen=True):
-    """`labels` are the keys that any node has; `taints` are, by device, the taints of nodes that have it.
-
-    `kubelet` is the newest kubelet version. The API server is at least as new:
-    https://kubernetes.io/releases/version-skew-policy/#kubelet
-    """
+    """What at least one node has."""
 
     labels: frozenset[str]
+    """The keys that any node has."""
     taints: Mapping[str, tuple[Taint, ...]]
+    """The taints of nodes that have a device, by device."""
     kubelet: tuple[int, int]
+    """The newest kubelet version. The API server is at least as new:
+    https://kubernetes.io/releases/version-skew-policy/#kubelet
+    """
+    most: Amounts
+    """The largest amount of each resource on one node."""
+    by_karpenter: bool
+    """Karpenter created one of the nodes, so it may create others."""
+    on_cri_o: bool
+    """All nodes run CRI-O."""
 
 
 def node_shapes(view: ClusterView) -> Collection[NodeShape]:
@@ -41,14 +53,20 @@ def all_nodes(view: ClusterView) -> AllNodes | Unknown:
 
 
 def _together(shapes: Iterable[NodeShape]) -> AllNodes:
+    shapes = list(shapes)
     labels: set[str] = set()
     taints: dict[str, set[Taint]] = {}
     kubelet = (0, 0)
+    most: dict[str, Quantity] = {}
     for shape in shapes:
         labels.update(shape.labels, shape.varying)
         kubelet = max(kubelet, shape.kubelet)
+        for name, amount in shape.allocatable.items():
+            most[name] = max(amount, most.get(name, amount))
         if shape.taints:
             for name in (name for name, amount in shape.allocatable.items() if "/" in name and amount > 0):
                 taints.setdefault(name, set()).update(shape.taints)
     in_order = {name: tuple(sorted(set_, key=str)) for name, set_ in taints.items()}
-    return AllNodes(frozenset(labels), in_order, kubelet)
+    by_karpenter = any(key.startswith(_KARPENTER) for key in labels)
+    on_cri_o = all(shape.cri_o for shape in shapes)
+    return AllNodes(frozenset(labels), in_order, kubelet, most, by_karpenter, on_cri_o)

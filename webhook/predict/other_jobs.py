@@ -4,10 +4,11 @@ In the reservations of quota such a job has the name `<kind>/<name>`. The name o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Protocol
+
+import msgspec
 
 from webhook.api.mpijob import MPIJob
 from webhook.api.quota_charges import Charge
@@ -34,8 +35,7 @@ class PodsMade(Protocol):
         """The number of the job's existing pods of a role."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherJobs:
+class OtherJobs(msgspec.Struct, frozen=True, kw_only=True):
     """A kind of jobs."""
 
     kind: str

@@ -58,9 +58,9 @@ class Room(msgspec.Struct, frozen=True, gc=False):
         """Whether the node has enough."""
         return shape.allocatable.get(self.resource, 0) >= self.shown
 
-    def times(self, shape: NodeShape) -> int:
+    def times(self, allocatable: Amounts) -> int:
         """How many pods with this demand fit on a node. The highest amount before rounding is assumed."""
-        return uncut(self.resource, shape.allocatable.get(self.resource, Quantity(0))) // self.amount
+        return uncut(self.resource, allocatable.get(self.resource, Quantity(0))) // self.amount
 
 
 class Label(msgspec.Struct, frozen=True, gc=False):
@@ -152,7 +152,7 @@ def pods_per_node(required: Collection[Demand], shape: NodeShape) -> int | None:
     """The maximum number of these pods on an empty node of the shape; None if it is unlimited."""
     if not all(demand.met(shape) for demand in required):
         return 0
-    return min((room.times(shape) for room in required if isinstance(room, Room)), default=None)
+    return min((room.times(shape.allocatable) for room in required if isinstance(room, Room)), default=None)
 
 
 def lacks(required: Collection[Demand], shapes: Collection[NodeShape]) -> list[Lack]:

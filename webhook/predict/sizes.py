@@ -10,12 +10,13 @@ from webhook.api import quantity
 from webhook.api.accelerators import DEVICES_OF_CLASS, is_accelerator
 from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob, replica_path
 from webhook.api.quantity import Quantity
+from webhook.cluster.view import UNKNOWN
 from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import ranks_with_slots
 from webhook.predict.devices import asking, claimed_resource, of_each, of_pod
 from webhook.predict.limits import MAX_GPUS_PER_NODE_TRIED, MAX_WORKERS_TRIED
-from webhook.predict.nodes import node_shapes
+from webhook.predict.nodes import all_nodes
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -114,8 +115,8 @@ class Sizes(msgspec.Struct, frozen=True):
         """A size with the most accelerators per worker that a node has; None if it is unknown or enough."""
         if not self.resource or not self.own.gpus:
             return None
-        amounts = (shape.allocatable.get(self.resource, Quantity(0)) for shape in node_shapes(ctx.view))
-        most = quantity.whole(max(amounts, default=Quantity(0)))
+        nodes = all_nodes(ctx.view)
+        most = 0 if nodes is UNKNOWN else quantity.whole(nodes.most.get(self.resource, Quantity(0)))
         if not 0 < most < self.own.gpus:
             return None
         return self.spread(most) or Size(self.own.workers, most)

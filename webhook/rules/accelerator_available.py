@@ -32,13 +32,14 @@ from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
 from webhook.api.taints import untolerated
 from webhook.cluster.resources.nodes import NodeShape
+from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.devices import backed
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.kueue import queues
-from webhook.predict.nodes import counted_shapes, node_shapes
+from webhook.predict.nodes import all_nodes, counted_shapes, node_shapes
 from webhook.predict.scheduler import (
     Affinity,
     Demand,
@@ -58,7 +59,6 @@ from webhook.rules.limits import MAX_LISTED_SHAPES, MAX_SHOWN_KINDS
 
 Shapes = Collection[NodeShape]
 
-_KARPENTER = "karpenter.sh/"
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
@@ -111,30 +111,31 @@ def _together(
     job: MPIJob, pod_demands: tuple[Demand, ...], settings: Settings, ctx: Context, *, launcher: bool
 ) -> Iterator[Violation]:
     """All nodes, if empty, cannot hold all workers, and the `launcher` if it is a worker too."""
-    pods_on_nodes = [(pods_per_node(pod_demands, shape), count) for shape, count in counted_shapes(ctx.view)]
-    if any(pods is None for pods, _ in pods_on_nodes):
-        return
-    capacity = sum((pods or 0) * count for pods, count in pods_on_nodes)
-    if job.workers + launcher > capacity:
-        sizes = Sizes.of(job, ctx)
-        pods = f"{job.workers + 1} pods" if launcher else f"{job.workers} workers"
-        yield Violation(
-            f"{replica_path(WORKER)}.replicas",
-            f"{pods}, nodes for {capacity}",
-            fix=fewer_workers(job, ctx, capacity - launcher),
-            reason=CauseReason.NOT_SUPPORTED,
-            advisory=settings.autoscaled is not False or QUEUE_NAME in job.labels,
-            audit_only=settings.autoscaled is True,
-            degree=Degree("together", job.workers - capacity),
-            follows=sizes.workers_field(sizes.largest(lambda size: size.workers <= capacity - launcher)),
-        )
+    capacity = 0
+    for shape, count in counted_shapes(ctx.view):
+        each = pods_per_node(pod_demands, shape)
+        capacity += (each or 0) * count
+        if each is None or capacity >= job.workers + launcher:
+            return
+    sizes = Sizes.of(job, ctx)
+    pods = f"{job.workers + 1} pods" if launcher else f"{job.workers} workers"
+    yield Violation(
+        f"{replica_path(WORKER)}.replicas",
+        f"{pods}, nodes for {capacity}",
+        fix=fewer_workers(job, ctx, capacity - launcher),
+        reason=CauseReason.NOT_SUPPORTED,
+        advisory=settings.autoscaled is not False or QUEUE_NAME in job.labels,
+        audit_only=settings.autoscaled is True,
+        degree=Degree("together", job.workers - capacity),
+        follows=sizes.workers_field(sizes.largest(lambda size: size.workers <= capacity - launcher)),
+    )
 
 
 def _nodes_may_come(job: MPIJob, ctx: Context) -> bool:
     """Whether nodes may be added, by Karpenter or by an admission check of the job's queue."""
     name = job.labels.get(QUEUE_NAME)
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name else None
-    return bool(name and (queue is None or queue.checks)) or _by_karpenter(node_shapes(ctx.view))
+    return bool(name and (queue is None or queue.checks)) or _by_karpenter(ctx)
 
 
 def _causes(all_lacks: list[Lack]) -> list[Lack]:
@@ -198,12 +199,12 @@ def _is_certain(job: MPIJob, lack: Lack, settings: Settings, ctx: Context) -> bo
     if settings.autoscaled is not False or QUEUE_NAME in job.labels:
         return False
     too_little = isinstance(demand, Room) and lack.everywhere and _most(demand, lack.near) > 0
-    return too_little and not _by_karpenter(node_shapes(ctx.view))
+    return too_little and not _by_karpenter(ctx)
 
 
-def _by_karpenter(shapes: Shapes) -> bool:
-    """Whether Karpenter created one of the nodes, so it may create others."""
-    return any(key.startswith(_KARPENTER) for shape in shapes for key in (*shape.labels, *shape.varying))
+def _by_karpenter(ctx: Context) -> bool:
+    nodes = all_nodes(ctx.view)
+    return nodes is not UNKNOWN and nodes.by_karpenter
 
 
 def _spread(job: MPIJob, pods: JobPods, room: Room, most: Quantity, ctx: Context) -> str:

@@ -46,11 +46,11 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun_options import OPEN_MPI
 from webhook.api.pod import Capabilities, Container, PodSecurityContext, PodTemplate, SecurityContext
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
-from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
+from webhook.predict.nodes import all_nodes
 from webhook.predict.pod_security import Level, labels
 from webhook.predict.pod_security.pod import Capabilities as FilledCapabilities
 from webhook.predict.pod_security.pod import ContainerSecurityContext as FilledContainer
@@ -280,10 +280,8 @@ def _same_user(launcher: _Side, worker: _Side) -> Iterator[Violation]:
 
 def _on_cri_o(ctx: Context) -> bool:
     """Whether all known nodes run CRI-O."""
-    shapes = ctx.view.groups(NODES)
-    return (
-        shapes is not UNKNOWN and bool(shapes) and all(isinstance(shape, NodeShape) and shape.cri_o for shape in shapes)
-    )
+    nodes = all_nodes(ctx.view)
+    return nodes is not UNKNOWN and nodes.on_cri_o
 
 
 def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Violation]:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from tests.support.nodes import node
+from webhook.api import quantity
 from webhook.api.taints import Taint
 from webhook.client.store import Kind, Store, by_name
 from webhook.client.wire import Metadata
@@ -37,7 +38,20 @@ def test_all_nodes_together() -> None:
             "amd.com/gpu": (Taint("gpu", "", "NoSchedule"),),
         },
         kubelet=(1, 33),
+        most={
+            name: quantity.parse(amount)
+            for name, amount in {"cpu": "96", "memory": "1Ti", GPU: "8", "amd.com/gpu": "4"}.items()
+        },
+        by_karpenter=False,
+        on_cri_o=False,
     )
+
+
+def test_largest_amount_and_karpenter_of_any_node() -> None:
+    nodes = all_nodes(Snapshot([node("a", cpu="2"), node("b", {"karpenter.sh/nodepool": "x"}, cpu="9")]))
+    assert nodes is not UNKNOWN
+    assert nodes.most["cpu"] == quantity.parse("9")
+    assert nodes.by_karpenter
 
 
 def test_invalid_kubelet_version_is_ignored() -> None:

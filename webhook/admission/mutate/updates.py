@@ -15,7 +15,6 @@ an injection, such as `training.openshift.io/timeout`, and the new result replac
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -54,17 +53,15 @@ _KEYS: Final[Mapping[str, str]] = {
 _GONE: Final = object()
 
 
-@dataclass(slots=True)
-class Restored:
+class Restored(msgspec.Struct):
     """Notes to the user about an update."""
 
-    changed: list[str] = field(default_factory=list)
+    changed: list[str] = []
     """Injections that changed a value of the job."""
-    notes: Notes = field(default_factory=dict)
+    notes: Notes = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(msgspec.Struct, frozen=True):
     """A value that the stored job has and the new job lacks."""
 
     injection: str

@@ -60,8 +60,7 @@ class Reported(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome(Checked):
+class Outcome(Checked, frozen=True):
     """The outcome of a test."""
 
     findings: Sequence[Reported] = ()
