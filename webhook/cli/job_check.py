@@ -144,10 +144,14 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     judged = job_schema.SchemaVerdict(manifest.written or manifest.document, world.schema, manifest)
     metadata_violations = judge(manifest.document.get("metadata"))
     unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
-    filled = [each for each in (*judged.violations, *metadata_violations) if each.path not in unfilled]
-    schema_findings = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *filled)]
     verdict = _by_rules(replace(manifest, document=judged.fixed), world, namespace)
     denied, warned = verdict.validation.denied, verdict.validation.warned
+    better = {each.violation.path: each.violation.fix for each in (*warned, *denied)}
+    for index, each in enumerate(judged.violations):  # a rule suggests a value in place of an unusable one
+        if each.path in judged.unconvertible and each.path in better:
+            judged.violations[index] = replace(each, fix=better[each.path])
+    filled = [each for each in (*judged.violations, *metadata_violations) if each.path not in unfilled]
+    schema_findings = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *filled)]
     undecided = (*unfilled, *judged.unconvertible)
     for findings in (denied, warned):  # nothing is certain about placeholders and unusable values
         findings[:] = [finding for finding in findings if not _within(finding.violation.path, undecided)]

@@ -125,7 +125,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     ):
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         shows_ranks = job.mpirun_calls and all(map(_is_clear, job.mpirun_calls))
-        fix = f"Set it to {suggested}." if shows_ranks else "Set it to the ranks that mpirun starts on a worker."
+        fix = f"Set it to {suggested}{'' if shows_ranks else ', or to the ranks that mpirun starts on a worker'}."
         yield Violation(PATH, fault, fix=fix, advisory=True)
         yield from _too_many_ranks(job, suggested, ctx, nodes=nodes)
     elif crowded := _crowded(job, slots, most if on_cores else slots):

@@ -277,7 +277,7 @@ def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> Iter
         try:
             amount = quantity.parse(value)
         except quantity.QuantityError as error:
-            yield Violation(path, str(error), error.fix)
+            yield Violation(path, str(error), error.fix(name))
             continue
         if amount < 0:
             fault = f"is {quantity.format(amount)}, must not be negative"
