@@ -24,11 +24,22 @@ def applied(job: Json, findings: Sequence[Finding]) -> Json:
     remaining = sorted(findings, key=_order)
     creates_fields = False
     while remaining:
-        postponed = [finding for finding in remaining if not _apply(document, finding, creates_fields=creates_fields)]
+        renamed = {_renamed(finding) for finding in remaining} - {""}
+        postponed = [
+            finding
+            for finding in remaining
+            if finding.violation.path in renamed or not _apply(document, finding, creates_fields=creates_fields)
+        ]
         assert len(postponed) < len(remaining) or not creates_fields, f"these fixes cannot be applied: {postponed}"
         creates_fields = len(postponed) == len(remaining)
         remaining = postponed
     return document
+
+
+def _renamed(finding: Finding) -> str:
+    """The path after the fix if the fix renames the field, else empty."""
+    found = re.match(r"Rename it to (\S+?)[.,](?: |$)", finding.violation.fix)
+    return f"{finding.violation.path.rpartition('.')[0]}.{found[1]}" if found else ""
 
 
 def _apply(document: Json, finding: Finding, *, creates_fields: bool) -> bool:

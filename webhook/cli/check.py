@@ -184,11 +184,9 @@ def _misspelt(objects: "Iterable[Manifest]") -> "list[ManifestError]":
     from webhook.cli.files import ManifestError
 
     right = {kind.lower(): kind for each in CHECKS for kind in each.kinds}
-    return [
-        ManifestError(f'{each.source}: kind: "{each.kind}" is not supported. Write {kind}.', each.source)
-        for each in objects
-        if (kind := right.get(each.kind.lower(), each.kind)) != each.kind
-    ]
+    wrong = [(each, kind) for each in objects if (kind := right.get(each.kind.lower(), each.kind)) != each.kind]
+    fault = 'kind: "{}" is not supported. Write {}.'
+    return [ManifestError(f"{each.source}: {fault.format(each.kind, kind)}", each.source) for each, kind in wrong]
 
 
 def _note(lines: Iterable[str]) -> None:

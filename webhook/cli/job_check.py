@@ -146,11 +146,13 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
     verdict = _by_rules(replace(manifest, document=judged.fixed), world, namespace)
     denied, warned = verdict.validation.denied, verdict.validation.warned
-    better = {each.violation.path: each.violation.fix for each in (*warned, *denied)}
-    for index, each in enumerate(judged.violations):  # a rule suggests a value in place of an unusable one
-        if each.path in judged.unconvertible and each.path in better:
-            judged.violations[index] = replace(each, fix=better[each.path])
-    filled = [each for each in (*judged.violations, *metadata_violations) if each.path not in unfilled]
+    fixes = {each.violation.path: each.violation.fix for each in (*warned, *denied)}
+    known = {path: fixes[path] for path in judged.unconvertible if path in fixes}  # better than an example
+    violations = (
+        *(replace(each, fix=known.get(each.path, each.fix)) for each in judged.violations),
+        *metadata_violations,
+    )
+    filled = [each for each in violations if each.path not in unfilled]
     schema_findings = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *filled)]
     undecided = (*unfilled, *judged.unconvertible)
     for findings in (denied, warned):  # nothing is certain about placeholders and unusable values

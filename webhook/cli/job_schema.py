@@ -14,28 +14,30 @@ from typing import Any, Final, NamedTuple
 from webhook.api import duration, shell
 from webhook.api.crd_schema import ANY, TYPES, CrdSchema, Shape, example, such_as
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import WORKER, meant_role
+from webhook.api.mpijob import WORKER, meant_role, replica_path
 from webhook.api.names import choose, closest_name, corrected, dns_1123_label_problem
 from webhook.api.quantity import IN_WORDS
 from webhook.api.untyped import mappings
 from webhook.cli.files import Manifest, written_at
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.policy import job_fields
+from webhook.predict.pod_template.resources import MEANT_RESOURCES
 from webhook.rules import CauseReason, Violation, shortened
 
 _KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
 _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 _WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+|[A-Za-z]{3,}|x)?\s*")
 _GPU: Final = "nvidia.com/gpu"
-_GPUS: Final = f"spec.mpiReplicaSpecs[{WORKER}].template.spec.containers[0].resources.limits[{_GPU}]"
+_WORKERS: Final = f"{replica_path(WORKER)}.replicas"
+_GPUS: Final = f"{replica_path(WORKER)}.template.spec.containers[0].resources.limits[{_GPU}]"
 _OTHER_NAMES: Final = {
     "cmd": "command", "entrypoint": "command", "environment": "env", "pvc": "persistentVolumeClaim",
-    "timeout": "activeDeadlineSeconds", "walltime": "activeDeadlineSeconds", "retries": "backoffLimit",
-    "maxretries": "backoffLimit", "source": "name", "target": "mountPath",
-    "gpus": _GPU, "gpu": _GPU, "gpuspernode": _GPU, "time": "activeDeadlineSeconds",
-    "cpus": "cpu", "mem": "memory", "ram": "memory",
+    **dict.fromkeys(("timeout", "time", "walltime"), "activeDeadlineSeconds"), "retries": "backoffLimit",
+    "maxretries": "backoffLimit", "target": "mountPath", "nprocpernode": "slotsPerWorker",
+    "ntaskspernode": "slotsPerWorker", "gpuspernode": _GPU, **MEANT_RESOURCES,
 }  # fmt: skip
 _ENDING: Final = len("ReplicaSpecs")
+_PARTS: Final = re.compile("([=:])")
 _PAIR: Final = re.compile(r"(?<![^\s,=:])([^\s,=:]++)\s*+[=:]\s*+([^\s,=:]++)")
 _TEXT: Final = Shape("string")
 _TEXTS: Final = Shape("object", values=_TEXT)
@@ -121,14 +123,10 @@ class SchemaVerdict:
     def _partner(self, path: str) -> str | None:
         """The name of a mount without a volume for the volume at `path`, or of a volume without a mount for a mount."""
         pod = next((each.value for each in self._around if "containers" in each.shape.fields), {})
-        mounts = [mount for each in mappings(pod.get("containers")) for mount in mappings(each.get("volumeMounts"))]
-        pair = [
-            {str(each["name"]): None for each in items if "name" in each}
-            for items in (mounts, mappings(pod.get("volumes")))
-        ]
-        kind = path.rpartition(".")[2].partition("[")[0]
-        others, same = {"volumes": pair, "volumeMounts": pair[::-1]}.get(kind, ({}, {}))
-        return next((name for name in others if name not in same), None)
+        items = [mount for each in mappings(pod.get("containers")) for mount in mappings(each.get("volumeMounts"))]
+        pair = [{each.get("name"): None for each in all_} for all_ in (items, mappings(pod.get("volumes")))]
+        others, same = reversed(pair) if ".volumeMounts[" in path else pair
+        return next((str(name) for name in others if name and name not in same), None) if "olume" in path else None
 
     def _meant_field(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
         """The field that is probably meant by an unknown `key`. It must not be set, and it must accept the value.
@@ -151,10 +149,9 @@ class SchemaVerdict:
         # A list or a mapping accepts nearly every value by conversion. So for a field of these types a similar name is
         # not enough.
         near = [name for name, kind in fitting.items() if kind not in {"array", "object"} or _is(given, kind)]
-        longer = (
-            each for each in fitting if each.lower().endswith(lower[-_ENDING:]) or key.endswith(each.capitalize())
+        name = closest_name(key, near) or next(
+            (each for each in fitting if each.lower().endswith(lower[-_ENDING:]) or key.endswith(each.title())), None
         )
-        name = closest_name(key, near) or next(longer, None)
         return name if name and (name.lower().endswith(lower) or not self._homes(key, given)) else None
 
     def _homes(self, key: str, value: Any) -> dict[str, Shape]:
@@ -178,12 +175,12 @@ class SchemaVerdict:
         """The fix for a field without a place in MPIJobs."""
         if _OTHER_NAMES.get(key.lower()) != _GPU:
             return "Remove it."
-        if job_fields.get(self._around[0].value, _GPUS) is not None or _GPUS in self._moved:
+        count, workers = (job_fields.get(self._around[0].value, path) for path in (_GPUS, _WORKERS))
+        if count is not None or _GPUS in self._moved:
             return f"Remove it: {_GPUS} is the number of each worker."
-        workers = job_fields.get(self._around[0].value, f"spec.mpiReplicaSpecs[{WORKER}].replicas")
-        shared = _is(value, "integer") and _is(workers, "integer") and workers > 0 and key.lower() == "gpus"
-        self._moved[_GPUS] = number = max(value // workers, 1) if shared else _converted(value, "integer") or value
-        return f"Remove it, and set {_GPUS} to {number}: the GPUs of each worker."
+        shared = key == "gpus" and _is(value, "integer") and _is(workers, "integer") and workers > 0
+        self._moved[_GPUS] = count = -(-value // workers) if shared else value
+        return f"Remove it, and set {_GPUS} to {count}: the GPUs of each worker."
 
     def _value(self, value: Any, shape: Shape, path: str) -> Any:
         if shape.type == ANY:
@@ -390,18 +387,21 @@ def _mapped(value: Any, shape: Shape) -> dict[str, Any] | None:
 
 
 def _of_text(text: str, fields: Container[str]) -> dict[str, Any] | None:
-    """The object that is meant by its name, its path, `NAME=VALUE`, `SERVER:PATH`, or `VOLUME:PATH`."""
-    first, colon, rest = text.partition(":")
-    volume, (name, equals, value) = corrected(first, dns_1123_label_problem), text.partition("=")
-    if volume and "mountPath" in fields:
-        return {"name": volume, "mountPath": rest or f"/{first.lstrip('/')}"}
-    if equals and "value" in fields:
-        return {"name": name, "value": value}
-    if colon and "server" in fields:
-        return {"server": first, "path": rest}
-    texts = {"name": volume if "emptyDir" in fields else text, "sizeLimit": text if text[0].isdigit() else None}
-    keys = ("name", "claimName", "secretName", "sizeLimit", "medium", "path")
-    return next(({key: texts.get(key, text)} for key in keys if key in fields and texts.get(key, text)), None)
+    """The object that is meant by its name, its path, or two parts: `NAME=VALUE`, `SERVER:PATH`, `VOLUME:PATH`."""
+    first, _, rest = (part.strip() for part in _PARTS.split(f"{text}:", maxsplit=1))
+    rest, volume = rest.removesuffix(":"), corrected(first, dns_1123_label_problem)
+    forms = {
+        "mountPath": volume and {"name": volume, "mountPath": rest or f"/{first.lstrip('/')}"},
+        "emptyDir": volume and {"name": volume},
+        "containerPort": rest.isdecimal() and {"containerPort": int(rest)},
+        "tolerationSeconds": {"key": first, "operator": "Exists"},
+        "configMapRef": {"configMapRef": {"name": text}},
+        "value": rest and {"name": first, "value": rest},
+        "server": rest and {"server": first, "path": rest},
+        "sizeLimit": text[0].isdigit() and {"sizeLimit": text},
+        **{key: {key: text} for key in ("name", "claimName", "secretName", "medium", "path")},
+    }
+    return next((form for field, form in forms.items() if field in fields and isinstance(form, dict)), None)
 
 
 def _entries(value: Any) -> dict[str, Any]:

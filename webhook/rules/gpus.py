@@ -333,24 +333,18 @@ def _visible(
     """
     first = template.containers[0]
     for kind, index, container in template.each_container:
-        variables = [
-            each
-            for each in container.env or ()
-            if each.name == VISIBLE_DEVICES and (each.value_from or each.value not in NO_DEVICES)
-        ]
+        given = [each for each in container.env or () if each.name == VISIBLE_DEVICES]
+        variables = [each for each in given if each.value_from or each.value not in NO_DEVICES]
         if not variables or (container is first and overwritten):
             continue
         claims = pod.by_claim and settings.max > 0 and container.resources and container.resources.claims
         if not settings.refuse_visible_devices and (claims or accelerators(container, settings.resources)):
             continue
         for _ in variables:
-            yield Violation(
-                f"{path}.spec.{kind}[{index}].env[{VISIBLE_DEVICES}]",
-                "gives GPUs without a request",
-                fix="Remove it, or request GPUs in resources.limits.",
-                reason=CauseReason.FORBIDDEN,
-                advisory=not settings.refuse_visible_devices and settings.max > 0,
-            )
+            where, fault = f"{path}.spec.{kind}[{index}].env[{VISIBLE_DEVICES}]", "gives GPUs without a request"
+            fix, advisory = "Remove it, or request GPUs in resources.limits.", settings.max > 0
+            advisory = advisory and not settings.refuse_visible_devices
+            yield Violation(where, fault, fix, CauseReason.FORBIDDEN, advisory=advisory)
 
 
 def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:
@@ -358,12 +352,8 @@ def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Viol
     count = accelerators(template.containers[0], settings.resources)
     if count:
         noun = "GPU stays" if count == 1 else "GPUs stay"
-        yield Violation(
-            path,
-            f"its {count} {noun} idle",
-            fix="Request none, or set runLauncherAsWorker: true.",
-            advisory=True,
-        )
+        fix = "Request none, or set runLauncherAsWorker: true."
+        yield Violation(path, f"its {count} {noun} idle", fix, advisory=True)
 
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
