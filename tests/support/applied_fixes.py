@@ -24,11 +24,22 @@ def applied(job: Json, findings: Sequence[Finding]) -> Json:
     remaining = sorted(findings, key=_order)
     creates_fields = False
     while remaining:
-        postponed = [finding for finding in remaining if not _apply(document, finding, creates_fields=creates_fields)]
+        renamed = {_renamed(finding) for finding in remaining} - {""}
+        postponed = [
+            finding
+            for finding in remaining
+            if finding.violation.path in renamed or not _apply(document, finding, creates_fields=creates_fields)
+        ]
         assert len(postponed) < len(remaining) or not creates_fields, f"these fixes cannot be applied: {postponed}"
         creates_fields = len(postponed) == len(remaining)
         remaining = postponed
     return document
+
+
+def _renamed(finding: Finding) -> str:
+    """The path after the fix if the fix renames the field, else empty."""
+    found = re.match(r"Rename it to (\S+?)[.,](?: |$)", finding.violation.fix)
+    return f"{finding.violation.path.rpartition('.')[0]}.{found[1]}" if found else ""
 
 
 def _apply(document: Json, finding: Finding, *, creates_fields: bool) -> bool:
@@ -144,6 +155,16 @@ def _split(document: Json, path: str, found: re.Match[str]) -> None:
     target[key][at : at + 1] = words
 
 
+def _volume(document: Json, path: str, found: re.Match[str]) -> None:
+    pod, _ = _parts(document, path.partition(".containers[")[0] + ".volumes")
+    pod.setdefault("volumes", []).append(_value(found[1]))
+
+
+def _replace(document: Json, path: str, found: re.Match[str]) -> None:
+    _remove(document, path, found)
+    job_fields.put(document, found[1], _value(found[2]))
+
+
 def _program(document: Json, path: str, found: re.Match[str]) -> None:
     target, key = _parts(document, path)
     target[key][0] = found[1]
@@ -154,7 +175,8 @@ _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]
     (r"(?:Rename it to|Write the field) (\S+?)[.,](?: |$)", _rename),
     (r"Write (kind|apiVersion): (\S+)\.$", _head),
     (r"Write its name, as (\S+)\.$", _write),
-    (r"Write .+?, such as (.+), in place of", _write),
+    (r"Add (\{.*\}) to volumes", _volume),
+    (r"Remove it, and set (\S+) to (\d+)", _replace),
     (r'Put "sh", "-c" before it\.$', _by_shell),
     (r"Split it: (.*)\.$", _split),
     (r"Write all of it as one text", _as_one_text),
@@ -164,7 +186,7 @@ _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]
     (r"Write (?!a |text |true or )(.+?)\.$", _write),
     (r"Use one of ([^,]+)", _write),
     (r"Use ([\w/.-]+), or", _write),
-    (r"(?:Add it, such as|Write) \w+: (.*)\.$", _write),
+    (r"(?:Add it, such as|Add|Write) \w+: (.*)\.$", _write),
     (r"Set -np to (\d+)", _ranks),
     (r"Request (\d+) CPUs\.$", _cores),
     (r"Set (it|[\w.]+)(?: to|:) (.+?)\.(?: |$)", _set),

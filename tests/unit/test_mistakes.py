@@ -124,7 +124,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "a mount without its volume": Mistake(
         {f"{FIRST}.volumeMounts": [{"name": "data", "mountPath": "/data"}]},
-        'volumeMounts[0].name: there is no volume "data". Add the volume under volumes, or correct the name.',
+        'volumeMounts[0].name: there is no volume "data". Add {name: data, persistentVolumeClaim: {',
         {f"{POD}.volumes": [{"name": "data", "emptyDir": {}}]},
     ),
     "imagePullPolicy: always": mistake(

@@ -34,15 +34,21 @@ EXAMPLES: Final = {
     "nodeSelector": "{kubernetes.io/arch: amd64}", "tolerations": "[{key: nvidia.com/gpu, operator: Exists}]",
     "env": "[{name: NCCL_DEBUG, value: INFO}]", "volumeMounts": "[{name: data, mountPath: /data}]",
     "volumes": "[{name: data, persistentVolumeClaim: {claimName: data}}]", "args": "[train.py]",
+    "command": "[train]", "driver": "nfs.csi.k8s.io", "hostPath.path": "/data", "key": "token", "nfs.path": "/data",
+    "path": "data", "resourceName": "cpu", "type": "RuntimeDefault", "value": "'1'",
     "topologyKey": "kubernetes.io/hostname", "weight": "1", "whenUnsatisfiable": "DoNotSchedule",
 }  # fmt: skip
 """Examples for fields that may be missing or have the wrong type."""
 
 
+def example(field: str) -> str | None:
+    return EXAMPLES.get(".".join(field.split(".")[-2:]), EXAMPLES.get(field.rpartition(".")[2]))
+
+
 def such_as(field: str) -> str:
     """The fix for a missing or empty field."""
-    name = field.rpartition(".")[2]
-    return f"Add it, such as {name}: {EXAMPLES[name]}." if name in EXAMPLES else "Add it."
+    text = example(field)
+    return f"Add it, such as {field.rpartition('.')[2]}: {text}." if text else "Add it."
 
 
 # A CRD does not describe the object's metadata: the API server defines it

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from math import ceil
 from typing import Final, NewType
 
 from webhook.api.limits import MAX_QUANTITY_CHARACTERS, MAX_QUANTITY_EXPONENT
@@ -38,20 +39,23 @@ _WHOLE_UNITS: Final = (*_BINARY.items(), *((unit, 10 ** _DECIMAL[unit]) for unit
 _GRAMMAR: Final = re.compile(
     r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?",
 )
-_WITH_WORD: Final = re.compile(r"\s*([+-]?[0-9]+(?:[.,][0-9]+)?)\s*([a-zA-Z]*)\s*")
-_LONG_UNITS: Final = {"kilobyte", "megabyte", "gigabyte", "terabyte"}
-_PLAIN_WORDS: Final = {"", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"}
+_WITH_WORD: Final = re.compile(r"\s*([+-]?[0-9]+(?:[.,][0-9]+)?)([a-zA-Z\s]*)")
+_BYTES: Final = re.compile(r"(?i)([kmgtpe])(?:(i)?b?|(?:ilo|ega|iga|era)bytes?)")
 IN_WORDS: Final = {"one": "1", "two": "2", "three": "3", "four": "4", "eight": "8"}
 _KINDS: Final = {bool: "true or false", dict: "a mapping", list: "a list", type(None): "nothing"}
-_FIX: Final = "Write a number, directly followed by a unit if it needs one, such as 4, 500m or 16Gi."
 
 
 class QuantityError(ValueError):
-    """The value is not a quantity. The message is the reason, `fix` the advice."""
+    """The value is not a quantity. The message is the reason."""
 
-    def __init__(self, message: str, fix: str = _FIX) -> None:
+    def __init__(self, message: str, text: str = "") -> None:
         super().__init__(message)
-        self.fix = fix
+        self._text = IN_WORDS.get(text.strip().lower(), text)
+
+    def fix(self, resource: str = "memory") -> str:
+        """The advice for an amount of the resource."""
+        example = "1" if "/" in resource else "4" if resource == "cpu" else "16Gi"
+        return f"Write {_meant(self._text, resource) or f'{example}, or what is needed'}."
 
 
 def parse(value: object) -> Quantity:
@@ -87,7 +91,7 @@ def _parse_text(text: str) -> Quantity:
     match = _GRAMMAR.fullmatch(text)
     if match is None:
         shown = json.dumps(text) if text else "empty text"  # escapes look-alikes of digits and blanks
-        raise QuantityError(f"{shown} is not a quantity", _meant(IN_WORDS.get(text.strip().lower(), text)) or _FIX)
+        raise QuantityError(f"{shown} is not a quantity", text)
     sign, digits, fraction, unit = match.groups(default="")
     exponent = 0 if unit in _BINARY else _DECIMAL[unit] if unit in _DECIMAL else int(unit[1:])
     if abs(exponent) > MAX_QUANTITY_EXPONENT:
@@ -100,25 +104,22 @@ def _parse_text(text: str) -> Quantity:
     return Quantity(-amount if sign == "-" else amount)
 
 
-def _meant(text: str) -> str:
-    """Advice for a number with a misspelt unit, such as `16 GB`; empty if the user's intention is not certain."""
+def _meant(text: str, resource: str) -> str:
+    """The amount meant by a number with a misspelt unit, such as `16 GB`; empty if the user's intention is unclear."""
     match = _WITH_WORD.fullmatch(text)
     if match is None:
         return ""
-    number, unit = match[1].replace(",", "."), match[2].lower()
-    if unit.rstrip("s") in _LONG_UNITS:
-        unit = unit[0]
-    if unit in _PLAIN_WORDS:
-        return f'Write "{number}".'
-    if _GRAMMAR.fullmatch(number + match[2]):
-        return f"Write {number}{match[2]}."
-    if match[2] == "mi":
-        return f"Write {number}m for CPU, or {number}Mi for memory."
-    letter, binary = unit[:1], unit[:1].upper() + "i"
-    if binary not in _BINARY or unit.removesuffix("b") not in {letter, letter + "i"}:
+    number, written = match[1].replace(",", "."), "".join(match[2].split())
+    if "/" in resource:  # extended resources such as nvidia.com/gpu are whole numbers
+        return str(ceil(float(number)))
+    if resource == "cpu" or not written:
+        return f"{number}m" if written[:2].lower() in {"m", "mc", "mi"} else f'"{number}"'
+    if _GRAMMAR.fullmatch(number + written):
+        return number + written
+    if (unit := _BYTES.fullmatch(written)) is None:
         return ""
-    decimal = "" if "i" in unit else f" or {number}{'k' if letter == 'k' else letter.upper()}"
-    return f"Write {number}{binary}{decimal}."
+    letter = unit[1].upper()
+    return f"{number}{letter}i" + ("" if unit[2] else f" or {number}{'k' if letter == 'K' else letter}")
 
 
 def is_whole(quantity: Quantity) -> bool:

@@ -295,6 +295,8 @@ def _error(problem: str, event: Any) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
+# In these contexts, the parser notices the problem only on a later line.
+_SEEN_LATE: Final = ("a simple key", "scanning a quoted scalar", "a flow sequence", "a flow mapping")
 _CANNOT_START: Final = "found character that cannot start any token"
 _TAB: Final = "a tab; use spaces"
 # Clearer texts than libyaml's: https://github.com/yaml/libyaml/blob/0.2.5/src/parser.c and scanner.c
@@ -305,7 +307,7 @@ _MEANT: Final = {
         "a colon is not allowed here: indent the line like its neighbours, write a blank after the colon of each"
         ' key, and put text with ": " in quotes'
     ),
-    "could not find expected ':'": "the line above is neither a key with `: ` nor the continuation of a text",
+    "could not find expected ':'": "this line is neither a key with `: ` nor the continuation of a text",
     "did not find expected key": (
         "the indentation differs from the lines before, or quotes or brackets above end too early"
     ),
@@ -322,7 +324,7 @@ _MEANT: Final = {
 def words(error: yaml.YAMLError, text: str) -> str:
     """The error message for `text`, with line and column if they are known."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
+        mark: Any = error.context_mark if str(error.context).endswith(_SEEN_LATE) else error.problem_mark
         problem = str(error.problem or error.context)
         problem = _at_start(mark, text) if problem == _CANNOT_START else _MEANT.get(problem, problem)
         return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"

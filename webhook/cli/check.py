@@ -17,7 +17,7 @@ from webhook.client.access import DEFAULT_NAMESPACE, Access
 from webhook.kit.optional_parts import parts
 
 if TYPE_CHECKING:
-    from webhook.cli.files import Manifest
+    from webhook.cli.files import Manifest, ManifestError
     from webhook.cli.job_world import JobWorld, TryPods
 
     Judge = Callable[[Manifest], Any]
@@ -128,6 +128,7 @@ def check(
     kinds = ("MPIJob", *chain.from_iterable(each.kinds for each in checks))
     only = (*kinds, *manifests.JOB_SIGNS) if ignore_others else ()
     objects, errors = manifests.load(files, recursive=recursive, only=only)
+    errors += _misspelt(objects)
     world, subject = None, "pods"
     if level is not None:
         judge = _by_level(level, namespace or DEFAULT_NAMESPACE)
@@ -176,6 +177,16 @@ def _try_pods(access: Access) -> "TryPods":
     return lambda namespace, pods: options.with_api(
         access, lambda api: tried_pods.refusals(api, namespace, pods, before=announce)
     )
+
+
+def _misspelt(objects: "Iterable[Manifest]") -> "list[ManifestError]":
+    """An error for each object whose kind only differs in case from a kind that an option checks."""
+    from webhook.cli.files import ManifestError
+
+    right = {kind.lower(): kind for each in CHECKS for kind in each.kinds}
+    wrong = [(each, kind) for each in objects if (kind := right.get(each.kind.lower(), each.kind)) != each.kind]
+    fault = 'kind: "{}" is not supported. Write {}.'
+    return [ManifestError(f"{each.source}: {fault.format(each.kind, kind)}", each.source) for each, kind in wrong]
 
 
 def _note(lines: Iterable[str]) -> None:

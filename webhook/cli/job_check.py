@@ -144,10 +144,16 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     judged = job_schema.SchemaVerdict(manifest.written or manifest.document, world.schema, manifest)
     metadata_violations = judge(manifest.document.get("metadata"))
     unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
-    filled = [each for each in (*judged.violations, *metadata_violations) if each.path not in unfilled]
-    schema_findings = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *filled)]
     verdict = _by_rules(replace(manifest, document=judged.fixed), world, namespace)
     denied, warned = verdict.validation.denied, verdict.validation.warned
+    fixes = {each.violation.path: each.violation.fix for each in (*warned, *denied)}
+    known = {path: fixes[path] for path in judged.unconvertible if path in fixes}  # better than an example
+    violations = (
+        *(replace(each, fix=known.get(each.path, each.fix)) for each in judged.violations),
+        *metadata_violations,
+    )
+    filled = [each for each in violations if each.path not in unfilled]
+    schema_findings = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *filled)]
     undecided = (*unfilled, *judged.unconvertible)
     for findings in (denied, warned):  # nothing is certain about placeholders and unusable values
         findings[:] = [finding for finding in findings if not _within(finding.violation.path, undecided)]

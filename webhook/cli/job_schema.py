@@ -6,33 +6,45 @@ fields and sends a warning. It rejects a value of a wrong type for every client.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from math import ceil, isfinite
 from typing import Any, Final, NamedTuple
 
 from webhook.api import duration, shell
-from webhook.api.crd_schema import ANY, EXAMPLES, TYPES, CrdSchema, Shape, such_as
+from webhook.api.crd_schema import ANY, TYPES, CrdSchema, Shape, example, such_as
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import meant_role
-from webhook.api.names import choose, closest_name
+from webhook.api.mpijob import WORKER, meant_role, replica_path
+from webhook.api.names import choose, closest_name, corrected, dns_1123_label_problem
 from webhook.api.quantity import IN_WORDS
+from webhook.api.untyped import mappings
 from webhook.cli.files import Manifest, written_at
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.policy import job_fields
+from webhook.predict.pod_template.resources import MEANT_RESOURCES
 from webhook.rules import CauseReason, Violation, shortened
 
 _KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
 _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 _WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+|[A-Za-z]{3,}|x)?\s*")
-_OTHER_NAMES: Final = {"cmd": "command", "entrypoint": "command", "environment": "env", "pvc": "persistentVolumeClaim"}
+_GPU: Final = "nvidia.com/gpu"
+_WORKERS: Final = f"{replica_path(WORKER)}.replicas"
+_GPUS: Final = f"{replica_path(WORKER)}.template.spec.containers[0].resources.limits[{_GPU}]"
+_OTHER_NAMES: Final = {
+    "cmd": "command", "entrypoint": "command", "environment": "env", "pvc": "persistentVolumeClaim",
+    **dict.fromkeys(("timeout", "time", "walltime"), "activeDeadlineSeconds"), "retries": "backoffLimit",
+    "maxretries": "backoffLimit", "target": "mountPath", "nprocpernode": "slotsPerWorker",
+    "ntaskspernode": "slotsPerWorker", "gpuspernode": _GPU, **MEANT_RESOURCES,
+}  # fmt: skip
 _ENDING: Final = len("ReplicaSpecs")
+_PARTS: Final = re.compile("([=:])")
 _PAIR: Final = re.compile(r"(?<![^\s,=:])([^\s,=:]++)\s*+[=:]\s*+([^\s,=:]++)")
 _TEXT: Final = Shape("string")
 _TEXTS: Final = Shape("object", values=_TEXT)
+_RESOURCES: Final = {"cpu", "memory", "storage", "ephemeral-storage"}
 _OF_METADATA: Final = {"annotations", "labels"}
-_WAY: Final = {"spec", "template", "containers", "mpiReplicaSpecs"}
-"""Fields that lead to a pod and its container."""
+_WAY: Final = {"spec", "template", "containers", "mpiReplicaSpecs", "resources"}
+"""Fields that lead to a pod, its container, and the resources of the container."""
 
 
 class _Around(NamedTuple):
@@ -56,15 +68,15 @@ class SchemaVerdict:
         self._source = source
         self._around: list[_Around] = []
         self._moved: dict[str, Any] = {}
-        self._missing: list[str] = []
+        self._missing: dict[str, str] = {}
         self.fixed = self._object(dict(document), schema.root, "")
         for path, value in reversed(self._moved.items()):
             inner = {f"{path}[{key}]": each for key, each in value.items()} if isinstance(value, dict) else {}
             for where, each in (inner or {path: value}).items():
                 job_fields.put(self.fixed, where, each)
-        for where in self._missing:
+        for where, fix in self._missing.items():
             if not any(path.startswith(where) for path in self._moved):
-                self._report(where, "is missing", such_as(where), CauseReason.REQUIRED)
+                self._report(where, "is missing", fix, CauseReason.REQUIRED)
 
     def _object(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
         if shape.values is not None:
@@ -92,20 +104,29 @@ class SchemaVerdict:
                     self.original_paths[_joined(path, name)] = where
                 if each is not None:
                     fixed[name] = self._value(each, shape.fields[name], where)
-            elif each is not None and (homes := self._homes(key, each)):
+            elif each is not None and (homes := self._homes(_OTHER_NAMES.get(key.lower(), key), each)):
                 self._report(where, self._unknown, f"Move it to {' and to '.join(homes)}.")
                 self.original_paths |= dict.fromkeys(homes, where)
                 moved = {there: self._value(each, field, there) for there, field in homes.items()}
                 self._moved |= moved
             else:
-                self._report(where, self._unknown, "Remove it.")
+                self._report(where, self._unknown, self._instead(key, each))
         for name in shape.required:
             field = shape.fields.get(name, shape)
             if name not in fixed and field.default is None:
-                self._missing.append(_joined(path, name))
-                fixed[name] = EXAMPLES.get(name) if field.type == "string" else None
+                where, partner = _joined(path, name), self._partner(path) if name == "name" else None
+                self._missing[where] = f"Add name: {partner}." if partner else such_as(where)
+                fixed[name] = (partner or example(where)) if field.type == "string" else None
         self._around.pop()
         return {key: each for key, each in fixed.items() if each is not None}
+
+    def _partner(self, path: str) -> str | None:
+        """The name of a mount without a volume for the volume at `path`, or of a volume without a mount for a mount."""
+        pod = next((each.value for each in self._around if "containers" in each.shape.fields), {})
+        items = [mount for each in mappings(pod.get("containers")) for mount in mappings(each.get("volumeMounts"))]
+        pair = [{each.get("name"): None for each in all_} for all_ in (items, mappings(pod.get("volumes")))]
+        others, same = reversed(pair) if ".volumeMounts[" in path else pair
+        return next((str(name) for name in others if name and name not in same), None) if "olume" in path else None
 
     def _meant_field(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
         """The field that is probably meant by an unknown `key`. It must not be set, and it must accept the value.
@@ -128,14 +149,17 @@ class SchemaVerdict:
         # A list or a mapping accepts nearly every value by conversion. So for a field of these types a similar name is
         # not enough.
         near = [name for name, kind in fitting.items() if kind not in {"array", "object"} or _is(given, kind)]
-        longer = (name for name in fitting if name.lower().endswith(lower[-_ENDING:]))
-        name = closest_name(key, near) or next(longer, None)
+        name = closest_name(key, near) or next(
+            (each for each in fitting if each.lower().endswith(lower[-_ENDING:]) or key.endswith(each.title())), None
+        )
         return name if name and (name.lower().endswith(lower) or not self._homes(key, given)) else None
 
     def _homes(self, key: str, value: Any) -> dict[str, Shape]:
         """The paths where the field is valid: in an enclosing object, in an object below it, or in each role."""
         if key == "queueName" and len(self._around) == 2:  # the object is the spec of the job
             return {f"metadata.labels[{QUEUE_NAME}]": _TEXT}
+        if key == _GPU and len(self._around) == 2:  # the GPUs of all workers, as in MPIJobs of v1alpha1
+            return {}
         for around in reversed(self._around):
             if key in _OF_METADATA and (metadata := _metadata(around)):
                 return {_joined(metadata, key): _TEXTS}
@@ -146,6 +170,17 @@ class SchemaVerdict:
                     return places
                 level = [] if places else [below for each in level for below in _below(each)]
         return {}
+
+    def _instead(self, key: str, value: Any) -> str:
+        """The fix for a field without a place in MPIJobs."""
+        if _OTHER_NAMES.get(key.lower()) != _GPU:
+            return "Remove it."
+        count, workers = (job_fields.get(self._around[0].value, path) for path in (_GPUS, _WORKERS))
+        if count is not None or _GPUS in self._moved:
+            return f"Remove it: {_GPUS} is the number of each worker."
+        shared = key == "gpus" and _is(value, "integer") and _is(workers, "integer") and workers > 0
+        self._moved[_GPUS] = count = -(-value // workers) if shared else value
+        return f"Remove it, and set {_GPUS} to {count}: the GPUs of each worker."
 
     def _value(self, value: Any, shape: Shape, path: str) -> Any:
         if shape.type == ANY:
@@ -174,13 +209,14 @@ class SchemaVerdict:
         expected, shown = _words(shape.type), _shown(value)
         given = shown if isinstance(value, int | float) else _words(_KINDS.get(type(value), "empty"))
         meant = _meant(value, shape)
-        if shape.type == "integer" and isinstance(value, str) and "econds" not in path.rpartition(".")[2]:
+        right = next((new for new, old in self.original_paths.items() if old == path), path)
+        if shape.type == "integer" and isinstance(value, str) and "econds" not in right.rpartition(".")[2]:
             meant = _converted(value, "number")
         if self._source and shape.type == "string" and len(self.violations) < MAX_SCHEMA_FAULTS:
             meant = written_at(self._source, path, value) or meant
         if meant is None:
-            example = EXAMPLES.get(path.rpartition(".")[2])
-            fix = f"Write {expected}{f', such as {example},' if example else ''} in place of {shown}."
+            such = example(right)
+            fix = f"Write {such}, or {expected} of your own." if such else f"Remove it, or write {expected}."
             self.unconvertible.append(path)
         elif shape.type == "quantity" and 0 < value < 1000:
             meant, fix = _fraction(value, path)
@@ -218,7 +254,7 @@ def _joined(path: str, name: str) -> str:
 def _below(around: _Around) -> Iterator[_Around]:
     """The objects below `around` that lead to a pod or its container. They may be missing in the job."""
     for name, field in around.shape.fields.items():
-        if name not in _WAY or (first := _first(name, around.value.get(name), field)) is None:
+        if name not in _WAY or (first := _first(name, around)) is None:
             continue
         inner = first._replace(path=_joined(around.path, first.path))
         if (role := field.values) is None:
@@ -229,15 +265,17 @@ def _below(around: _Around) -> Iterator[_Around]:
             )
 
 
-def _first(name: str, present: Any, shape: Shape) -> _Around | None:
-    """The object `present`, or the only item of the list `present`. A missing object counts as empty.
+def _first(name: str, around: _Around) -> _Around | None:
+    """The field `name`, or the only item of the list in it. A missing object counts as empty.
 
-    None for anything else.
+    None for anything else, and for the `resources` of a pod: users mean those of a container.
     """
-    path = name
+    path, shape, present = name, around.shape.fields[name], around.value.get(name)
     if shape.items is not None and (name == "containers" if present is None else _is(present, "array")):
         path, shape, present = f"{name}[0]", shape.items, present[0] if present and len(present) == 1 else present
-    return None if isinstance(present, list) else _Around(present if isinstance(present, dict) else {}, shape, path)
+    if isinstance(present, list) or _is_of_pod(name, around.shape):
+        return None
+    return _Around(present if isinstance(present, dict) else {}, shape, path)
 
 
 def _metadata(around: _Around) -> str | None:
@@ -252,10 +290,9 @@ def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
         free = key not in around.value and _takes(own, value) and not _is_of_pod(key, around.shape)
         return [(key, own)] if free else []
     places: list[tuple[str, Shape]] = []
-    for name, field in around.shape.fields.items() if "[" not in key and "]" not in key else ():
-        first = _first(name, around.value.get(name), field)
-        of_pods = (name == "metadata" and around.path) or _is_of_pod(name, around.shape)
-        if first is None or key in first.value or of_pods:
+    for name in around.shape.fields if "[" not in key and "]" not in key else ():
+        first = _first(name, around)
+        if first is None or key in first.value or (name == "metadata" and around.path):
             continue
         path, inner = first.path, first.shape
         if inner.values is not None and _is_entry(key, value, name, inner.values, around.shape):
@@ -275,7 +312,12 @@ def _is_entry(key: str, value: Any, name: str, shape: Shape, around: Shape) -> b
     if shape.fields:
         return meant_role(key) is not None and isinstance(value, dict)
     meant = "requests" if key == "storage" else "limits"
-    return name == meant and {"limits", "requests"} <= around.fields.keys() and _is(value, shape.type)
+    return (
+        name == meant
+        and ("/" in key or key in _RESOURCES)
+        and {"limits", "requests"} <= around.fields.keys()
+        and _is(value, shape.type)
+    )
 
 
 def _is(value: Any, kind: str) -> bool:
@@ -341,11 +383,25 @@ def _mapped(value: Any, shape: Shape) -> dict[str, Any] | None:
     port = value if _is(value, "integer") else _converted(value, "integer")
     if port is not None and (name := next((each for each in ("containerPort", "port") if each in fields), None)):
         return {name: port}
-    keys = [key for key in ("name", "claimName", "secretName", "medium") if key in fields]
-    if not isinstance(value, str) or not value or not keys:
-        return None
-    name, equals, text = value.partition("=")
-    return {"name": name, "value": text} if equals and "value" in fields else {keys[0]: value}
+    return _of_text(value, fields) if isinstance(value, str) and value else None
+
+
+def _of_text(text: str, fields: Container[str]) -> dict[str, Any] | None:
+    """The object that is meant by its name, its path, or two parts: `NAME=VALUE`, `SERVER:PATH`, `VOLUME:PATH`."""
+    first, _, rest = (part.strip() for part in _PARTS.split(f"{text}:", maxsplit=1))
+    rest, volume = rest.removesuffix(":"), corrected(first, dns_1123_label_problem)
+    forms = {
+        "mountPath": volume and {"name": volume, "mountPath": rest or f"/{first.lstrip('/')}"},
+        "emptyDir": volume and {"name": volume},
+        "containerPort": rest.isdecimal() and {"containerPort": int(rest)},
+        "tolerationSeconds": {"key": first, "operator": "Exists"},
+        "configMapRef": {"configMapRef": {"name": text}},
+        "value": rest and {"name": first, "value": rest},
+        "server": rest and {"server": first, "path": rest},
+        "sizeLimit": text[0].isdigit() and {"sizeLimit": text},
+        **{key: {key: text} for key in ("name", "claimName", "secretName", "medium", "path")},
+    }
+    return next((form for field, form in forms.items() if field in fields and isinstance(form, dict)), None)
 
 
 def _entries(value: Any) -> dict[str, Any]:
@@ -364,8 +420,8 @@ def _listed(value: Any, item: Shape) -> list[Any] | None:
     if isinstance(value, str) and item.type == "string":
         return shell.word_list(value) if value.strip() else None
     if not isinstance(value, dict):
-        inner = None if len(item.required) > 1 else _mapped(value, item)
-        return [inner] if inner else None
+        inner = _mapped(value, item)
+        return [inner] if inner and inner.keys() >= {*item.required} else None
     if len(value.keys() & item.fields.keys()) * 2 >= max(len(value), 1):  # one item, perhaps with misspelt fields
         return [value]
     items = [

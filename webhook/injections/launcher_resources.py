@@ -74,7 +74,7 @@ def _amounts(amounts: dict[str, str]) -> dict[str, str]:
         try:
             amount = quantity.parse(text)
         except QuantityError as error:
-            raise ValueError(f'{name} "{text}" {error}. {error.fix}') from None
+            raise ValueError(f'{name} "{text}" {error}. {error.fix(name)}') from None
         if name not in RESOURCES or amount <= 0:
             raise ValueError(f'"{name}: {text}" is not an amount above zero of {" or ".join(RESOURCES)}')
     if missing := [name for name in RESOURCES if name not in amounts]:

@@ -58,7 +58,7 @@ class Settings(InjectionSettings):
         try:
             amount = quantity.parse(text)
         except QuantityError as error:
-            raise ValueError(f'"{text}" {error}. {error.fix}') from None
+            raise ValueError(f'"{text}" {error}. {error.fix()}') from None
         if amount <= 0:
             raise ValueError(f'"{text}" is not above zero')
         return text

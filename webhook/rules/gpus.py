@@ -118,7 +118,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         for where, container in devices.asking(template, ctx):
             if container.resources is not None:
                 place = f"{path}.template.{where}.resources"
-                yield from _quantities(place, container.resources, settings.resources, kinds, filled_in)
+                yield from _quantities(place, container.resources, settings, kinds, filled_in)
         if not template.containers:
             continue  # upstream-contract rejects it
         pod = devices.of_pod(template, settings.resources, ctx)
@@ -168,7 +168,7 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
 
 
 def _quantities(
-    path: str, resources: ResourceRequirements, names: tuple[str, ...], kinds: dict[str, str], filled_in: bool
+    path: str, resources: ResourceRequirements, settings: Settings, kinds: dict[str, str], filled_in: bool
 ) -> Iterator[Violation]:
     """Amounts that are not whole, and requests that differ from limits.
 
@@ -178,7 +178,7 @@ def _quantities(
     limits, requests = map(_corrected_names, (resources.limits or {}, resources.requests or {}))
     for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
         for name, value in amounts.items():
-            if not is_accelerator(name, names):
+            if not is_accelerator(name, settings.resources):
                 continue
             where = f"{path}.{field}[{name}]"
             try:
@@ -197,47 +197,39 @@ def _quantities(
                 fault = f"{quantity.format(amount)} is not whole, and GPUs are not divided"
                 yield Violation(where, fault, fix=f"Set it to {quantity.whole(amount)}{both}.")
                 if name not in limits and not filled_in:
-                    yield from _equal(path, name, Quantity(quantity.whole(amount) * quantity.NANO), limits)
+                    yield from _equal(path, name, Quantity(quantity.whole(amount) * quantity.NANO), limits, settings)
             elif field == "requests" and (name in limits or not filled_in):
-                yield from _equal(path, name, amount, limits)
+                yield from _equal(path, name, amount, limits, settings)
 
 
 def _corrected_names(amounts: Mapping[str, object]) -> Mapping[str, object]:
     return {misspelt_accelerator(name) or name: amount for name, amount in amounts.items() if "/" in name}
 
 
-def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]) -> Iterator[Violation]:
+def _equal(
+    path: str, name: str, request: Quantity, limits: Mapping[str, object], settings: Settings
+) -> Iterator[Violation]:
     """Kubernetes does not overcommit extended resources: a request needs a limit of the same amount.
 
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
     (`validateResourceRequirements`)
     """
+    cores = is_accelerator(name, settings.core_resources)
+    most = Quantity((settings.max_cores if cores else settings.max) * quantity.NANO)
+    shown = quantity.format(request)
     if name not in limits:
-        shown = quantity.format(request)
-        yield Violation(
-            f"{path}.limits[{name}]",
-            f"is missing, but the request is {shown}",
-            fix=f"Set it to {shown}.",
-            reason=CauseReason.REQUIRED,
-        )
+        fault, fix = f"is missing, but the request is {shown}", f"Set it to {quantity.format(min(request, most))}."
+        yield Violation(f"{path}.limits[{name}]", fault, fix, CauseReason.REQUIRED)
         return
     try:
         limit = quantity.parse(limits[name])
     except QuantityError:
         return  # upstream-contract rejects it
     if request != limit:
-        shown, limit_text, valid = (
-            quantity.format(request),
-            quantity.format(limit),
-            limit >= 0 and quantity.is_whole(limit),
-        )
-        yield Violation(
-            f"{path}.requests[{name}]",
-            f"{shown} differs from the limit of {limit_text}, and GPUs are not overcommitted",
-            fix=f"Set it to {limit_text}, or remove it: the limit applies."
-            if valid
-            else "Remove it: the limit applies.",
-        )
+        limit_text, valid = quantity.format(limit), 0 <= limit <= most and quantity.is_whole(limit)
+        fault = f"{shown} differs from the limit of {limit_text}, and GPUs are not overcommitted"
+        fix = f"Set it to {limit_text}, or remove it: the limit applies." if valid else "Remove it: the limit applies."
+        yield Violation(f"{path}.requests[{name}]", fault, fix)
 
 
 def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation:
@@ -341,24 +333,18 @@ def _visible(
     """
     first = template.containers[0]
     for kind, index, container in template.each_container:
-        variables = [
-            each
-            for each in container.env or ()
-            if each.name == VISIBLE_DEVICES and (each.value_from or each.value not in NO_DEVICES)
-        ]
+        given = [each for each in container.env or () if each.name == VISIBLE_DEVICES]
+        variables = [each for each in given if each.value_from or each.value not in NO_DEVICES]
         if not variables or (container is first and overwritten):
             continue
         claims = pod.by_claim and settings.max > 0 and container.resources and container.resources.claims
         if not settings.refuse_visible_devices and (claims or accelerators(container, settings.resources)):
             continue
         for _ in variables:
-            yield Violation(
-                f"{path}.spec.{kind}[{index}].env[{VISIBLE_DEVICES}]",
-                "gives GPUs without a request",
-                fix="Remove it, or request GPUs in resources.limits.",
-                reason=CauseReason.FORBIDDEN,
-                advisory=not settings.refuse_visible_devices and settings.max > 0,
-            )
+            where, fault = f"{path}.spec.{kind}[{index}].env[{VISIBLE_DEVICES}]", "gives GPUs without a request"
+            fix, advisory = "Remove it, or request GPUs in resources.limits.", settings.max > 0
+            advisory = advisory and not settings.refuse_visible_devices
+            yield Violation(where, fault, fix, CauseReason.FORBIDDEN, advisory=advisory)
 
 
 def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:
@@ -366,12 +352,8 @@ def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Viol
     count = accelerators(template.containers[0], settings.resources)
     if count:
         noun = "GPU stays" if count == 1 else "GPUs stay"
-        yield Violation(
-            path,
-            f"its {count} {noun} idle",
-            fix="Request none, or set runLauncherAsWorker: true.",
-            advisory=True,
-        )
+        fix = "Request none, or set runLauncherAsWorker: true."
+        yield Violation(path, f"its {count} {noun} idle", fix, advisory=True)
 
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:

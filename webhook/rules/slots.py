@@ -107,25 +107,16 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _too_many_ranks(job, most, ctx)
         return
     size = Sizes.of(job, ctx).on_nodes(ctx) if node_shapes(ctx.view) else None
-    nodes = size.workers if size is not None else 0
-    fewest = (
-        size.gpus if size is not None else 0
-    )  # GPUs of a pod in the suggested size, if no node has the requested number
+    # The suggested size, if no node has the requested number of GPUs: workers, and GPUs of each.
+    nodes, fewest = (size.workers, size.gpus) if size is not None else (0, 0)
     suggested = max(min(fewest or gpus[-1], most), settings.min) if gpus else 0
     # For a job with a slot for each GPU, the rule `accelerator-available` suggests the new numbers of both.
     with_gpus = bool(fewest) and slots == gpus[-1]
     on_devices = slots <= cores and gpus[-1] and slots % gpus[-1] == 0
-    if (
-        gpus
-        and gpus[-1]
-        and not with_gpus
-        and slots != suggested
-        and not on_devices
-        and not _meant(job, slots, gpus[-1])
-    ):
+    if any(gpus[-1:]) and not (with_gpus or on_devices or slots == suggested or _meant(job, slots, gpus[-1])):
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         shows_ranks = job.mpirun_calls and all(map(_is_clear, job.mpirun_calls))
-        fix = f"Set it to {suggested}." if shows_ranks else "Set it to the ranks that mpirun starts on a worker."
+        fix = f"Set it to {suggested}{'' if shows_ranks else ', or to the ranks that mpirun starts on a worker'}."
         yield Violation(PATH, fault, fix=fix, advisory=True)
         yield from _too_many_ranks(job, suggested, ctx, nodes=nodes)
     elif crowded := _crowded(job, slots, most if on_cores else slots):
@@ -194,20 +185,15 @@ def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:
         return None
     for call in job.mpirun_calls:
         each = mpirun.per_node(call)
-        hosts = {values for option, values in call.options or () if option in HOSTS}
-        if (
-            each is None
-            or not call.options
-            or not hosts <= {(HOSTFILE,)}
-            or mpirun.dialect(call.program, job.spec.mpi_implementation) is not OPEN_MPI
-        ):
+        elsewhere = {values for option, values in call.options or () if option in HOSTS} - {(HOSTFILE,)}
+        of_open_mpi = mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI
+        if each is None or not call.options or elsewhere or not of_open_mpi:
             continue
         name, count, exactly = each
         if count > slots:
             fix = f"Set it to {count}, or -{name} to {slots}." if count <= most else f"Set -{name} to {slots}."
-            return Violation(
-                PATH, f"-{name} requests {count} ranks per worker, {_count(slots, 'slot')}", fix=fix, advisory=True
-            )
+            fault = f"-{name} requests {count} ranks per worker, {_count(slots, 'slot')}"
+            return Violation(PATH, fault, fix=fix, advisory=True)
         total = count * _nodes(job)
         if exactly and total < (call.ranks or 0) <= slots * _nodes(job):
             allowed = f"{_count(count, 'rank')} for each of {_nodes(job)} workers"

@@ -276,7 +276,7 @@ def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> Iter
         try:
             amount = quantity.parse(value)
         except quantity.QuantityError as error:
-            yield Violation(start + quantity_fields.place(where, name), str(error), error.fix)
+            yield Violation(start + quantity_fields.place(where, name), str(error), error.fix(name))
             continue
         if amount < 0:
             path = start + quantity_fields.place(where, name)

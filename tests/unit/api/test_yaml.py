@@ -135,6 +135,23 @@ def test_byte_order_mark_is_ignored(text: str | bytes) -> None:
             "line 1, column 5: a colon is not allowed here: indent the line like its neighbours, write a blank"
             ' after the colon of each key, and put text with ": " in quotes',
         ),
+        (
+            "a:\n  b: 1\n  c 3\n  d: 2",
+            "line 3, column 3: this line is neither a key with `: ` nor the continuation of a text",
+        ),
+        (
+            "a:\n  - b\n  -c\n  - d",
+            "line 3, column 3: this line is neither a key with `: ` nor the continuation of a text",
+        ),
+        ('a: 1\nb: "x\nc: 3\nd: 4', "line 2, column 4: quotes are not closed"),
+        (
+            "a: 1\nb: [1, 2\nc: 3",
+            "line 2, column 4: a list in brackets is not closed: write ], or a comma between its entries",
+        ),
+        (
+            "a: 1\nb: {c: 1\nd: 3",
+            "line 2, column 4: a mapping in braces is not closed: write }, or a comma between its entries",
+        ),
         ("a: [", "line 2, column 1: did not find expected node content"),
         ('"\\ud800"', "line 1, column 4: found invalid Unicode character escape code"),
         ('{"a": "\\ud800"}', "line 1, column 10: found invalid Unicode character escape code"),

@@ -292,6 +292,15 @@ def test_documents_lists_and_nested_lists_are_read(check: Check) -> None:
     assert len(as_json(check("jobs.yaml", "-o", "json", jobs_yaml={**empty, "items": [GOOD, empty]}))) == 1
 
 
+@pytest.mark.parametrize("option", [(), ("--trainer",)])
+def test_kind_of_a_trainjob_in_the_wrong_case_is_an_error(option: tuple[str, ...], check: Check) -> None:
+    result = check("a.yaml", "b.yaml", *option, a_yaml=GOOD, b_yaml={**NAMESPACE, "kind": "Trainjob"})
+    assert (result.exit_code, 'b.yaml: kind: "Trainjob" is not supported. Write TrainJob.' in result.stderr) == (
+        2,
+        True,
+    )
+
+
 def test_other_kinds_are_skipped_with_a_note(check: Check) -> None:
     result = check("a.yaml", "b.yaml", a_yaml=GOOD, b_yaml=NAMESPACE)
     assert result.exit_code == 0

@@ -240,7 +240,7 @@ def test_unknown_field_is_rejected_with_a_fix(changes: Json, path: str, fix: str
             {"spec.slotsPerWorker": "many"},
             "spec.slotsPerWorker",
             "must be a whole number, not text",
-            'Write a whole number, such as 1, in place of "many".',
+            "Write 1, or a whole number of your own.",
         ),
         (
             {"spec.slotsPerWorker": 1.5},
@@ -252,7 +252,7 @@ def test_unknown_field_is_rejected_with_a_fix(changes: Json, path: str, fix: str
             {"spec.slotsPerWorker": True},
             "spec.slotsPerWorker",
             "must be a whole number, not true",
-            "Write a whole number, such as 1, in place of true.",
+            "Write 1, or a whole number of your own.",
         ),
         (
             {"spec.runLauncherAsWorker": "True"},
@@ -276,13 +276,13 @@ def test_unknown_field_is_rejected_with_a_fix(changes: Json, path: str, fix: str
             {f"{SPEC}.containers": [None]},
             CONTAINER,
             "must be a mapping, not empty",
-            "Write a mapping in place of null.",
+            "Remove it, or write a mapping.",
         ),
         (
             {f"{OF_CONTAINER}.resources.limits.cpu": [1]},
             f"{CONTAINER}.resources.limits[cpu]",
             "must be text or a whole number, not a list",
-            "Write text or a whole number in place of [1].",
+            "Remove it, or write text or a whole number.",
         ),
         (
             {f"{OF_CONTAINER}.resources.limits.cpu": 0.5},
@@ -532,7 +532,7 @@ def test_packaged_schema_is_from_mpi_operator_0_8_0() -> None:
         ),
         ({f"{OF_CONTAINER}.ports": "22"}, f"{CONTAINER}.ports", '[{"containerPort": 22}]'),
         ({"spec.mpiImplementation": "IntelMPI"}, "spec.mpiImplementation", "Intel"),
-        ({"metadata.labels": ["a"]}, "metadata.labels", 'a mapping, such as {team: nlp}, in place of ["a"]'),
+        ({"metadata.labels": ["a"]}, "metadata.labels", "{team: nlp}, or a mapping of your own"),
     ],
 )
 def test_fix_is_the_value_in_the_form_of_the_field(changes: Json, path: str, fix: str) -> None:

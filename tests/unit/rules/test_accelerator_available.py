@@ -27,7 +27,7 @@ LIMITS = f"{SPEC}.containers.0.resources.limits"
 PRODUCT = "nvidia.com/gpu.product"
 SLOTS, COMMAND = "spec.slotsPerWorker", "Launcher.template.spec.containers.0.command"
 RANKS = "Set it to 9, or -np to 64."
-UNREAD = "Set it to the ranks that mpirun starts on a worker."
+UNREAD = "Set it to 8, or to the ranks that mpirun starts on a worker."
 TODAY = date(2026, 1, 1)
 ASK = (
     "16 nvidia.com/gpu, but no node has more than 8. "

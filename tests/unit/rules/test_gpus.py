@@ -204,6 +204,18 @@ def test_fraction_of_a_gpu_without_a_limit_is_reported_twice() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("changes", "fix"),
+    [
+        (gpus(32, 24), "Remove it: the limit applies."),
+        (gpus(None, 32), "Set it to 16."),
+        (gpus(32, 24, name=CORES), "Set it to 32, or remove it: the limit applies."),
+    ],
+)
+def test_fix_for_unequal_amounts_is_within_the_maximum(changes: Json, fix: str) -> None:
+    assert violations("gpus", changes)[0].fix == fix
+
+
 @pytest.mark.parametrize("limit", ["500m", -2])
 def test_invalid_limit_is_not_suggested_as_request(limit: object) -> None:
     resources = {"requests": {GPU: 4}, "limits": {GPU: limit}}

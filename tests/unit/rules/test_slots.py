@@ -82,7 +82,7 @@ def test_consistent_slots_are_accepted(changes: Json, settings: Json) -> None:
     assert violations("slots", changes, settings=settings) == []
 
 
-UNCLEAR = "Set it to the ranks that mpirun starts on a worker."
+UNCLEAR = "Set it to 8, or to the ranks that mpirun starts on a worker."
 INSTEAD = ", with more workers or threads in each rank; an administrator can allow more in slots.maxCpu."
 CLAIM = {"Worker.template.spec.containers.0.resources": {"claims": [{"name": "gpu"}]}}
 

@@ -58,4 +58,4 @@ def _quantities(job: MPIJob) -> Iterator[Violation]:
                 except quantity.QuantityError as error:
                     if not isinstance(value, str) or _PATTERN.fullmatch(value):
                         continue
-                    yield Violation(f"{path}.template{quantity_fields.place(where, name)}", str(error), error.fix)
+                    yield Violation(f"{path}.template{quantity_fields.place(where, name)}", str(error), error.fix(name))

@@ -100,7 +100,7 @@ class AuditReport:
         yield ""
         rest = len(self.breaking) - self.refused
         if not self.breaking:
-            yield f"{counted(self.total, 'job')}, {good('none needs attention')}"
+            yield f"{counted(self.total, 'job')}, {good('none to look at')}"
             return
         breaking = f"{self.refused} would be rejected, {rest} would only be reported, "
         yield f"{counted(self.total, 'job')}: {breaking}{self.total - len(self.breaking)} valid"

@@ -17,7 +17,7 @@ def _pages(text: str) -> str:
     try:
         amount = quantity.whole(quantity.parse(text))
     except QuantityError as error:
-        raise ValueError(f'"{text}" {error}. {error.fix}') from None
+        raise ValueError(f'"{text}" {error}. {error.fix()}') from None
     if amount <= 0 or amount % (2 << 20):
         raise ValueError(f'"{text}" is not a multiple of 2Mi above zero')
     return text

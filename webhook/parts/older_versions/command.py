@@ -68,16 +68,21 @@ def mpijob(
 def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
     """The job converted to v2beta1 and checked. Objects that are not older MPIJobs are unchanged."""
     from webhook.api.mpijob import API_VERSION
+    from webhook.cli import job_check
     from webhook.cli.conversions import Conversion, checked
     from webhook.cli.terminal import heading, printable
     from webhook.converters.report import ConversionError
     from webhook.parts.older_versions import older_jobs
 
     original = manifest.written or manifest.document
-    if manifest.kind != "MPIJob":
+    if not job_check.is_job(manifest):
         head = printable(f"{manifest.source}: {manifest.kind} {manifest.title}: is not an MPIJob, left as it is")
         return Conversion(manifest.source, head, original, is_job=False)
     title = printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")
+    if manifest.kind != "MPIJob":
+        return Conversion(
+            manifest.source, f'{title}: kind: "{printable(manifest.kind)}" is not supported. Write MPIJob.'
+        )
     if manifest.api_version == API_VERSION:
         return Conversion(manifest.source, f"{title}: is already of {API_VERSION}, left as it is", original)
     try:

@@ -92,7 +92,7 @@ def overview(reports: Sequence[JobReport]) -> Iterator[str]:
     """A line for each job that does not run, and the total."""
     worst = [each for each in reports if not each.good]
     yield from (each.headline() for each in worst)
-    more = f": {len(worst)} to fix; `{PROGRAM} why NAME` says what to do." if worst else ", none needs attention"
+    more = f": {len(worst)} to fix; `{PROGRAM} why NAME` says what to do." if worst else ", none to look at"
     yield faint(f"{counted(len(reports), 'job')}{more}")
 
 

@@ -164,9 +164,11 @@ def _mounts(container: model.Container, path: str, pod: Pod, faults: Faults) -> 
 
 
 def _no_volume(name: str, path: str, pod: Pod, faults: Faults) -> None:
-    written = pod.volumes.keys() - {SHARED_MEMORY}
-    closest = names.closest_name(name, written) if len(faults) < MAX_MOUNT_SUGGESTIONS else None
-    fix = f'Write "{closest}", or add the volume.' if closest else "Add the volume under volumes, or correct the name."
+    written, closest = pod.volumes.keys() - {SHARED_MEMORY}, None
+    if len(faults) < MAX_MOUNT_SUGGESTIONS:
+        closest = names.closest_name(texts.label_corrected(name), written)
+    volume = f"{{name: {shown(name)}, persistentVolumeClaim: {{claimName: {shown(name)}}}}}"
+    fix = f'Write "{closest}", or add the volume.' if closest else f"Add {volume} to volumes, or correct the name."
     faults.add(path, f'there is no volume "{shown(name)}"', fix)
 
 

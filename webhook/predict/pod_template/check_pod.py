@@ -45,10 +45,11 @@ def check_template(template: model.Template, path: str, faults: Faults, around: 
     path, valid = f"{path}.spec", around.valid.spec or model.PodSpec()
     if spec.volumes:
         check_volumes(spec.volumes, f"{path}.volumes", faults, valid.volumes or ())
+    volumes = {texts.label_corrected(one.name): one for one in spec.volumes or ()}
     pod = Pod(
-        {one.name: one for one in spec.volumes or ()},
+        volumes,
         around.volumes,
-        [one.name for one in spec.volumes or () if one.persistent_volume_claim or one.ephemeral],
+        [name for name, one in volumes.items() if one.persistent_volume_claim or one.ephemeral],
         _claims(spec.resource_claims, f"{path}.resourceClaims", faults) if spec.resource_claims else _NONE,
         spec.host_users is not False,
         around.never_restarts,

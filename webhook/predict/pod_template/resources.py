@@ -23,13 +23,13 @@ _ACCELERATORS: Final = frozenset(name for name in DEFAULT_ACCELERATORS if "*" no
 _MAX_CORES: Final = 1920 * quantity.NANO  # the largest machines of clouds have as many
 _MILLI: Final = quantity.NANO // 1000
 _LONGEST: Final = 253 + 1 + 63
-_MEANT: Final = {
-    "gpu": "nvidia.com/gpu",
-    "gpus": "nvidia.com/gpu",
-    "nvidia-gpu": "nvidia.com/gpu",
-    "ram": "memory",
+MEANT_RESOURCES: Final = {
+    **dict.fromkeys(("gpu", "gpus", "nvidia-gpu"), "nvidia.com/gpu"),
+    **dict.fromkeys(("mem", "mem-limit", "mem_limit", "ram"), "memory"),
+    "cpus": "cpu",
     "hugepages": "hugepages-2Mi",
 }
+"""Resources by the names that other systems give to them."""
 
 
 def check_resources(resources: model.Resources, path: str, faults: Faults, *, without_ranges: bool | None) -> None:
@@ -168,10 +168,8 @@ def _name_problem(name: str) -> str | None:
 
 def _fix_of_name(name: str) -> str:
     lower = name.lower().replace("_", "-")
-    corrected = (
-        _MEANT.get(lower) or misspelt_accelerator(name) or names.closest_name(lower, (*_STANDARD, *_ACCELERATORS))
-    )
-    if corrected:
+    near = misspelt_accelerator(name) or names.closest_name(lower, (*_STANDARD, *_ACCELERATORS))
+    if corrected := MEANT_RESOURCES.get(lower, near):
         hint = ", or the name that your GPUs have" if corrected == "nvidia.com/gpu" else ""
         return f"Rename it to {corrected}{hint}."
     return "Use cpu, memory, ephemeral-storage, hugepages-2Mi, or a name with its domain, such as nvidia.com/gpu."

@@ -95,6 +95,11 @@ def file_inside(path: str) -> str | None:
     return inside(path) or ('must not start with ".."' if path.startswith("..") else None)
 
 
+def label_corrected(name: str) -> str:
+    """The name that `note` suggests for an invalid label, or the name itself."""
+    return (names.corrected(name, label) if label(name) else None) or name
+
+
 SPELLING: Final = "Use lower case letters, digits and -."
 LETTERS: Final = "Use letters, digits, -, _ and ."
 _SYNTAXES: Final = (label, subdomain, label_key, label_value, port_name, config_key, header)

@@ -67,7 +67,7 @@ def test_report_has_each_violation_and_its_fix() -> None:
 
 def test_report_without_violations() -> None:
     report = audited(job("small"), policy="")
-    assert text(report) == ["policies: p (namespace n of c)", "", "1 job, none needs attention"]
+    assert text(report) == ["policies: p (namespace n of c)", "", "1 job, none to look at"]
     assert report.as_json() == {"policies": ["p"], "jobs": 1, "refused": 0, "byRule": {}, "breaking": []}
 
 

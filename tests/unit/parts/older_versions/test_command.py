@@ -108,6 +108,12 @@ def test_job_that_depends_on_the_operators_flag_is_rejected_without_the_option(c
     assert [job["metadata"]["name"] for job in yaml.load_all(result.stdout)] == ["horovod-mnist"]
 
 
+def test_misspelt_kind_is_an_error(convert: Check) -> None:
+    result = convert("old.yaml", old_yaml=HOROVOD.replace("kind: MPIJob", "kind: MpiJob"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert 'kind: "MpiJob" is not supported. Write MPIJob.' in result.stderr
+
+
 def test_folders_lists_and_objects_of_other_kinds_are_read(convert: Check) -> None:
     (item,) = yaml.load_all(HOROVOD)
     jobs = json.dumps({"apiVersion": "v1", "kind": "List", "items": [item, {"apiVersion": "v1", "kind": "ConfigMap"}]})

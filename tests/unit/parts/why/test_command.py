@@ -209,7 +209,7 @@ def test_missing_job_gives_exit_code_2_and_a_suggestion(cluster: Cluster, name: 
 def test_namespace_without_stuck_jobs_gives_exit_code_0(cluster: Cluster) -> None:
     cluster.set_list(JOBS, cluster.api.objects[f"{JOBS}/train"])
     result = cluster.why("-n", "team-a")
-    assert (result.exit_code, result.stdout) == (0, "1 job, none needs attention\n")
+    assert (result.exit_code, result.stdout) == (0, "1 job, none to look at\n")
 
 
 def test_job_names_are_completed_in_the_shell(cluster: Cluster) -> None:
