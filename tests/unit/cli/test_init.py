@@ -141,7 +141,14 @@ def test_program_in_one_argument_is_split_into_words(init: Check, typed: str, wo
 
 @pytest.mark.parametrize(
     "starter",
-    ["mpirun", "srun", "A=1 srun", "/opt/bin/torchrun", "python -m torch.distributed.run", "python3 -u -m torch.distributed.launch"],
+    [
+        "mpirun",
+        "srun",
+        "A=1 srun",
+        "/opt/bin/torchrun",
+        "python -m torch.distributed.run",
+        "python3 -u -m torch.distributed.launch",
+    ],
 )
 def test_a_program_that_starts_ranks_itself_is_rejected(init: Check, starter: str) -> None:
     result = init("--framework", "pytorch", "--image", IMAGE, "--", *starter.split(), "train.py")
@@ -165,8 +172,14 @@ def test_arguments_that_look_like_other_yaml_types_are_quoted(init: Check) -> No
         ((), "Missing option '--framework'"),
         (("--framework", "pytorch"), "error: --image: no published image with PyTorch, Open MPI, sshd"),
         (("--framework", "openmpi", "--image", IMAGE), "error: PROGRAM: your image lacks the example"),
-        (("--framework", "openmpi", "--image", IMAGE, "--", "A=1"), "error: PROGRAM: name the program that each rank runs"),
-        (("--framework", "openmpi", "--image", IMAGE, "--", ""), "error: PROGRAM: name the program that each rank runs"),
+        (
+            ("--framework", "openmpi", "--image", IMAGE, "--", "A=1"),
+            "error: PROGRAM: name the program that each rank runs",
+        ),
+        (
+            ("--framework", "openmpi", "--image", IMAGE, "--", ""),
+            "error: PROGRAM: name the program that each rank runs",
+        ),
         (("--framework", "chainer"), "Invalid value for '--framework'"),
         (("--framework", "openmpi", "--queue", "A b"), """'--queue': "A b" contains " "; allowed are """),
         (("--framework", "openmpi", "--queue", "Research"), """'--queue': "Research" contains "R"; allowed are """),
