@@ -22,7 +22,22 @@ _BUILT_IN: Final = frozenset(
 TOOLS: Final = frozenset(
     (
         *("awk", "cat", "chmod", "cp", "cut", "date", "df", "free", "getent", "grep", "head", "host", "hostname"),
-        *("id", "ls", "mkdir", "nc", "nproc", "nslookup", "nvidia-smi", "sed", "sleep", "sort", "ssh", "tail", "tee"),
+        *(
+            "id",
+            "ls",
+            "mkdir",
+            "nc",
+            "nproc",
+            "nslookup",
+            "nvidia-smi",
+            "pwd",
+            "sed",
+            "sleep",
+            "sort",
+            "ssh",
+            "tail",
+            "tee",
+        ),
         *("touch", "wc", "whoami"),
     )
 )

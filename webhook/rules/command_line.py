@@ -79,6 +79,7 @@ _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
 _OF_A_SHELL: Final = re.compile(r"(?:[.]|cd|export|set|source|ulimit|unset)(?=\s)|[A-Za-z_]\w*=\S*")
 _OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>"))
+_BUILT_IN: Final = re.compile("cd|export|source")
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -101,6 +102,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         argv = shell.unwrapped(container.argv)
         if container.command and (near := mpirun.NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
             fix = f"Write {'mpiexec' if 'x' in near[1] else 'mpirun'}."
+            if near[1] in mpirun.OF_SCHEDULERS:
+                fix = f"Write mpirun without its options. {_ranks('np', job, ctx)}"
             yield Violation(_place(container, near[1]), f"{near[1]} is not a program of MPI", fix, advisory=True)
     if job.launcher and any(call.program in _OF_EVERY_MPI and call.words for call in job.mpirun_calls):
         image = _IMAGE.search(job.launcher.template.containers[0].image or "")
@@ -118,7 +121,7 @@ def _programs(
         return
     for kind, index, container in template.each_container:
         found = _program(container) or (_sshd(container) if kind == "containers" else None)
-        for field, fault, fix in filter(None, (found, _substituted(container, of_operator, job, ctx))):
+        for field, fault, fix in (*filter(None, (found,)), *_substituted(container, of_operator, job, ctx)):
             yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
 
@@ -133,10 +136,14 @@ def _program(container: Container) -> _Fault | None:
         return "command", "is not split into words", fix if len(command) == 1 else "Write each of its words in quotes."
     if program not in shell.SHELLS:
         word, fix = _needs_shell(container), 'Write all of it as one text after "bash", "-c".'
+        if program in mpirun.LAUNCHERS and (inner := next(filter(_BUILT_IN.fullmatch, argv), "")):
+            fix = f'Write the words from "{inner}" on as one text after "bash", "-c".'
         return ("command", f'"{shortened(word, 20)}" needs a shell', fix) if word else None
     if script := mpirun.taken_for_a_file(argv):
         field = "command" if script in command else "args"
         return field, f"{program} takes the command line for a file", 'Put "-c" before it.'
+    if re.search(r"(?<!&)&\s*\Z", shell.plain(shell.script(argv)[0])) and "sshd" not in sshd.text(container):
+        return _field(container, "&"), "the last command goes to the background and the container ends", "Remove the &."
     if rest := _lost_words(argv):
         field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
         fault = f'{program} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
@@ -150,22 +157,23 @@ def _needs_shell(container: Container) -> str:
     return starts[0] if starts else next((each for each in container.argv if each in _OPERATORS), "")
 
 
-def _substituted(container: Container, of_operator: Iterable[str], job: MPIJob, ctx: Context) -> _Fault | None:
+def _substituted(container: Container, of_operator: Iterable[str], job: MPIJob, ctx: Context) -> Iterator[_Fault]:
     """`$(NAME)` in a shell's script without a variable NAME: the shell runs a program NAME instead."""
     argv = shell.unwrapped(container.argv)
     script = shell.script(argv)[0] if argv and argv[0].rpartition("/")[2] in shell.SHELLS else ""
     if "$(" not in script or container.env_from or shell.has_here_document(script):
-        return None
+        return
     plain = _LITERAL.sub(r"\1", shell.plain(script))
     named = {variable.name for variable in container.env or ()}.union(of_operator)
-    for name in filter(str.isupper, shell.REFERENCE.findall(plain)):
+    for name in dict.fromkeys(filter(str.isupper, shell.REFERENCE.findall(plain))):
         if name in named or _OF_SERVICES.search(name) or f"{name}()" in plain:
             continue
-        fix = f"Write ${name}." if f"{name}=" in plain else "Add it, or correct the name."
-        if fix[0] == "A" and (option := re.search(rf"\s-(np?)[ =]\$\({re.escape(name)}\)", plain)):
+        fix = "Add it, or correct the name."
+        if re.search(rf"(?:\A|[\n;&|]|export)\s*{re.escape(name)}=", plain):
+            fix = f"Write ${name}."
+        elif option := re.search(rf"\s-(np?)[ =]\$\({re.escape(name)}\)", plain):
             fix = _ranks(option[1], job, ctx)
-        return _field(container, f"$({name})"), f"there is no variable {shortened(name, 30)} in env", fix
-    return None
+        yield _field(container, f"$({name})"), f"there is no variable {shortened(name, 30)} in env", fix
 
 
 def _lost_words(argv: Sequence[str]) -> Sequence[str]:
@@ -174,7 +182,7 @@ def _lost_words(argv: Sequence[str]) -> Sequence[str]:
     words = script.split()
     if not rest or not words or _POSITIONAL.search(script) or words[0][0] == "$":
         return ()
-    if any(len(word) > 1 and word[0] == "-" and word not in _NO_ARGUMENTS for word in rest):
+    if any(word in _OPERATORS or (len(word) > 1 and word[0] == "-" and word not in _NO_ARGUMENTS) for word in rest):
         return rest
     name = rest[0].rpartition("/")[2]
     of_script = [word.rpartition("/")[2] for word in words]
@@ -226,6 +234,9 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each continued line with \\." if of_lines else "Add the program after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
+    elif _BUILT_IN.fullmatch(call.started) and not call.without_shell:
+        fault, fix = f'{call.program} cannot start "{call.started}"', f"Start bash -c '{call.started} ...' with it."
+        yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):
         fix = "Split it at its blanks." if call.without_shell else "Remove its quotes."
         fault = f'"{shortened(call.started, MAX_SHOWN_WORDS_CHARACTERS)}" is one word'
@@ -249,11 +260,10 @@ def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) ->
     unclear = {value: name for value, name in options.items() if not (_NUMBER.fullmatch(value) and int(value))}
     ranks = {value: _ranks(name, job, ctx) for value, name in unclear.items()}
     named = {variable.name for variable in launcher.env or ()}.union(operator_env.values(LAUNCHER, job))
-    variables = filter(None, map(shell.VARIABLE.fullmatch, ranks))
-    faults = [_variable(found, call, launcher, named, ranks[found[0]]) for found in variables]
-    if call.without_shell and "$" in "".join(call.words):
-        faults.append(_unreplaced(call, launcher, named, ranks))
-    for field, fault, fix in filter(None, faults):
+    faults: Iterable[_Fault] = ()
+    if "$" in "".join(call.words):
+        faults = _unreplaced(call, launcher, named, ranks) if call.without_shell else _unset(launcher, named, ranks)
+    for field, fault, fix in dict.fromkeys(faults):
         yield Violation(f"{replica_path(LAUNCHER)}.template.spec.containers[0].{field}", fault, fix, advisory=True)
     for value, name in unclear.items():
         if not value or _EXPANDED.search(value) or (_NUMBER.fullmatch(value) and spoken is not HYDRA):
@@ -279,26 +289,19 @@ def _is_command_line(program: str) -> bool:
     return bool(blank) and "$" not in program and not of_path
 
 
-def _variable(
-    found: re.Match[str], call: Invocation, launcher: Container, named: Collection[str], ranks: str
-) -> _Fault | None:
-    """A variable as the number of ranks that nothing replaces or sets; `ranks` is the fix with the number."""
-    name = found[1] or found[3]
-    is_set = name in named or launcher.env_from is not None
-    if call.without_shell:
-        fix = f"Write $({name})." if is_set else ranks
-        missing = not (is_set and _needs_shell(launcher))
-        return (_field(launcher, found[0]), f"no shell replaces {shortened(found[0], 30)}", fix) if missing else None
+def _unset(launcher: Container, named: Collection[str], ranks: Mapping[str, str]) -> Iterator[_Fault]:
+    """Variables of a script as numbers of ranks that nothing sets."""
     variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=launcher.env_from is None)
-    if found[2] or name.isdigit() or not variables.is_unset(name):
-        return None
-    return _field(launcher, found[0]), f"nothing in the job sets {shortened(name, 30)}", ranks
+    for found in filter(None, map(shell.VARIABLE.fullmatch, ranks)):
+        name = found[1] or found[3]
+        if variables.is_unset(name) and not (found[2] or name.isdigit()):
+            yield _field(launcher, found[0]), f"nothing in the job sets {shortened(name, 30)}", ranks[found[0]]
 
 
 def _unreplaced(
     call: Invocation, launcher: Container, named: Collection[str], ranks: Mapping[str, str]
-) -> _Fault | None:
-    """A reference that Kubernetes does not replace; `ranks` has the fixes of options with a number of ranks.
+) -> Iterator[_Fault]:
+    """Variables that nothing replaces; `ranks` has the fixes of options with a number of ranks.
 
     If mpirun starts a shell, only the words before this shell are checked.
     """
@@ -306,17 +309,22 @@ def _unreplaced(
     options = call.words.index(call.started) if call.started else len(call.words)
     interprets = not _INTERPRETERS.isdisjoint(word.rpartition("/")[2] for word in call.words[options:inner])
     for index, word in enumerate(call.words[:inner]):
+        variable, number = shell.VARIABLE.search(word), ranks.get(word.rpartition("=")[2], "")
+        name = variable and (variable[1] or variable[3])
+        is_set = name in named or launcher.env_from is not None
+        if variable and not interprets and (is_set or number or index < options):
+            fix = f"Write $({name})." if is_set else number or "Run it by bash -c."
+            if fix == number or not _needs_shell(launcher):
+                yield _field(launcher, word), f"no shell replaces {shortened(variable[0], 30)}", fix
         whole = index <= options or (not interprets and _IS_REFERENCE.fullmatch(word))
         references = shell.REFERENCE.findall(word) if whole and not launcher.env_from else ()
-        unknown = (each for each in references if each and each not in named and not _OF_SERVICES.search(each))
-        if reference := next(unknown, ""):
+        for reference in references:
+            if not reference or reference in named or _OF_SERVICES.search(reference):
+                continue
             fault, fix = f"there is no variable {shortened(reference, 30)} in env", "Add it, or correct the name."
             if reference in programs.TOOLS:
-                fault, fix = f"Kubernetes replaces $({reference}) by a variable", "Run it by bash -c."
-            else:
-                fix = ranks.get(word.rpartition("=")[2], fix)
-            return _field(launcher, word), fault, fix
-    return None
+                fault, number = f"Kubernetes replaces $({reference}) by a variable", "Run it by bash -c."
+            yield _field(launcher, word), fault, number or fix
 
 
 def _place(container: Container, text: str) -> str:

@@ -86,6 +86,8 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
 
 def _end(worker: Container, started: frozenset[str]) -> tuple[str, str]:
     """(fault, fix) of a worker that ends after it has installed or started sshd; empty for any other worker."""
+    if "systemctl" in started and "sshd" not in started:
+        return "a container has no systemctl", "Run /usr/sbin/sshd -De instead."
     if not started <= programs.INSTALLERS | sshd.SHORT | {"service"} or "ssh" not in sshd.text(worker):
         return "", ""
     if "service" in started:
@@ -98,6 +100,8 @@ def _only(worker: Container, started: frozenset[str] | None) -> str | None:
     """The only program of the worker; None if another program may start sshd."""
     others = programs.TOOLS | programs.INSTALLERS | sshd.SHORT
     known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | shell.SHELLS | {"", "jupyter"}
+    if started is not None and not started:  # a script without programs
+        started = frozenset(name.rpartition("/")[2] for name in worker.argv[:1])
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
         return None
     if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start sshd when they are installed

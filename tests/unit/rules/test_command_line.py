@@ -130,6 +130,9 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "-np", "4", "make", "OBJ=$(SRC)"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "tcsh", "-c", "x $(Y)"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "python", "-c", "print('$(X)')"], None, "OpenMPI"),
+        (["mpirun", "-np", "4", "x", "--out=$OUT", "$HOME"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 4 x & wait"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 4 x &\nwait $!\n"], None, "OpenMPI"),
     ],
 )
 def test_command_that_may_start_its_program_is_accepted(command: Any, args: Any, implementation: str) -> None:
@@ -153,7 +156,34 @@ def test_command_that_may_start_its_program_is_accepted(command: Any, args: Any,
         (["sh", "-c", "mpirun \u2013host a x"], None, "mpirun has no option \u2013host", "Write --host."),
         (["/bin/bash -c"], ["mpirun -np 4 x"], UNSPLIT, 'Write ["/bin/bash", "-c"].'),
         (["python train.py"], None, UNSPLIT, 'Write ["python", "train.py"].'),
-        (["srun", "-n", "4", "x"], None, "srun is not a program of MPI", "Write mpirun."),
+        (
+            ["srun", "-n", "4", "x"],
+            None,
+            "srun is not a program of MPI",
+            "Write mpirun without its options. Set -np to 8.",
+        ),
+        (
+            ["mpirun", "-np", "4", "cd", "/app", "&&", "x"],
+            None,
+            '"&&" needs a shell',
+            'Write the words from "cd" on as one text after "bash", "-c".',
+        ),
+        (["sh", "-c", "mpirun cd /a && x"], None, 'mpirun cannot start "cd"', "Start bash -c 'cd ...' with it."),
+        (["mpirun", "-x", "PATH=$PATH:/a", "x"], None, "no shell replaces $PATH", "Run it by bash -c."),
+        (["mpirun", "-wdir", "$(pwd)", "x"], None, "Kubernetes replaces $(pwd) by a variable", "Run it by bash -c."),
+        (
+            ["bash", "-c", "mpirun x &"],
+            None,
+            "the last command goes to the background and the container ends",
+            "Remove the &.",
+        ),
+        (["bash", "-c", "mpirun -np 4 x"], [">", "/log"], 'bash ignores "> /log"', "Add it to the text after -c."),
+        (
+            ["sh", "-c", "mpirun -x A=$(A) x"],
+            None,
+            "there is no variable A in env",
+            "Add it, or correct the name.",
+        ),
         (["bash", "-c", "mpirun -np ${NP} x"], None, "nothing in the job sets NP", "Set -np to 8."),
         (["bash", "-c", "mpirun -np $(NP) x"], None, "there is no variable NP in env", "Set -np to 8."),
         (["bash", "-c", "NP=4; mpirun -np $(NP) x"], None, "there is no variable NP in env", "Write $NP."),
@@ -300,8 +330,10 @@ def test_unreplaced_variable_is_reported() -> None:
     assert len(check(["mpirun", "-np=${NP:-4}", "x"])) == 1
     command = {f"{LAUNCHER}.command": ["mpirun", "-np", "$(NP)", "x"]}
     assert violations(ID, {**command, **ENV}) == []
-    [violation] = violations(ID, {f"{LAUNCHER}.command": ["mpirun", "-np", "$NP", "x"], **ENV})
-    assert violation.fix == "Write $(NP)."
+    for words in (["-np", "$NP", "x"], ["x", "--ranks=${NP}"]):
+        [violation] = violations(ID, {f"{LAUNCHER}.command": ["mpirun", *words], **ENV})
+        assert violation.fix == "Write $(NP)."
+    assert len(violations(ID, {f"{LAUNCHER}.command": ["sh", "-c", "cd $(A); x $(A) $(B)"]})) == 2
     assert violations(ID, {**command, f"{LAUNCHER}.envFrom": [{"configMapRef": {"name": "c"}}]}) == []
 
 

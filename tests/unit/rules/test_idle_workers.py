@@ -163,6 +163,8 @@ def test_variable_that_only_mpirun_reads_does_not_help_python() -> None:
         (["mpirun", "-np", "2", "t"], "mpirun"),
         ([""], '""'),
         (script("mkdir -p /work; sleep infinity"), "sleep"),
+        (script("echo ready"), "bash"),
+        (["true"], "true"),
         (script("ssh-keygen -A && tail -f /dev/null"), "tail"),
     ],
 )
@@ -195,6 +197,11 @@ def test_worker_with_its_program_in_args_is_reported() -> None:
             script("apt-get update && apt-get install -y openssh-server"),
             "ends without sshd",
             "Add && mkdir -p /run/sshd; /usr/sbin/sshd -De.",
+        ),
+        (
+            script("yum install -y openssh-server && systemctl start sshd; sleep infinity"),
+            "a container has no systemctl",
+            "Run /usr/sbin/sshd -De instead.",
         ),
     ],
 )
