@@ -34,14 +34,14 @@ its value in one word. Other faults are a warning, because the image is unknown 
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.api import mpirun, operator_env, programs, shell, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
-from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
-from webhook.api.pod import Container, PodTemplate
+from webhook.api.mpirun_options import HOROVODRUN, HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
+from webhook.api.pod import Container
 from webhook.kit.advice_bounds import Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -78,7 +78,7 @@ _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 # Options of Open MPI that some releases of MPICH have too.
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
 _OF_A_SHELL: Final = re.compile(r"(?:[.]|cd|export|set|source|ulimit|unset)(?=\s)|[A-Za-z_]\w*=\S*")
-_OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>"))
+_OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>", "&"))
 _BUILT_IN: Final = re.compile("cd|export|source")
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
@@ -94,8 +94,7 @@ class Settings(RuleSettings):
 @rule("command-line", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The programs of each container; then the launcher's mpirun."""
-    for role, path, replica in job.replicas():
-        yield from _programs(replica.template, path, operator_env.values(role, job), job, ctx)
+    yield from _programs(job, ctx)
     for call in job.mpirun_calls:
         yield from _call(call, job, ctx)
     for container in job.launcher.template.containers[:1] if job.launcher and not job.mpirun_calls else ():
@@ -113,16 +112,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield Violation("spec.mpiImplementation", fault, f"Set it to {has}.", advisory=True)
 
 
-def _programs(
-    template: PodTemplate, path: str, of_operator: Iterable[str], job: MPIJob, ctx: Context
-) -> Iterator[Violation]:
+def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     """Faults in the commands of the containers."""
-    if template.spec is None or template.spec.for_windows:
-        return
-    for kind, index, container in template.each_container:
-        found = _program(container) or (_sshd(container) if kind == "containers" else None)
-        for field, fault, fix in (*filter(None, (found,)), *_substituted(container, of_operator, job, ctx)):
-            yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
+    for role, path, replica in job.replicas():
+        if replica.template.spec is None or replica.template.spec.for_windows:
+            continue
+        for kind, index, container in replica.template.each_container:
+            found = _program(container) or (_sshd(container) if kind == "containers" else None)
+            for field, fault, fix in (*filter(None, (found,)), *_substituted(container, role, job, ctx)):
+                yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
 
 def _program(container: Container) -> _Fault | None:
@@ -138,6 +136,7 @@ def _program(container: Container) -> _Fault | None:
         word, fix = _needs_shell(container), 'Write all of it as one text after "bash", "-c".'
         if program in mpirun.LAUNCHERS and (inner := next(filter(_BUILT_IN.fullmatch, argv), "")):
             fix = f'Write the words from "{inner}" on as one text after "bash", "-c".'
+        fix = "Remove the &." if word == "&" == argv[-1] else fix
         return ("command", f'"{shortened(word, 20)}" needs a shell', fix) if word else None
     if script := mpirun.taken_for_a_file(argv):
         field = "command" if script in command else "args"
@@ -147,7 +146,8 @@ def _program(container: Container) -> _Fault | None:
     if rest := _lost_words(argv):
         field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
         fault = f'{program} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
-        return field, fault, "Add it to the text after -c."
+        of_command = len(rest) == 1 and rest[0].partition(" ")[0].rpartition("/")[2] in _PROGRAMS
+        return field, fault, "Join it to the text by &&." if of_command else "Add it to the text after -c."
     return None
 
 
@@ -157,23 +157,26 @@ def _needs_shell(container: Container) -> str:
     return starts[0] if starts else next((each for each in container.argv if each in _OPERATORS), "")
 
 
-def _substituted(container: Container, of_operator: Iterable[str], job: MPIJob, ctx: Context) -> Iterator[_Fault]:
+def _substituted(container: Container, role: str, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
     """`$(NAME)` in a shell's script without a variable NAME: the shell runs a program NAME instead."""
     argv = shell.unwrapped(container.argv)
     script = shell.script(argv)[0] if argv and argv[0].rpartition("/")[2] in shell.SHELLS else ""
     if "$(" not in script or container.env_from or shell.has_here_document(script):
         return
     plain = _LITERAL.sub(r"\1", shell.plain(script))
-    named = {variable.name for variable in container.env or ()}.union(of_operator)
     for name in dict.fromkeys(filter(str.isupper, shell.REFERENCE.findall(plain))):
-        if name in named or _OF_SERVICES.search(name) or f"{name}()" in plain:
+        if name in _named(container, role, job) or _OF_SERVICES.search(name) or f"{name}()" in plain:
             continue
-        fix = "Add it, or correct the name."
+        option = re.search(rf"\s-(np?)[ =]\$\({re.escape(name)}\)", plain)
+        fix = _ranks(option[1], job, ctx) if option else "Add it, or correct the name."
         if re.search(rf"(?:\A|[\n;&|]|export)\s*{re.escape(name)}=", plain):
             fix = f"Write ${name}."
-        elif option := re.search(rf"\s-(np?)[ =]\$\({re.escape(name)}\)", plain):
-            fix = _ranks(option[1], job, ctx)
         yield _field(container, f"$({name})"), f"there is no variable {shortened(name, 30)} in env", fix
+
+
+def _named(container: Container, role: str, job: MPIJob) -> set[str]:
+    """The variables by which Kubernetes replaces references."""
+    return {variable.name for variable in container.env or ()}.union(operator_env.values(role, job))
 
 
 def _lost_words(argv: Sequence[str]) -> Sequence[str]:
@@ -241,15 +244,6 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = "Split it at its blanks." if call.without_shell else "Remove its quotes."
         fault = f'"{shortened(call.started, MAX_SHOWN_WORDS_CHARACTERS)}" is one word'
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
-    finds_hosts = any(name in HOSTS for name, _ in call.options or ()) or "_HOST_FILE" in str(launcher.env)
-    if (
-        call.program == "mpiexec.hydra"
-        and call.options
-        and not finds_hosts
-        and job.spec.mpi_implementation == "OpenMPI"
-    ):
-        fault, fix = "mpiexec.hydra, of Intel and MPICH, finds no workers", "Set it to Intel or MPICH."
-        yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
     yield from _values(call, launcher, job, ctx)
 
 
@@ -259,12 +253,9 @@ def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) ->
     options = {"".join(values): name for name, values in call.options or () if name in spoken.ranks}
     unclear = {value: name for value, name in options.items() if not (_NUMBER.fullmatch(value) and int(value))}
     ranks = {value: _ranks(name, job, ctx) for value, name in unclear.items()}
-    named = {variable.name for variable in launcher.env or ()}.union(operator_env.values(LAUNCHER, job))
-    faults: Iterable[_Fault] = ()
-    if "$" in "".join(call.words):
-        faults = _unreplaced(call, launcher, named, ranks) if call.without_shell else _unset(launcher, named, ranks)
-    for field, fault, fix in dict.fromkeys(faults):
-        yield Violation(f"{replica_path(LAUNCHER)}.template.spec.containers[0].{field}", fault, fix, advisory=True)
+    faults = _unreplaced(call, launcher, _named(launcher, LAUNCHER, job), ranks) if "$" in "".join(call.words) else ()
+    for word, fault, fix in dict.fromkeys(faults):
+        yield Violation(_place(launcher, word), fault, fix, advisory=True)
     for value, name in unclear.items():
         if not value or _EXPANDED.search(value) or (_NUMBER.fullmatch(value) and spoken is not HYDRA):
             continue
@@ -289,42 +280,38 @@ def _is_command_line(program: str) -> bool:
     return bool(blank) and "$" not in program and not of_path
 
 
-def _unset(launcher: Container, named: Collection[str], ranks: Mapping[str, str]) -> Iterator[_Fault]:
-    """Variables of a script as numbers of ranks that nothing sets."""
-    variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=launcher.env_from is None)
-    for found in filter(None, map(shell.VARIABLE.fullmatch, ranks)):
-        name = found[1] or found[3]
-        if variables.is_unset(name) and not (found[2] or name.isdigit()):
-            yield _field(launcher, found[0]), f"nothing in the job sets {shortened(name, 30)}", ranks[found[0]]
-
-
 def _unreplaced(
     call: Invocation, launcher: Container, named: Collection[str], ranks: Mapping[str, str]
 ) -> Iterator[_Fault]:
-    """Variables that nothing replaces; `ranks` has the fixes of options with a number of ranks.
+    """(word, fault, fix) of variables that nothing replaces or sets; `ranks` has the fixes of numbers of ranks.
 
-    If mpirun starts a shell, only the words before this shell are checked.
+    In a script only numbers of ranks are checked. If mpirun starts a shell, only the words before this shell are.
     """
+    if not call.without_shell:
+        variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=not launcher.env_from)
+        for found in filter(None, map(shell.VARIABLE.fullmatch, ranks)):
+            name = found[1] or found[3]
+            if variables.is_unset(name) and not (found[2] or name.isdigit()):
+                yield found[0], f"nothing in the job sets {shortened(name, 30)}", ranks[found[0]]
+        return
     inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
     options = call.words.index(call.started) if call.started else len(call.words)
     interprets = not _INTERPRETERS.isdisjoint(word.rpartition("/")[2] for word in call.words[options:inner])
     for index, word in enumerate(call.words[:inner]):
         variable, number = shell.VARIABLE.search(word), ranks.get(word.rpartition("=")[2], "")
-        name = variable and (variable[1] or variable[3])
-        is_set = name in named or launcher.env_from is not None
-        if variable and not interprets and (is_set or number or index < options):
-            fix = f"Write $({name})." if is_set else number or "Run it by bash -c."
+        name = (variable[1] or variable[3]) if variable else ""
+        if variable and not interprets and (name in named or number or index < options):
+            fix = f"Write $({name})." if name in named or launcher.env_from else number or "Run it by bash -c."
             if fix == number or not _needs_shell(launcher):
-                yield _field(launcher, word), f"no shell replaces {shortened(variable[0], 30)}", fix
+                yield word, f"no shell replaces {shortened(variable[0], 30)}", fix
         whole = index <= options or (not interprets and _IS_REFERENCE.fullmatch(word))
-        references = shell.REFERENCE.findall(word) if whole and not launcher.env_from else ()
-        for reference in references:
+        for reference in shell.REFERENCE.findall(word) if whole and not launcher.env_from else ():
             if not reference or reference in named or _OF_SERVICES.search(reference):
                 continue
             fault, fix = f"there is no variable {shortened(reference, 30)} in env", "Add it, or correct the name."
             if reference in programs.TOOLS:
                 fault, number = f"Kubernetes replaces $({reference}) by a variable", "Run it by bash -c."
-            yield _field(launcher, word), fault, number or fix
+            yield word, fault, number or fix
 
 
 def _place(container: Container, text: str) -> str:

@@ -49,7 +49,6 @@ _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|
 _UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
 _DEEPSPEED_HOSTFILE: Final = re.compile(r"(?<!\S)(?:-H|--hostfile)[ =](\S+)")
 _EMPTY: Final = '""'
-_ADD_SSHD: Final = "Add && mkdir -p /run/sshd; /usr/sbin/sshd -De."
 _USE: Final = f"--hostfile {HOSTFILE}"
 _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
 
@@ -67,14 +66,13 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     started = programs.started_by(worker if worker.command else replace(worker, command=worker.args, args=None))
     fault, fix = _end(worker, started or frozenset())
     if not fault and not sshd.starts(worker):
-        if _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
+        in_other_ways = _has_agent(launcher) or b'"postStart"' in bytes(ctx.document)
+        if in_other_ways or any("ssh" in sshd.text(each) for each in workers[1:]):
             return
         program = _only(worker, started)
         is_tool = program in programs.TOOLS
         # Without mpirun the workers may run ranks. After `args` such as sleep, the image's entry point may start sshd.
         if program is None or not (job.mpirun_calls or (is_tool and faults)) or (is_tool and not worker.command):
-            return
-        if b'"postStart"' in bytes(ctx.document):
             return
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
         fix = "Remove it, or run /usr/sbin/sshd -De."
@@ -93,15 +91,14 @@ def _end(worker: Container, started: frozenset[str]) -> tuple[str, str]:
     if "service" in started:
         fix = "Write [/usr/sbin/sshd, -De]." if len(started) == 1 else "Add && sleep infinity."
         return "ends once it has started sshd", fix
-    return ("ends without sshd", _ADD_SSHD) if started & programs.INSTALLERS and not sshd.starts(worker) else ("", "")
+    installs = started & programs.INSTALLERS and not sshd.starts(worker)
+    return ("ends without sshd", "Add && mkdir -p /run/sshd; /usr/sbin/sshd -De.") if installs else ("", "")
 
 
 def _only(worker: Container, started: frozenset[str] | None) -> str | None:
     """The only program of the worker; None if another program may start sshd."""
     others = programs.TOOLS | programs.INSTALLERS | sshd.SHORT
     known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | shell.SHELLS | {"", "jupyter"}
-    if started is not None and not started:  # a script without programs
-        started = frozenset(name.rpartition("/")[2] for name in worker.argv[:1])
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
         return None
     if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start sshd when they are installed

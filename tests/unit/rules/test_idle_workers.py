@@ -164,7 +164,6 @@ def test_variable_that_only_mpirun_reads_does_not_help_python() -> None:
         ([""], '""'),
         (script("mkdir -p /work; sleep infinity"), "sleep"),
         (script("echo ready"), "bash"),
-        (["true"], "true"),
         (script("ssh-keygen -A && tail -f /dev/null"), "tail"),
     ],
 )
