@@ -7,7 +7,8 @@ is not an option. A shell without `-c` reads a command line as the name of a fil
 of a program, `&&`, `|` and `>` have no effect without a shell.
 
 `$NP` in a command is not replaced without a shell, and empty if neither the script nor `env` sets it. Kubernetes itself
-replaces `$(NP)` by a variable of the container. Without such a variable a shell runs a program `NP`.
+replaces `$(NP)` by a variable of the container. Without such a variable a shell runs a program `NP`. A script that ends
+with `&` ends at once, and its container with it.
 
 Without a `command` the words in `args` go to the image's entry point, which may use them in any way. So they are
 checked only if they begin with a shell, such as `bash -c`. Words that only start another program, such as `env A=B`,
@@ -15,7 +16,8 @@ checked only if they begin with a shell, such as `bash -c`. Words that only star
 after them is checked.
 
 mpirun needs a program after its options. If a line of a script lacks its `\\` at the end, mpirun fails, and the next
-line runs once, on the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt.
+line runs once, on the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt. `srun`
+belongs to Slurm, and `cd` is a word of the shell, which mpirun cannot start.
 
 mpirun fails at once with an option of another MPI than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to
 Open MPI, `-genv`, `-ppn` and `mpiexec.hydra` to Intel MPI and MPICH. If the image has another MPI than
@@ -65,6 +67,8 @@ _IS_REFERENCE: Final = re.compile(r"(?:-[\w.-]++=)?\$\([\w.-]++\)")
 _INTERPRETERS: Final = frozenset(("awk", "csh", "gawk", "gmake", "make", "mawk", "nawk", "perl", "ruby", "tcsh"))
 # Text in single quotes, in which a shell replaces nothing; the group matches text in double quotes.
 _LITERAL: Final = re.compile(r"""("(?:[^"\\]++|\\.)*+")|'[^']*+'""", re.DOTALL)
+# Variables that a shell or mpirun sets.
+_OF_SHELLS: Final = re.compile("HOME|HOSTNAME|PATH|PWD|USER|(?:OMPI|PMIX?)_.*")
 # Variables that Kubernetes adds for the namespace's Services.
 _OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
 _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
@@ -169,7 +173,7 @@ def _substituted(container: Container, role: str, job: MPIJob, ctx: Context) -> 
             continue
         option = re.search(rf"\s-(np?)[ =]\$\({re.escape(name)}\)", plain)
         fix = _ranks(option[1], job, ctx) if option else "Add it, or correct the name."
-        if re.search(rf"(?:\A|[\n;&|]|export)\s*{re.escape(name)}=", plain):
+        if _OF_SHELLS.fullmatch(name) or re.search(rf"(?:\A|[\n;&|]|export)\s*{re.escape(name)}=", plain):
             fix = f"Write ${name}."
         yield _field(container, f"$({name})"), f"there is no variable {shortened(name, 30)} in env", fix
 
@@ -237,7 +241,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each continued line with \\." if of_lines else "Add the program after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
-    elif _BUILT_IN.fullmatch(call.started) and not call.without_shell:
+    elif _BUILT_IN.fullmatch(call.started) and not (call.without_shell and _needs_shell(launcher)):
         fault, fix = f'{call.program} cannot start "{call.started}"', f"Start bash -c '{call.started} ...' with it."
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):

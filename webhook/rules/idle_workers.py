@@ -48,6 +48,7 @@ _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|
 # A worker's host name without the name of the Service, or with a wrong one. The hostfile has `worker.service`.
 _UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
 _DEEPSPEED_HOSTFILE: Final = re.compile(r"(?<!\S)(?:-H|--hostfile)[ =](\S+)")
+_SERVICE: Final = re.compile(r"(?:\bservice\s+|/init\.d/)sshd?\s+(?:re)?start\s*\Z")
 _EMPTY: Final = '""'
 _USE: Final = f"--hostfile {HOSTFILE}"
 _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
@@ -86,13 +87,13 @@ def _end(worker: Container, started: frozenset[str]) -> tuple[str, str]:
     """(fault, fix) of a worker that ends after it has installed or started sshd; empty for any other worker."""
     if "systemctl" in started and "sshd" not in started:
         return "a container has no systemctl", "Run /usr/sbin/sshd -De instead."
-    if not started <= programs.INSTALLERS | sshd.SHORT | {"service"} or "ssh" not in sshd.text(worker):
-        return "", ""
-    if "service" in started:
-        fix = "Write [/usr/sbin/sshd, -De]." if len(started) == 1 else "Add && sleep infinity."
+    if _SERVICE.search(sshd.text(worker)):
+        fix = "Add && sleep infinity." if shell.script(worker.argv)[0] else "Write [/usr/sbin/sshd, -De]."
         return "ends once it has started sshd", fix
-    installs = started & programs.INSTALLERS and not sshd.starts(worker)
-    return ("ends without sshd", "Add && mkdir -p /run/sshd; /usr/sbin/sshd -De.") if installs else ("", "")
+    installs = started & programs.INSTALLERS and started <= programs.INSTALLERS | sshd.SHORT
+    if installs and "ssh" in sshd.text(worker) and not sshd.starts(worker):
+        return "ends without sshd", "Add && mkdir -p /run/sshd; /usr/sbin/sshd -De."
+    return "", ""
 
 
 def _only(worker: Container, started: frozenset[str] | None) -> str | None:

@@ -64,7 +64,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             fix=queues.advice(ctx.view, ctx.namespace, name),
             reason=CauseReason.NOT_SUPPORTED,
         )
-    elif problem := names.dns_1123_subdomain_problem(name):
+    elif not names.label_value_problem(name) and (problem := names.dns_1123_subdomain_problem(name)):
         fix = names.advice(name, names.dns_1123_subdomain_problem)
         yield Violation(LABEL, f'"{shortened(name, MAX_OBJECT_NAME_CHARACTERS)}" {problem.partition(";")[0]}', fix)
 
@@ -77,7 +77,7 @@ def _misplaced(job: MPIJob) -> Iterator[Violation]:
             where = f"{path}.{kind}"
             fix = f"Rename it to {QUEUE_NAME}." if where == "metadata.labels" else f"Move it to {LABEL}."
             keys = [key for key, value in entries.items() if value != job.labels.get(QUEUE_NAME)]
-            for key in filter(means_queue_name, keys):
+            for key in (each for each in keys if means_queue_name(each) and (owner is job or "/" in each)):
                 yield Violation(f"{where}[{key}]", "has no effect", fix)
 
 

@@ -186,7 +186,9 @@ def test_worker_with_its_program_in_args_is_reported() -> None:
     ("command", "message", "fix"),
     [
         (["service", "ssh", "start"], "ends once it has started sshd", "Write [/usr/sbin/sshd, -De]."),
-        (script("service ssh start\n"), "ends once it has started sshd", "Write [/usr/sbin/sshd, -De]."),
+        (script("service ssh start\n"), "ends once it has started sshd", "Add && sleep infinity."),
+        (["/etc/init.d/ssh", "start"], "ends once it has started sshd", "Write [/usr/sbin/sshd, -De]."),
+        (script("/opt/prepare; /etc/init.d/ssh start"), "ends once it has started sshd", "Add && sleep infinity."),
         (
             script("apt-get update && apt-get install -y openssh-server && service ssh start"),
             "ends once it has started sshd",

@@ -213,5 +213,10 @@ def test_other_key_or_right_queue_is_accepted(labels: Json, view: Snapshot | Non
     assert violations("local-queue", {"metadata.labels": labels}, view=view) == []
 
 
+def test_key_without_a_prefix_on_pods_is_accepted() -> None:
+    assert violations("local-queue", {"Worker.template.metadata": {"labels": {"queue-name": "train"}}}) == []
+
+
 def test_name_that_no_queue_can_have_is_reported() -> None:
+    assert reported(labels={QUEUE_NAME: "Team A"}) == []  # the API server rejects it
     assert reported(labels={QUEUE_NAME: "Team_A"}) == [('"Team_A" contains "T"', "Write team-a.")]
