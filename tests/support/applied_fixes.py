@@ -124,11 +124,15 @@ def _ranks(document: Json, _: str, found: re.Match[str]) -> None:
     for words in (container.get("command"), container.get("args")):
         if words and "-np" in words:
             words[words.index("-np") + 1] = found[1]
+        elif words:
+            words[-1] = re.sub(r"(?<=-np )\S+", found[1], words[-1])
 
 
 def _hostfile(document: Json, _: str, found: re.Match[str]) -> None:
     words = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
-    at = next(index for index, word in enumerate(words) if word in {"--host", "-H", "orte_default_hostfile"})
+    at = next(
+        index for index, word in enumerate(words) if word in {"--host", "--hostfile", "-H", "orte_default_hostfile"}
+    )
     words[at : at + 2] = [words[at] if words[at][0] != "-" else "--hostfile", found[1]]
 
 
@@ -165,6 +169,22 @@ def _replace(document: Json, path: str, found: re.Match[str]) -> None:
     job_fields.put(document, found[1], _value(found[2]))
 
 
+def _edited(change: Callable[[list[str], str], list[str]]) -> Callable[[Json, str, re.Match[str]], None]:
+    """Changes the words of a command; the second argument is the group of the fix."""
+
+    def edit(document: Json, path: str, found: re.Match[str]) -> None:
+        of_role = path.endswith("[Launcher]")
+        target, key = _parts(document, f"{path}.template.spec.containers[0].command" if of_role else path)
+        target[key] = change(target[key], found[1] if found.re.groups else "")
+
+    return edit
+
+
+def _from_word(words: list[str], first: str) -> list[str]:
+    at = words.index(first)
+    return [*words[:at], "bash", "-c", " ".join(words[at:])]
+
+
 def _program(document: Json, path: str, found: re.Match[str]) -> None:
     target, key = _parts(document, path)
     target[key][0] = found[1]
@@ -180,7 +200,13 @@ _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]
     (r'Put "sh", "-c" before it\.$', _by_shell),
     (r"Split it: (.*)\.$", _split),
     (r"Write all of it as one text", _as_one_text),
-    (r"Write (/\S+/sshd)\.$", _program),
+    (r"Write (/\S+/sshd|mpirun)\b", _program),
+    (r"Write \$\((\w+)\)", _edited(lambda words, name: [re.sub(rf"\${name}$", f"$({name})", word) for word in words])),
+    (r'Write the words from "(\w+)" on', _edited(_from_word)),
+    (r"Start it with mpirun", _edited(lambda words, _: ["mpirun", *words])),
+    (r"Run (/\S+ -\w+) instead", _edited(lambda _, program: program.split())),
+    (r"Add (&& .*)\.$", _edited(lambda words, more: [*words[:-1], f"{words[-1]} {more}"])),
+    (r"Remove the &", _edited(lambda words, _: [*words[:-1], words[-1].rstrip("& ")])),
     (r"(?:Use|Write --hostfile) (/etc/mpi/hostfile)\.$", _hostfile),
     (r"Start sshd with .*: (\[.*\])\.$", _write),
     (r"Write (?!a |text |true or )(.+?)\.$", _write),

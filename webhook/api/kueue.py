@@ -4,7 +4,9 @@ Kueue counts cpu in thousandths and all else in whole units, both rounded up, in
 number means unlimited (kueue `pkg/resources/{amount,requests}.go`, v0.18.3).
 """
 
+import re
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -38,6 +40,18 @@ _CPU: Final = "cpu"
 _MILLI: Final = NANO // 1000
 # A quota of this amount or more is unlimited.
 _CPU_LIMIT: Final = UNLIMITED // 1000 * 1000
+
+
+_MEANT: Final = ("queuename", "queue", "localqueue", "localqueuename")
+_NEAR: Final = 0.85
+
+
+def means_queue_name(key: str) -> bool:
+    """Whether the key is QUEUE_NAME, or a misspelling of it."""
+    prefix, _, name = key.lower().rpartition("/")
+    letters = re.sub("[^a-z]", "", name)
+    of_kueue = "kueue" in prefix or prefix.endswith("x-k8s.io")
+    return letters == _MEANT[0] if not prefix else of_kueue and bool(get_close_matches(letters, _MEANT, 1, _NEAR))
 
 
 class FlavorResource(NamedTuple):

@@ -60,11 +60,14 @@ ON_EACH_NODE: Final = frozenset(
 )
 """Programs that start a process for each GPU of their node: https://docs.pytorch.org/docs/stable/elastic/run.html"""
 LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
+OF_SCHEDULERS: Final = frozenset(("aprun", "jsrun", "srun"))
+"""Programs that start the ranks of a batch system, such as Slurm."""
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
 """Every call contains at least one of these names."""
 NEAR_MPIRUN: Final = re.compile(
-    r"(?:^|[\n;&|])[ \t]*+(?!mpirun\b|mpiexec\b)(m[pi]{1,2}[-_]?(?:r[unm]{1,3}|e[xec]{2,4}))(?=\s|\Z)"
+    r"(?:^|[\n;&|])[ \t]*+(?!mpirun\b|mpiexec\b)"
+    rf"(m[pi]{{1,2}}[-_]?(?:r[unm]{{1,3}}|e[xec]{{2,4}})|{'|'.join(OF_SCHEDULERS)})(?=\s|\Z)"
 )
 """A misspelt mpirun or mpiexec at the start of a command."""
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")

@@ -22,8 +22,8 @@ _BUILT_IN: Final = frozenset(
 TOOLS: Final = frozenset(
     (
         *("awk", "cat", "chmod", "cp", "cut", "date", "df", "free", "getent", "grep", "head", "host", "hostname"),
-        *("id", "ls", "mkdir", "nc", "nproc", "nslookup", "nvidia-smi", "sed", "sleep", "sort", "ssh", "tail", "tee"),
-        *("touch", "wc", "whoami"),
+        *("id", "ls", "mkdir", "nc", "nproc", "nslookup", "nvidia-smi", "pwd", "sed", "sleep", "sort", "ssh", "tail"),
+        *("tee", "touch", "wc", "whoami"),
     )
 )
 """Programs that start no ranks and no sshd, and do not read the user's variables."""
@@ -61,7 +61,7 @@ def started_by(container: Container) -> frozenset[str] | None:
         if names is None:
             return None
         programs |= names
-    return frozenset(programs)
+    return frozenset(programs or {name})
 
 
 def _names(command: str) -> frozenset[str] | None:

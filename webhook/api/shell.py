@@ -55,7 +55,8 @@ _NEEDS_SHELL: Final = re.compile(r"[|&;<>$`\n*]")
 _PLAIN: Final = re.compile(r"[\w./:,@%+=-]+", re.ASCII)
 _DEFAULT: Final = re.compile(r":?-([\w./:,@%+-]++)")
 _ASSIGNED: Final = re.compile(
-    r"""(?:\A|[\n;])[ \t]*(?:export[ \t]+)?(\w+)=(['"]?)(?:([\w./:,@%+-]+)|\$\{\1:?-([\w./:,@%+-]+)\})\2"""
+    r"""(?:\A|[\n;])[ \t]*(?:(?:export|readonly|(?:declare|typeset)(?:[ \t]+-\w+)*+)[ \t]+)?"""
+    r"""(\w+)=(['"]?)(?:([\w./:,@%+-]+)|\$\{\1:?-([\w./:,@%+-]+)\})\2"""
     r"(?=[ \t]*(?:[\n;&]|\Z))"
 )
 _NAME: Final = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*")
@@ -175,5 +176,8 @@ class Variables:
         start, value = self._values.get(name, (0, None))
         if value and start <= position and (default or not rest):
             return value
-        is_unset = self._complete and name not in self._env and not self._written[name]
-        return default[1] if default and is_unset else reference[0]
+        return default[1] if default and self.is_unset(name) else reference[0]
+
+    def is_unset(self, name: str) -> bool:
+        """Whether neither the script nor the container sets the variable."""
+        return self._complete and name not in self._env and not self._written[name]

@@ -44,10 +44,10 @@ _SSHD: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
 _GROUP_INSTEAD: Final = re.compile(r"\|\|\s*+\{[^{}]*+\}")
-# Programs that end immediately.
-_SHORT: Final = frozenset(
+SHORT: Final = frozenset(
     ("chmod", "chown", "cp", "echo", "exit", "export", "ln", "mkdir", "rm", "sed", "set", "ssh-keygen", "touch", "true")
 )
+"""Programs that end immediately."""
 # Options that keep sshd in the foreground, and options with which sshd does not listen.
 _STAYS: Final = re.compile(r"\s-[46eqr]*[Dd]")
 _TELLS: Final = re.compile(r"\s-[46DdeqrR]*[GQTVit]|[$`]")
@@ -108,7 +108,7 @@ def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
     last, instead = None, False
     for call, command in zip(sshd_calls, commands, strict=True):
         # The command after || runs only if sshd fails.
-        if call or not (instead or command[1].split()[0] in _SHORT):
+        if call or not (instead or command[1].split()[0] in SHORT):
             last = call
         instead = call is not None and command[2] == "||"
     return [call for call in sshd_calls if call], last

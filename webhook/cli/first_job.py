@@ -4,12 +4,12 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pkgutil import get_data
 from string import Template
 from typing import Any, Final
 
-from webhook.api import mpirun, yaml
+from webhook.api import mpirun, shell, yaml
 from webhook.api.annotations import QUEUE, RDMA
 from webhook.cli.terminal import counted
 
@@ -17,7 +17,8 @@ GPU: Final = "nvidia.com/gpu"
 WORKERS: Final = 2
 _PORT: Final = 29500
 _PYTHON: Final = re.compile(r"python[0-9.]*")
-_STARTERS: Final = mpirun.LAUNCHERS | mpirun.ON_EACH_NODE
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_STARTERS: Final = mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | mpirun.OF_SCHEDULERS
 
 
 def _text(name: str) -> str:
@@ -78,6 +79,13 @@ def wish(options: Mapping[str, Any], program: Sequence[str], gpu_resource: str =
 
 def _started(program: Sequence[str], starter: str) -> Sequence[str]:
     """Return the program as arguments of mpirun, which takes an executable, or of torchrun, which takes a script."""
+    if len(program) == 1:
+        program = shell.word_list(program[0]) if program[0].strip() else ()
+    assigned = [*takewhile(_ASSIGNMENT.fullmatch, program)]
+    if len(program) == len(assigned):
+        raise ValueError("PROGRAM: name the program that each rank runs")
+    if assigned:
+        program = ("env", *assigned, *_started(program[len(assigned) :], ""))
     first = program[0].rpartition("/")[2]
     modules = {name for option, name in pairwise(program[:4]) if option == "-m"}
     for name in _STARTERS & {first, *modules}:

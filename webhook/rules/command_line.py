@@ -2,10 +2,13 @@
 
 No shell reads a container's `command`. With `command: ["mpirun -np 4 train"]` the node looks for a program with this
 whole text as its name, and starts nothing. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`, which
-is not an option. `$NP` in a command is not replaced. Kubernetes itself replaces `$(NP)` by a variable of the container.
-A shell without `-c` reads a command line as the name of a file. With `["bash", "-c", "mpirun", "-np", "4", "train"]`
-bash runs `mpirun` alone: only the word after `-c` is the script. `cd`, `export`, `A=B` in front of a program, `&&`, `|`
-and `>` have no effect without a shell.
+is not an option. A shell without `-c` reads a command line as the name of a file. With `["bash", "-c", "mpirun",
+"-np", "4", "train"]` bash runs `mpirun` alone: only the word after `-c` is the script. `cd`, `export`, `A=B` in front
+of a program, `&&`, `|` and `>` have no effect without a shell.
+
+`$NP` in a command is not replaced without a shell, and empty if neither the script nor `env` sets it. Kubernetes itself
+replaces `$(NP)` by a variable of the container. Without such a variable a shell runs a program `NP`. A script that ends
+with `&` ends at once, and its container with it.
 
 Without a `command` the words in `args` go to the image's entry point, which may use them in any way. So they are
 checked only if they begin with a shell, such as `bash -c`. Words that only start another program, such as `env A=B`,
@@ -13,11 +16,13 @@ checked only if they begin with a shell, such as `bash -c`. Words that only star
 after them is checked.
 
 mpirun needs a program after its options. If a line of a script lacks its `\\` at the end, mpirun fails, and the next
-line runs once, on the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt.
+line runs once, on the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt. `srun`
+belongs to Slurm, and `cd` is a word of the shell, which mpirun cannot start.
 
 mpirun fails at once with an option of another MPI than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to
-Open MPI, `-genv` and `-ppn` to Intel MPI and MPICH. If the image has another MPI than `mpiImplementation`, such as
-Intel MPI in upstream's `mpi-pi:intel`, mpirun finds no hostfile and runs all ranks on the launcher.
+Open MPI, `-genv`, `-ppn` and `mpiexec.hydra` to Intel MPI and MPICH. If the image has another MPI than
+`mpiImplementation`, such as Intel MPI in upstream's `mpi-pi:intel`, mpirun finds no hostfile and runs all ranks on the
+launcher.
 
 sshd starts itself again for each connection, so it starts only if it is called by its absolute path. Without `-D`, or
 followed by `&`, it runs in the background, and the container ends unless another program follows.
@@ -31,14 +36,14 @@ its value in one word. Other faults are a warning, because the image is unknown 
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.api import mpirun, operator_env, programs, shell, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
-from webhook.api.mpirun_options import HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
-from webhook.api.pod import Container, PodTemplate
+from webhook.api.mpirun_options import HOROVODRUN, HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
+from webhook.api.pod import Container
 from webhook.kit.advice_bounds import Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -60,6 +65,10 @@ _BLANKS: Final = " \t\r\n"
 # An argument that is only a reference. The interpreters below use `$(...)` themselves.
 _IS_REFERENCE: Final = re.compile(r"(?:-[\w.-]++=)?\$\([\w.-]++\)")
 _INTERPRETERS: Final = frozenset(("awk", "csh", "gawk", "gmake", "make", "mawk", "nawk", "perl", "ruby", "tcsh"))
+# Text in single quotes, in which a shell replaces nothing; the group matches text in double quotes.
+_LITERAL: Final = re.compile(r"""("(?:[^"\\]++|\\.)*+")|'[^']*+'""", re.DOTALL)
+# Variables that a shell or mpirun sets.
+_OF_SHELLS: Final = re.compile("HOME|HOSTNAME|PATH|PWD|USER|(?:OMPI|PMIX?)_.*")
 # Variables that Kubernetes adds for the namespace's Services.
 _OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
 _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
@@ -72,7 +81,8 @@ _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 # Options of Open MPI that some releases of MPICH have too.
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
 _OF_A_SHELL: Final = re.compile(r"(?:[.]|cd|export|set|source|ulimit|unset)(?=\s)|[A-Za-z_]\w*=\S*")
-_OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>"))
+_OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>", "&"))
+_BUILT_IN: Final = re.compile("cd|export|source")
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -87,14 +97,15 @@ class Settings(RuleSettings):
 @rule("command-line", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The programs of each container; then the launcher's mpirun."""
-    for _, path, replica in job.replicas():
-        yield from _programs(replica.template, path)
+    yield from _programs(job, ctx)
     for call in job.mpirun_calls:
         yield from _call(call, job, ctx)
     for container in job.launcher.template.containers[:1] if job.launcher and not job.mpirun_calls else ():
         argv = shell.unwrapped(container.argv)
         if container.command and (near := mpirun.NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
             fix = f"Write {'mpiexec' if 'x' in near[1] else 'mpirun'}."
+            if near[1] in mpirun.OF_SCHEDULERS:
+                fix = f"Write mpirun without its options. {_ranks('np', job, ctx)}"
             yield Violation(_place(container, near[1]), f"{near[1]} is not a program of MPI", fix, advisory=True)
     if job.launcher and any(call.program in _OF_EVERY_MPI and call.words for call in job.mpirun_calls):
         image = _IMAGE.search(job.launcher.template.containers[0].image or "")
@@ -104,14 +115,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield Violation("spec.mpiImplementation", fault, f"Set it to {has}.", advisory=True)
 
 
-def _programs(template: PodTemplate, path: str) -> Iterator[Violation]:
+def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     """Faults in the commands of the containers."""
-    if template.spec is None or template.spec.for_windows:
-        return
-    for kind, index, container in template.each_container:
-        if found := _program(container) or (_sshd(container) if kind == "containers" else None):
-            field, fault, fix = found
-            yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
+    for role, path, replica in job.replicas():
+        if replica.template.spec is None or replica.template.spec.for_windows:
+            continue
+        for kind, index, container in replica.template.each_container:
+            found = _program(container) or (_sshd(container) if kind == "containers" else None)
+            for field, fault, fix in (*filter(None, (found,)), *_substituted(container, role, job, ctx)):
+                yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
 
 def _program(container: Container) -> _Fault | None:
@@ -124,19 +136,50 @@ def _program(container: Container) -> _Fault | None:
         fix = f"Write {json.dumps(words, ensure_ascii=False)}." if words else 'Put "sh", "-c" before it.'
         return "command", "is not split into words", fix if len(command) == 1 else "Write each of its words in quotes."
     if program not in shell.SHELLS:
-        starts = _OF_A_SHELL.match(" ".join(container.command or ()))
-        operators = (each for each in container.argv if container.command and each in _OPERATORS)
-        word = starts[0] if starts else next(operators, "")
-        fix = 'Write all of it as one text after "bash", "-c".'
+        word, fix = _needs_shell(container), 'Write all of it as one text after "bash", "-c".'
+        if program in mpirun.LAUNCHERS and (inner := next(filter(_BUILT_IN.fullmatch, argv), "")):
+            fix = f'Write the words from "{inner}" on as one text after "bash", "-c".'
+        fix = "Remove the &." if word == "&" == argv[-1] else fix
         return ("command", f'"{shortened(word, 20)}" needs a shell', fix) if word else None
     if script := mpirun.taken_for_a_file(argv):
         field = "command" if script in command else "args"
         return field, f"{program} takes the command line for a file", 'Put "-c" before it.'
+    if re.search(r"(?<!&)&\s*\Z", shell.plain(shell.script(argv)[0])) and "sshd" not in sshd.text(container):
+        return _field(container, "&"), "the last command goes to the background and the container ends", "Remove the &."
     if rest := _lost_words(argv):
         field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
         fault = f'{program} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
-        return field, fault, "Add it to the text after -c."
+        of_command = len(rest) == 1 and rest[0].partition(" ")[0].rpartition("/")[2] in _PROGRAMS
+        return field, fault, "Join it to the text by &&." if of_command else "Add it to the text after -c."
     return None
+
+
+def _needs_shell(container: Container) -> str:
+    """The first word that only a shell understands, in a command without a shell; empty if there is none."""
+    starts = _OF_A_SHELL.match(" ".join(container.command or ()))
+    return starts[0] if starts else next((each for each in container.argv if each in _OPERATORS), "")
+
+
+def _substituted(container: Container, role: str, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
+    """`$(NAME)` in a shell's script without a variable NAME: the shell runs a program NAME instead."""
+    argv = shell.unwrapped(container.argv)
+    script = shell.script(argv)[0] if argv and argv[0].rpartition("/")[2] in shell.SHELLS else ""
+    if "$(" not in script or container.env_from or shell.has_here_document(script):
+        return
+    plain = _LITERAL.sub(r"\1", shell.plain(script))
+    for name in dict.fromkeys(filter(str.isupper, shell.REFERENCE.findall(plain))):
+        if name in _named(container, role, job) or _OF_SERVICES.search(name) or f"{name}()" in plain:
+            continue
+        option = re.search(rf"\s-(np?)[ =]\$\({re.escape(name)}\)", plain)
+        fix = _ranks(option[1], job, ctx) if option else "Add it, or correct the name."
+        if _OF_SHELLS.fullmatch(name) or re.search(rf"(?:\A|[\n;&|]|export)\s*{re.escape(name)}=", plain):
+            fix = f"Write ${name}."
+        yield _field(container, f"$({name})"), f"there is no variable {shortened(name, 30)} in env", fix
+
+
+def _named(container: Container, role: str, job: MPIJob) -> set[str]:
+    """The variables by which Kubernetes replaces references."""
+    return {variable.name for variable in container.env or ()}.union(operator_env.values(role, job))
 
 
 def _lost_words(argv: Sequence[str]) -> Sequence[str]:
@@ -147,7 +190,7 @@ def _lost_words(argv: Sequence[str]) -> Sequence[str]:
     words = script.split()
     if not words or words[0][0] == "$":
         return ()
-    if any(len(word) > 1 and word[0] == "-" and word not in _NO_ARGUMENTS for word in rest):
+    if any(word in _OPERATORS or (len(word) > 1 and word[0] == "-" and word not in _NO_ARGUMENTS) for word in rest):
         return rest
     name = rest[0].rpartition("/")[2]
     of_script = [word.rpartition("/")[2] for word in words]
@@ -185,31 +228,47 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = f"Write {'-' if len(name) < 3 else '--'}{name}."
         yield Violation(_place(launcher, near[0]), f"{call.program} has no option {near[0]}", fix, advisory=True)
     other = HYDRA if spoken is OPEN_MPI else OPEN_MPI
-    implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI and call.unread else ""
-    if implementation in IMPLEMENTATIONS and (options := _of_another(call, spoken, other)):
-        fault = f"{call.program} of {implementation} has no {shortened(', '.join(options))}"
-        those = "them" if len(options) > 1 else "that"
+    implementation = job.spec.mpi_implementation if call.unread and spoken is not HOROVODRUN else ""
+    if implementation in IMPLEMENTATIONS and (foreign := _of_another(call, spoken, other)):
+        those = "them" if len(foreign) > 1 else "that"
+        of_every = call.program in _OF_EVERY_MPI
+        fault = f"{call.program}{f' of {implementation}' if of_every else ''} has no {shortened(', '.join(foreign))}"
         fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove {those}."
-        yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
+        if not of_every:
+            fix = f"Remove {those}." if spoken is mpirun.dialect("", implementation) else "Write mpirun."
+        place = "spec.mpiImplementation" if of_every else _place(launcher, call.program)
+        yield Violation(place, fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each continued line with \\." if of_lines else "Add the program after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
+    elif _BUILT_IN.fullmatch(call.started) and not (call.without_shell and _needs_shell(launcher)):
+        fault, fix = f'{call.program} cannot start "{call.started}"', f"Start bash -c '{call.started} ...' with it."
+        yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):
         fix = "Split it at its blanks." if call.without_shell else "Remove its quotes."
         fault = f'"{shortened(call.started, MAX_SHOWN_WORDS_CHARACTERS)}" is one word'
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
-    if call.without_shell and "$" in "".join(call.words):
-        yield from _unreplaced(call, launcher, job)
-    for name, values in call.options or ():
-        if name not in spoken.ranks or not (value := "".join(values)) or _EXPANDED.search(value):
+    yield from _values(call, launcher, job, ctx)
+
+
+def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) -> Iterator[Violation]:
+    """Variables of the call that nothing replaces, and its number of ranks."""
+    spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
+    options = {"".join(values): name for name, values in call.options or () if name in spoken.ranks}
+    unclear = {value: name for value, name in options.items() if not (_NUMBER.fullmatch(value) and int(value))}
+    ranks = {value: _ranks(name, job, ctx) for value, name in unclear.items()}
+    faults = _unreplaced(call, launcher, _named(launcher, LAUNCHER, job), ranks) if "$" in "".join(call.words) else ()
+    for word, fault, fix in dict.fromkeys(faults):
+        yield Violation(_place(launcher, word), fault, fix, advisory=True)
+    for value, name in unclear.items():
+        if not value or _EXPANDED.search(value) or (_NUMBER.fullmatch(value) and spoken is not HYDRA):
             continue
-        if _NUMBER.fullmatch(value) and (int(value) or spoken is not HYDRA):
-            continue
+        certain = spoken is OPEN_MPI and is_all_that_runs(launcher, call)
         refuses = certain and value.startswith("-")
         effect = f"{call.program} refuses it{'' if refuses else ', or starts another number'}"
         fault = f"-{name} {shortened(value)} is not a number of ranks ({effect})"
-        yield Violation(_place(launcher, value), fault, fix=_ranks(name, job, ctx), advisory=not refuses)
+        yield Violation(_place(launcher, value), fault, ranks[value], advisory=not refuses)
 
 
 def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[str]:
@@ -226,31 +285,38 @@ def _is_command_line(program: str) -> bool:
     return bool(blank) and "$" not in program and not of_path
 
 
-def _unreplaced(call: Invocation, launcher: Container, job: MPIJob) -> Iterator[Violation]:
-    """Variables that neither a shell nor Kubernetes replaces.
+def _unreplaced(
+    call: Invocation, launcher: Container, named: Collection[str], ranks: Mapping[str, str]
+) -> Iterator[_Fault]:
+    """(word, fault, fix) of variables that nothing replaces or sets; `ranks` has the fixes of numbers of ranks.
 
-    If mpirun starts a shell, only the words before this shell are checked.
+    In a script only numbers of ranks are checked. If mpirun starts a shell, only the words before this shell are.
     """
+    if not call.without_shell:
+        variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=not launcher.env_from)
+        for found in filter(None, map(shell.VARIABLE.fullmatch, ranks)):
+            name = found[1] or found[3]
+            if variables.is_unset(name) and not (found[2] or name.isdigit()):
+                yield found[0], f"nothing in the job sets {shortened(name, 30)}", ranks[found[0]]
+        return
     inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
-    named = {variable.name for variable in launcher.env or ()}.union(operator_env.values(LAUNCHER, job))
-    spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
-    of_ranks = {"".join(values) for name, values in call.options or () if name in spoken.ranks}
     options = call.words.index(call.started) if call.started else len(call.words)
     interprets = not _INTERPRETERS.isdisjoint(word.rpartition("/")[2] for word in call.words[options:inner])
     for index, word in enumerate(call.words[:inner]):
-        text = word.rpartition("=")[2]
-        if text in of_ranks and (variable := shell.VARIABLE.fullmatch(text)):
-            fix = f"Write $({variable[1] or variable[3]}) or a number."
-            yield Violation(_place(launcher, word), f"no shell replaces {shortened(text, 30)}", fix, advisory=True)
+        variable, number = shell.VARIABLE.search(word), ranks.get(word.rpartition("=")[2], "")
+        name = (variable[1] or variable[3]) if variable else ""
+        if variable and not interprets and (name in named or number or index < options):
+            fix = f"Write $({name})." if name in named or launcher.env_from else number or "Run it by bash -c."
+            if fix == number or not _needs_shell(launcher):
+                yield word, f"no shell replaces {shortened(variable[0], 30)}", fix
         whole = index <= options or (not interprets and _IS_REFERENCE.fullmatch(word))
-        references = shell.REFERENCE.findall(word) if whole and not launcher.env_from else ()
-        unknown = (each for each in references if each and each not in named and not _OF_SERVICES.search(each))
-        if reference := next(unknown, ""):
+        for reference in shell.REFERENCE.findall(word) if whole and not launcher.env_from else ():
+            if not reference or reference in named or _OF_SERVICES.search(reference):
+                continue
             fault, fix = f"there is no variable {shortened(reference, 30)} in env", "Add it, or correct the name."
             if reference in programs.TOOLS:
-                fault, fix = f"Kubernetes replaces $({reference}) by a variable", "Run it by bash -c."
-            yield Violation(_place(launcher, word), fault, fix, advisory=True)
-            return
+                fault, number = f"Kubernetes replaces $({reference}) by a variable", "Run it by bash -c."
+            yield word, fault, number or fix
 
 
 def _place(container: Container, text: str) -> str:

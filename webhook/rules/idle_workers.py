@@ -5,7 +5,8 @@ program do the same if mpirun does not start them. Such a job seems to work, but
 The list of workers is the operator's file `/etc/mpi/hostfile`. Open MPI, MPICH and Intel MPI get its path from the
 operator.
 
-mpirun connects to workers only by ssh, so it cannot use a worker that runs `sleep infinity` or the training itself.
+mpirun connects to workers only by ssh, so it cannot use a worker that runs `sleep infinity` or the training itself, or
+a worker that ends after it has installed or started sshd.
 
 A violation is a warning, because a program may start processes on the workers in other ways, and a Python script may
 start mpirun. Nothing is reported if the command is a file of the image, or if it mentions ssh, hosts or another program
@@ -47,6 +48,7 @@ _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|
 # A worker's host name without the name of the Service, or with a wrong one. The hostfile has `worker.service`.
 _UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
 _DEEPSPEED_HOSTFILE: Final = re.compile(r"(?<!\S)(?:-H|--hostfile)[ =](\S+)")
+_SERVICE: Final = re.compile(r"(?:\bservice\s+|/init\.d/)sshd?\s+(?:re)?start\s*\Z")
 _EMPTY: Final = '""'
 _USE: Final = f"--hostfile {HOSTFILE}"
 _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
@@ -54,41 +56,55 @@ _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
 
 @rule("idle-workers", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[Violation]:
-    """Checks the programs of the workers, and the programs of the launcher if the workers run sshd."""
+    """Checks the programs of the workers, and the programs of the launcher."""
     if not job.workers or job.worker is None or job.launcher is None:
         return
     workers, launchers = job.worker.template.containers, job.launcher.template.containers
     if not workers or not launchers:
         return
     launcher, worker = launchers[0], workers[0]
-    read = worker if worker.command else replace(worker, command=worker.args, args=None)
-    if sshd.starts(worker):
-        if "service" in sshd.text(worker) and programs.started_by(read) == frozenset(("service",)):
-            yield Violation(_COMMAND, "ends once it has started sshd", fix="Write [/usr/sbin/sshd, -De].")
+    faults = [*_launcher(launcher, job.mpirun_calls)]
+    started = programs.started_by(worker if worker.command else replace(worker, command=worker.args, args=None))
+    fault, fix = _end(worker, started or frozenset())
+    if not fault and not sshd.starts(worker):
+        in_other_ways = _has_agent(launcher) or b'"postStart"' in bytes(ctx.document)
+        if in_other_ways or any("ssh" in sshd.text(each) for each in workers[1:]):
             return
-        for fault, fix in _launcher(launcher, job.mpirun_calls):
-            yield Violation(replica_path(LAUNCHER), fault, fix=fix)
-        return
-    if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
-        return
-    program = _only(worker, programs.started_by(read))
-    # If `args` begins with a tool, such as sleep, the image's entry point may start sshd.
-    shown = program is not None and (worker.command or program not in programs.TOOLS)
-    if program is not None and shown and b'"postStart"' not in bytes(ctx.document):
+        program = _only(worker, started)
+        is_tool = program in programs.TOOLS
+        # Without mpirun the workers may run ranks. After `args` such as sleep, the image's entry point may start sshd.
+        if program is None or not (job.mpirun_calls or (is_tool and faults)) or (is_tool and not worker.command):
+            return
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
-        field = _COMMAND if worker.command else _COMMAND.replace("command", "args")
-        yield Violation(field, fault, fix="Remove it, or run /usr/sbin/sshd -De.")
+        fix = "Remove it, or run /usr/sbin/sshd -De."
+    if fault:
+        yield Violation(_COMMAND if worker.command else _COMMAND.replace("command", "args"), fault, fix)
+    for fault, fix in faults:
+        yield Violation(replica_path(LAUNCHER), fault, fix)
+
+
+def _end(worker: Container, started: frozenset[str]) -> tuple[str, str]:
+    """(fault, fix) of a worker that ends after it has installed or started sshd; empty for any other worker."""
+    if "systemctl" in started and "sshd" not in started:
+        return "a container has no systemctl", "Run /usr/sbin/sshd -De instead."
+    if _SERVICE.search(sshd.text(worker)):
+        fix = "Add && sleep infinity." if shell.script(worker.argv)[0] else "Write [/usr/sbin/sshd, -De]."
+        return "ends once it has started sshd", fix
+    installs = started & programs.INSTALLERS and started <= programs.INSTALLERS | sshd.SHORT
+    if installs and "ssh" in sshd.text(worker) and not sshd.starts(worker):
+        return "ends without sshd", "Add && mkdir -p /run/sshd; /usr/sbin/sshd -De."
+    return "", ""
 
 
 def _only(worker: Container, started: frozenset[str] | None) -> str | None:
     """The only program of the worker; None if another program may start sshd."""
-    others = programs.TOOLS | programs.INSTALLERS
+    others = programs.TOOLS | programs.INSTALLERS | sshd.SHORT
     known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | shell.SHELLS | {"", "jupyter"}
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
         return None
     if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start sshd when they are installed
         return None
-    return max(started, key=lambda name: (name not in others, name == "sleep", name))
+    return max(started, key=lambda name: (name not in others, name in programs.TOOLS, name == "sleep", name))
 
 
 def _has_agent(launcher: Container) -> bool:

@@ -3,7 +3,8 @@
 Kueue suspends every job with the label `kueue.x-k8s.io/queue-name`. The job stays suspended if the queue does not exist
 or is stopped, or if its ClusterQueue is stopped, inactive or not for this namespace. Only the Workload shows the
 reason. If Kueue does not manage the namespace (`managedJobsNamespaceSelector`), there is no Workload either. If Kueue
-does not manage MPIJobs at all, the label has no effect: the job starts at once, outside the quota.
+does not manage MPIJobs at all, the label has no effect: the job starts at once, outside the quota. A misspelt key, such
+as `kueue.x-k8s.io/queue`, an annotation and a label of a pod template have no effect either.
 
 Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. Such a job never starts without a
 queue, or in a queue whose ClusterQueue has no admission check of MultiKueue.
@@ -13,9 +14,11 @@ A violation is a warning, because a queue may be created or resumed after the jo
 
 from collections.abc import Iterator
 
-from webhook.api.kueue import QUEUE_NAME
+from webhook.api import names
+from webhook.api.kueue import QUEUE_NAME, means_queue_name
 from webhook.api.mpijob import MULTIKUEUE, MPIJob
 from webhook.cluster.resources.admission_checks import ADMISSION_CHECKS, AdmissionCheck
+from webhook.cluster.resources.local_queues import LOCAL_QUEUES
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -39,9 +42,12 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     name = job.labels.get(QUEUE_NAME)
     if job.run_policy.managed_by == MULTIKUEUE:
         yield from _sent_elsewhere(name or "", ctx)
+    reason = unmanaged(ctx.view, ctx.namespace, framework(job))
+    if reason is not Unmanaged.FRAMEWORK and not ctx.view.not_served(LOCAL_QUEUES):
+        yield from _misplaced(job)
     if not name:
         return
-    match unmanaged(ctx.view, ctx.namespace, framework(job)):
+    match reason:
         case Unmanaged.FRAMEWORK:
             kind = job.kind or "MPIJob"
             message = f"Kueue does not manage {kind}s here (its configuration lacks {framework(job)})"
@@ -58,6 +64,21 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             fix=queues.advice(ctx.view, ctx.namespace, name),
             reason=CauseReason.NOT_SUPPORTED,
         )
+    elif not names.label_value_problem(name) and (problem := names.dns_1123_subdomain_problem(name)):
+        fix = names.advice(name, names.dns_1123_subdomain_problem)
+        yield Violation(LABEL, f'"{shortened(name, MAX_OBJECT_NAME_CHARACTERS)}" {problem.partition(";")[0]}', fix)
+
+
+def _misplaced(job: MPIJob) -> Iterator[Violation]:
+    """A queue's name under a key, or in a place, that Kueue does not read."""
+    places = [("metadata", job)] + [(f"{path}.template.metadata", spec.template) for _, path, spec in job.replicas()]
+    for path, owner in places:
+        for kind, entries in (("labels", owner.labels), ("annotations", owner.annotations)):
+            where = f"{path}.{kind}"
+            fix = f"Rename it to {QUEUE_NAME}." if where == "metadata.labels" else f"Move it to {LABEL}."
+            keys = [key for key, value in entries.items() if value != job.labels.get(QUEUE_NAME)]
+            for key in (each for each in keys if means_queue_name(each) and (owner is job or "/" in each)):
+                yield Violation(f"{where}[{key}]", "has no effect", fix)
 
 
 def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:

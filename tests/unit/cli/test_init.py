@@ -110,6 +110,9 @@ def test_options_are_written_into_the_job(init: Check) -> None:
         ("horovod", "python train.py", "python train.py"),
         ("deepspeed", "-m train", "python -m train"),
         ("openmpi", "./pi", "./pi"),
+        ("openmpi", "CUDA_VISIBLE_DEVICES=0 python train.py", "env CUDA_VISIBLE_DEVICES=0 python train.py"),
+        ("horovod", "A=1 B=2 train.py", "env A=1 B=2 python train.py"),
+        ("pytorch", "A=1 train.py", "--no_python env A=1 python train.py"),
     ],
 )
 def test_typed_program_becomes_the_arguments_for_the_framework(
@@ -123,8 +126,29 @@ def test_typed_program_becomes_the_arguments_for_the_framework(
 
 
 @pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("python train.py --lr 1", ["python", "train.py", "--lr", "1"]),
+        ("train.py", ["python", "train.py"]),
+        ("A=1 python 'my train.py'", ["env", "A=1", "python", "my train.py"]),
+        ("cd /app && python train.py", ["/bin/sh", "-c", "cd /app && python train.py"]),
+    ],
+)
+def test_program_in_one_argument_is_split_into_words(init: Check, typed: str, words: list[str]) -> None:
+    result = init("--framework", "horovod", "--image", IMAGE, "--", typed)
+    assert containers(job(result))[0]["args"][-len(words) :] == words
+
+
+@pytest.mark.parametrize(
     "starter",
-    ["mpirun", "/opt/bin/torchrun", "python -m torch.distributed.run", "python3 -u -m torch.distributed.launch"],
+    [
+        "mpirun",
+        "srun",
+        "A=1 srun",
+        "/opt/bin/torchrun",
+        "python -m torch.distributed.run",
+        "python3 -u -m torch.distributed.launch",
+    ],
 )
 def test_a_program_that_starts_ranks_itself_is_rejected(init: Check, starter: str) -> None:
     result = init("--framework", "pytorch", "--image", IMAGE, "--", *starter.split(), "train.py")
@@ -148,6 +172,14 @@ def test_arguments_that_look_like_other_yaml_types_are_quoted(init: Check) -> No
         ((), "Missing option '--framework'"),
         (("--framework", "pytorch"), "error: --image: no published image with PyTorch, Open MPI, sshd"),
         (("--framework", "openmpi", "--image", IMAGE), "error: PROGRAM: your image lacks the example"),
+        (
+            ("--framework", "openmpi", "--image", IMAGE, "--", "A=1"),
+            "error: PROGRAM: name the program that each rank runs",
+        ),
+        (
+            ("--framework", "openmpi", "--image", IMAGE, "--", ""),
+            "error: PROGRAM: name the program that each rank runs",
+        ),
         (("--framework", "chainer"), "Invalid value for '--framework'"),
         (("--framework", "openmpi", "--queue", "A b"), """'--queue': "A b" contains " "; allowed are """),
         (("--framework", "openmpi", "--queue", "Research"), """'--queue': "Research" contains "R"; allowed are """),

@@ -44,7 +44,15 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "--brand-new=a b", "train"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "train", "-n 4"], None, "OpenMPI"),
         (["mpiexec", "-n", "4", "train"], None, "Intel"),
-        (["bash", "-c", "mpirun -np $N train"], None, "OpenMPI"),
+        (["bash", "-c", "N=4; mpirun -np $N train"], None, "OpenMPI"),
+        (["bash", "-c", ". /env.sh; mpirun -np $N train"], None, "OpenMPI"),
+        (["bash", "-c", "read N < /n; mpirun -np $N train"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np ${N:-4} train"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np $OMPI_MCA_orte_set_default_slots train"], None, "OpenMPI"),
+        (["bash", "-c", "awk '{print $(NF)}' f; X='$(A)'; mpirun -np 4 x \"don't $(date)\""], None, "OpenMPI"),
+        (["bash", "-c", "echo $$(NP) $(K_MPI_JOB_ROLE) $(REDIS_SERVICE_HOST); mpirun -np 4 x"], None, "OpenMPI"),
+        (["bash", "-c", "NUM() { echo 4; }; mpirun -np $(NUM) x"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np $(wc -l < /etc/mpi/hostfile) -N 1 x"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np $(wc -l < hosts) train"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np `nproc` train"], None, "OpenMPI"),
         (["bash", "-c"], ["mpirun -np 4 train"], "OpenMPI"),
@@ -59,7 +67,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", 'mpirun -np "$1" x', "run", "4"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 8 python x.py", "mpirun"], None, "OpenMPI"),
         (["bash", "-c", "source /entrypoint.sh", "--", "mpirun", "-np", "8", "x"], None, "OpenMPI"),
-        (["bash", "-c", "$(SCRIPT)", "run", "4"], None, "OpenMPI"),
+        (["bash", "-c", "$(K_MPI_JOB_ROLE)", "run", "4"], None, "OpenMPI"),
         (["bash", "-lc", 'exec "$@"', "--", "mpirun", "-np", "4", "x"], None, "OpenMPI"),
         (["bash", "-c", 'mpirun "${@:1}"', "run", "-np", "4", "x"], None, "OpenMPI"),
         (["sh", "-ec", "mpirun -np 4 x", "sh"], None, "OpenMPI"),
@@ -122,6 +130,9 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "-np", "4", "make", "OBJ=$(SRC)"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "tcsh", "-c", "x $(Y)"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "python", "-c", "print('$(X)')"], None, "OpenMPI"),
+        (["mpirun", "-np", "4", "x", "--out=$OUT", "$HOME"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 4 x & wait"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 4 x &\nwait $!\n"], None, "OpenMPI"),
     ],
 )
 def test_command_that_may_start_its_program_is_accepted(command: Any, args: Any, implementation: str) -> None:
@@ -145,6 +156,51 @@ def test_command_that_may_start_its_program_is_accepted(command: Any, args: Any,
         (["sh", "-c", "mpirun \u2013host a x"], None, "mpirun has no option \u2013host", "Write --host."),
         (["/bin/bash -c"], ["mpirun -np 4 x"], UNSPLIT, 'Write ["/bin/bash", "-c"].'),
         (["python train.py"], None, UNSPLIT, 'Write ["python", "train.py"].'),
+        (
+            ["srun", "-n", "4", "x"],
+            None,
+            "srun is not a program of MPI",
+            "Write mpirun without its options. Set -np to 8.",
+        ),
+        (
+            ["mpirun", "-np", "4", "cd", "/app", "&&", "x"],
+            None,
+            '"&&" needs a shell',
+            'Write the words from "cd" on as one text after "bash", "-c".',
+        ),
+        (["sh", "-c", "mpirun cd /a && x"], None, 'mpirun cannot start "cd"', "Start bash -c 'cd ...' with it."),
+        (["mpirun", "-x", "PATH=$PATH:/a", "x"], None, "no shell replaces $PATH", "Run it by bash -c."),
+        (["mpirun", "-wdir", "$(pwd)", "x"], None, "Kubernetes replaces $(pwd) by a variable", "Run it by bash -c."),
+        (
+            ["bash", "-c", "mpirun x &"],
+            None,
+            "the last command goes to the background and the container ends",
+            "Remove the &.",
+        ),
+        (["/usr/sbin/sshd", "-D", "&"], None, '"&" needs a shell', "Remove the &."),
+        (["bash", "-c", "mpirun -np 4 x"], [">", "/log"], 'bash ignores "> /log"', "Add it to the text after -c."),
+        (
+            ["sh", "-c", "mpirun -x A=$(A) x"],
+            None,
+            "there is no variable A in env",
+            "Add it, or correct the name.",
+        ),
+        (["bash", "-c", "mpirun -np ${NP} x"], None, "nothing in the job sets NP", "Set -np to 8."),
+        (["bash", "-c", "mpirun -np $(NP) x"], None, "there is no variable NP in env", "Set -np to 8."),
+        (["bash", "-c", "NP=4; mpirun -np $(NP) x"], None, "there is no variable NP in env", "Write $NP."),
+        (
+            ["bash", "-c", "cd $(APP_DIR); mpirun x"],
+            None,
+            "there is no variable APP_DIR in env",
+            "Add it, or correct the name.",
+        ),
+        (
+            ["mpiexec.hydra", "-np", "4", "--mca", "btl", "tcp", "x"],
+            None,
+            "mpiexec.hydra has no --mca",
+            "Write mpirun.",
+        ),
+        (["mpiexec.hydra", "-np", "4", "-x", "A", "x"], None, "mpiexec.hydra has no -x", "Write mpirun."),
     ],
 )
 def test_command_that_starts_nothing_is_reported_with_the_fix(command: Any, args: Any, fault: str, fix: str) -> None:
@@ -198,7 +254,8 @@ def test_words_after_the_script_of_a_shell_are_reported(command: Any, args: Any,
     words = [word.rpartition("/")[2] for word in (*(command or ()), *(args or ()))]
     shell = next(word for word in words if word in {"bash", "sh"})
     assert found([violation]) == [f'(advice) {WHERE}.{field}: {shell} ignores "{ignored}"']
-    assert violation.fix == "Add it to the text after -c."
+    joined = (args or [""])[-1] in {"mpirun -np 2 x", "/usr/sbin/sshd -De"}
+    assert violation.fix == ("Join it to the text by &&." if joined else "Add it to the text after -c.")
     assert violation.fix in Finding(ID, violation).warning
 
 
@@ -246,10 +303,19 @@ def test_program_and_arguments_in_one_word_are_reported(command: list[str], word
     assert fix is None or violation.fix == fix
 
 
+ENV = {f"{LAUNCHER}.env": [{"name": "NP", "value": "8"}]}
+
+
+def test_fix_for_a_shell_also_replaces_the_variable() -> None:
+    without_shell = {f"{LAUNCHER}.command": ["mpirun", "-np", "$NP", "x", ">", "log"]}
+    assert [violation.fix for violation in violations(ID, {**without_shell, **ENV})] == [BY_BASH]
+    assert [violation.fix for violation in violations(ID, without_shell)] == [BY_BASH, "Set -np to 8."]
+
+
 def test_unreplaced_variable_is_reported() -> None:
     [violation] = check(["mpirun", "-np"], ["$NP", "x"])
     assert found([violation]) == [f"(advice) {WHERE}.args: no shell replaces $NP"]
-    assert violation.fix == "Write $(NP) or a number."
+    assert violation.fix == "Set -np to 8."
     assert found(check(["mpirun", "-np", "${NP}", "x"])) == [f"(advice) {WHERE}.command: no shell replaces ${{NP}}"]
     [violation] = check(["mpirun", "-np", "$(NP)", "x"])
     assert found([violation]) == [f"(advice) {WHERE}.command: there is no variable NP in env"]
@@ -259,7 +325,11 @@ def test_unreplaced_variable_is_reported() -> None:
     assert len(check(["mpirun", "-np", "4", "x", "--lr=$(LR)"])) == 1
     assert len(check(["mpirun", "-np=${NP:-4}", "x"])) == 1
     command = {f"{LAUNCHER}.command": ["mpirun", "-np", "$(NP)", "x"]}
-    assert violations(ID, {**command, f"{LAUNCHER}.env": [{"name": "NP", "value": "8"}]}) == []
+    assert violations(ID, {**command, **ENV}) == []
+    for words in (["-np", "$NP", "x"], ["x", "--ranks=${NP}"]):
+        [violation] = violations(ID, {f"{LAUNCHER}.command": ["mpirun", *words], **ENV})
+        assert violation.fix == "Write $(NP)."
+    assert len(violations(ID, {f"{LAUNCHER}.command": ["sh", "-c", "cd $(A); x $(A) $(B)"]})) == 2
     assert violations(ID, {**command, f"{LAUNCHER}.envFrom": [{"configMapRef": {"name": "c"}}]}) == []
 
 

@@ -162,6 +162,9 @@ def test_variable_that_only_mpirun_reads_does_not_help_python() -> None:
         (["tail", "-f", "/dev/null"], "tail"),
         (["mpirun", "-np", "2", "t"], "mpirun"),
         ([""], '""'),
+        (script("mkdir -p /work; sleep infinity"), "sleep"),
+        (script("echo ready"), "bash"),
+        (script("ssh-keygen -A && tail -f /dev/null"), "tail"),
     ],
 )
 def test_worker_without_sshd_is_reported(worker: list[str], program: str) -> None:
@@ -180,12 +183,55 @@ def test_worker_with_its_program_in_args_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["service", "ssh", "start"], ["sh", "-c", "service ssh start"], ["sh", "-c", "service ssh start\n"]]
+    ("command", "message", "fix"),
+    [
+        (["service", "ssh", "start"], "ends once it has started sshd", "Write [/usr/sbin/sshd, -De]."),
+        (script("service ssh start\n"), "ends once it has started sshd", "Add && sleep infinity."),
+        (["/etc/init.d/ssh", "start"], "ends once it has started sshd", "Write [/usr/sbin/sshd, -De]."),
+        (script("/opt/prepare; /etc/init.d/ssh start"), "ends once it has started sshd", "Add && sleep infinity."),
+        (
+            script("apt-get update && apt-get install -y openssh-server && service ssh start"),
+            "ends once it has started sshd",
+            "Add && sleep infinity.",
+        ),
+        (
+            script("apt-get update && apt-get install -y openssh-server"),
+            "ends without sshd",
+            "Add && mkdir -p /run/sshd; /usr/sbin/sshd -De.",
+        ),
+        (
+            script("yum install -y openssh-server && systemctl start sshd; sleep infinity"),
+            "a container has no systemctl",
+            "Run /usr/sbin/sshd -De instead.",
+        ),
+    ],
 )
-def test_worker_that_ends_after_it_has_started_sshd_is_reported(command: list[str]) -> None:
-    (violation,) = violations(ID, {f"{WORKER}.command": command})
-    assert violation.message == "ends once it has started sshd"
-    assert violation.fix == "Write [/usr/sbin/sshd, -De]."
+def test_worker_that_ends_is_reported(command: list[str], message: str, fix: str) -> None:
+    (violation,) = result = violations(ID, {f"{WORKER}.command": command})
+    assert found(result) == [f"spec.mpiReplicaSpecs[Worker].template.spec.containers[0].command: {message}"]
+    assert violation.fix == fix
+    assert violation.fix in Finding(ID, violation).warning
+
+
+@pytest.mark.parametrize(
+    ("changes", "messages"),
+    [
+        (
+            launcher("horovodrun -np 4 python t.py") | {f"{WORKER}.command": ["sleep", "infinity"]},
+            ["runs sleep, no sshd", "horovodrun runs on the launcher alone"],
+        ),
+        (
+            launcher("mpirun --host worker-0,worker-1 -np 4 t") | {f"{WORKER}.command": ["service", "ssh", "start"]},
+            ["ends once it has started sshd", "finds no host worker-0"],
+        ),
+        (
+            launcher("python t.py") | {f"{WORKER}.command": ["sleep", "infinity"]},
+            ["runs sleep, no sshd", "workers stay idle unless python calls mpirun"],
+        ),
+    ],
+)
+def test_faults_of_worker_and_launcher_are_reported_together(changes: dict[str, Any], messages: list[str]) -> None:
+    assert [violation.message for violation in violations(ID, changes)] == messages
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ import pytest
 from tests.support.kueue_objects import CONFIG, Json, cluster_queue, config, local_queue, manifest, namespace
 from tests.support.rule_checks import found, violations
 from webhook.admission.messages import Finding
+from webhook.api.kueue import QUEUE_NAME
 from webhook.cluster.snapshot import Snapshot
 from webhook.kit.settings import Action
 from webhook.rules import REGISTRY
@@ -163,3 +164,59 @@ def test_multikueue_job_without_a_multikueue_queue_is_reported(
 ) -> None:
     result = violations("local-queue", changes, view=Snapshot(objects))
     assert found(result) == ([f"spec.runPolicy.managedBy: {message}"] if message else [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "fix"),
+    [
+        ({f"metadata.{kind}": {key: "train"}}, f"metadata.{kind}[{key}]", fix)
+        for kind, keys, fix in (
+            (
+                "labels",
+                (
+                    *("queue-name", "queueName", "kueue.x-k8s.io/queue", "kueue.x-k8s.io/queue_name"),
+                    *("kueue.x-k8s.io/queueName", "kueue.x-k8s.io/que-name", "kueue.sigs.k8s.io/queue-name"),
+                ),
+                f"Rename it to {QUEUE_NAME}.",
+            ),
+            ("annotations", (QUEUE_NAME, "kueue.x-k8s.io/queue"), f"Move it to {PATH}."),
+        )
+        for key in keys
+    ]
+    + [
+        (
+            {"Worker.template.metadata": {kind: {QUEUE_NAME: "train"}}},
+            f"spec.mpiReplicaSpecs[Worker].template.metadata.{kind}[{QUEUE_NAME}]",
+            f"Move it to {PATH}.",
+        )
+        for kind in ("labels", "annotations")
+    ],
+)
+def test_queue_that_kueue_does_not_read_is_reported(changes: Json, place: str, fix: str) -> None:
+    (violation,) = result = violations("local-queue", changes)
+    assert found(result) == [f"{place}: has no effect"]
+    assert violation.fix == fix
+
+
+@pytest.mark.parametrize(
+    ("labels", "view"),
+    [
+        ({"queue": "train"}, None),
+        ({"scheduling.volcano.sh/queue-name": "train"}, None),
+        ({"kueue.x-k8s.io/pod-group-name": "train"}, None),
+        ({"kueue.x-k8s.io/priority-class": "high"}, None),
+        ({"kueue.x-k8s.io/queue": "train"} | QUEUED["metadata.labels"], None),
+        ({"kueue.x-k8s.io/queue": "train"}, Snapshot([config("", CONFIG.replace("kubeflow.org/mpijob", "pod"))])),
+    ],
+)
+def test_other_key_or_right_queue_is_accepted(labels: Json, view: Snapshot | None) -> None:
+    assert violations("local-queue", {"metadata.labels": labels}, view=view) == []
+
+
+def test_key_without_a_prefix_on_pods_is_accepted() -> None:
+    assert violations("local-queue", {"Worker.template.metadata": {"labels": {"queue-name": "train"}}}) == []
+
+
+def test_name_that_no_queue_can_have_is_reported() -> None:
+    assert reported(labels={QUEUE_NAME: "Team A"}) == []  # the API server rejects it
+    assert reported(labels={QUEUE_NAME: "Team_A"}) == [('"Team_A" contains "T"', "Write team-a.")]
