@@ -53,7 +53,31 @@ PEERS = {
     "MPICH": "Abort(1) on node 1: Fatal error in internal_Allreduce: Unknown error class, error stack:\n"
     "internal_Allreduce(61)....: MPI_Allreduce(count=1) failed\nMPIDI_progress(1): Communication error with rank 0\n",
 }
+SURVIVED = {
+    "the GPU's memory": "CUDA out of memory, retrying with batch 8\nstep 1\n",
+    "ssh": "ssh: Could not resolve hostname w-0: Name or service not known\nepoch 1\n",
+    "ssh in git": "Host key verification failed.\nfatal: Could not read from remote repository.\n",
+    "the GPU's memory without output": "CUDA out of memory, halving the batch\nepoch 1\n",
+    "NCCL, which connects after retries": (
+        "w-0:3:3 [0] NCCL WARN socketStartConnect: Connect to 10.0.0.2<4000> failed : Connection refused, retrying\n"
+        "w-0:3:3 NCCL INFO Init COMPLETE\n"
+        "epoch 1\n"
+    ),
+    "output of ulimit -a": "max locked memory           (kbytes, -l) unlimited\nepoch 1\n",
+    "a tool without a library": (
+        "nvidia-smi: error while loading shared libraries: libnvidia-ml.so.1: cannot open\nepoch 1\n"
+    ),
+}
+"""Output of a program that continued, before a rank was killed."""
 TABLE = {
+    **{
+        f"{case}, survived, then a killed rank": (
+            f"{output}{KILLED}",
+            "rank-killed",
+            "a rank was killed on w-0 (signal 9), most likely for memory",
+        )
+        for case, output in SURVIVED.items()
+    },
     "Open MPI 5, a program without execute permission": (
         "prterun was unable to launch the specified application as it lacked permissions to execute an executable:\n\n"
         "   Executable: /data/run.sh\n   Node: vm\n",
@@ -183,12 +207,6 @@ TABLE = {
         "rank-crashed",
         "a rank crashed on w-1: Signal 11 (SIGSEGV)",
     ),
-    "the GPU's memory, survived, then a killed rank": (
-        "CUDA out of memory, retrying with batch 8\nstep 1\n"
-        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
-    ),
     "UCX, which cannot lock memory": (
         "ib_md.c:379 UCX ERROR ibv_reg_mr(address=0x7f) failed: Cannot allocate memory : Please set max locked memory "
         "(ulimit -l) to 'unlimited'\nmpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 11 "
@@ -293,12 +311,6 @@ TABLE = {
         "a rank on w-0 got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time "
         "was over",
     ),
-    "ssh, survived, then a killed rank": (
-        "ssh: Could not resolve hostname w-0: Name or service not known\nepoch 1\n"
-        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
-    ),
     "ssh, then an exception of horovodrun": (
         "ssh: Could not resolve hostname w-0: Name or service not known\nTraceback (most recent call last):\n  x\n"
         "RuntimeError: Horovod detected that one or more processes exited with non-zero status\n",
@@ -328,25 +340,6 @@ TABLE = {
         "or directory\n",
         "no-launcher-library",
         "mpirun in the launcher lacks the library libopen-rte.so.40",
-    ),
-    "ssh in git, survived, then a killed rank": (
-        "Host key verification failed.\nfatal: Could not read from remote repository.\n"
-        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
-    ),
-    "the GPU's memory, survived without output, then a killed rank": (
-        "CUDA out of memory, halving the batch\nepoch 1\n"
-        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
-    ),
-    "NCCL, which connects after retries, then a killed rank": (
-        "w-0:3:3 [0] NCCL WARN socketStartConnect: Connect to 10.0.0.2<4000> failed : Connection refused, retrying\n"
-        "w-0:3:3 NCCL INFO Init COMPLETE\nepoch 1\n"
-        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
     ),
     "the first of two messages, which is the lower in the table": (
         "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no mesh\n"
@@ -399,11 +392,6 @@ TABLE = {
         "a rank crashed on w-0: Segmentation fault (signal 11)",
     ),
     "MPICH, a bus error with a core": (box(135, "Terminated (signal 15)"), "shared-memory", "/dev/shm is too small"),
-    "output of ulimit -a, then a killed rank": (
-        f"max locked memory           (kbytes, -l) unlimited\nepoch 1\n{KILLED}",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
-    ),
     "MPI without a network": (
         "Abort(673858447) on node 0 (rank 0 in comm 0): Fatal error in internal_Init: Other MPI error, error stack:\n"
         "internal_Init(43633).........: MPI_Init(argc=(nil), argv=(nil)) failed\n"
@@ -421,11 +409,6 @@ TABLE = {
         "w-1: root@w-1: Permission denied (publickey).\npdsh@train-launcher: w-1: ssh exited with exit code 255\n",
         "wrong-key",
         "the key of the launcher is not accepted: root@w-1: Permission denied (publickey)",
-    ),
-    "a tool without a library, survived, then a killed rank": (
-        f"nvidia-smi: error while loading shared libraries: libnvidia-ml.so.1: cannot open\nepoch 1\n{KILLED}",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
     ),
     "a Python exception that was caught, then a killed rank": (
         f"Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\n{KILLED}",
