@@ -246,20 +246,6 @@ class TestReplay:
         assert value["injections"]["gpu-nodes"] == {"noLonger": ["team-a/train"]}
         assert value["injectionsSummary"] == last
 
-    def test_replay_reads_the_cluster(self, folder: Path) -> None:
-        with fake_api() as api:
-            for path in (CONFIGMAPS, *PATHS_READ):
-                api.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
-            api.objects[MPIJOBS] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": [changed()]}
-            config = kubeconfig(folder / "config", api.url)
-            result = run("replay", "--policy", "strict.yaml", "--kubeconfig", str(config))
-            assert result.exit_code == 1
-            assert (
-                f"now:  the built-in defaults (namespace mpijob-webhook of the cluster at {api.url})" in result.stdout
-            )
-            assert "  team-a/train: worker-count\n" in result.stdout
-            assert {method for method, path in api.calls if "selfsubject" not in path} == {"GET"}
-
     def test_unusable_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
         assert error(run("replay", "--policy", "base.yaml")).startswith("cannot read the kubeconfig nope")

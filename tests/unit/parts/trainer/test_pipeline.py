@@ -88,12 +88,6 @@ def test_rejection_names_the_kind_and_the_group():
     assert [cause.field for cause in status.details.causes] == ["spec.trainer.numNodes"]
 
 
-def test_number_of_nodes_is_the_number_of_workers_if_the_launcher_is_not_a_node():
-    decision = decide(train_job(numNodes=300), runtime(runLauncherAsNode=False))
-
-    assert [fix for _, _, fix, _ in refused(decision)] == ["Set numNodes to 100 or fewer."]
-
-
 def test_violation_in_the_runtime_is_reported_with_its_path():
     base = runtime()
     pods(base, NODE)["containers"][0]["image"] = "Bad Image"
