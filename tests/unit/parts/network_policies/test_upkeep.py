@@ -3,27 +3,22 @@
 A posture is a degree of isolation, which the policy and an annotation of the job select.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.support.jobs import changed
-from tests.support.kept_objects import KeptObjects, settled
-from tests.support.logs import Log
-from tests.support.policies import layer
+from tests.support.kept_objects import KeptObjects
+from tests.support.owned_objects import OwnerWorld
 from tests.support.service_accounts import service_account
 from tests.support.watch_api import until
 from webhook.client.calls import ApiError, ClusterError
-from webhook.cluster.resources.mpijobs import MPI_JOBS
-from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
-from webhook.controllers.reconciler import PacedClient
 from webhook.parts.network_policies.upkeep import NETWORK_POLICIES, NetworkPolicies
 from webhook.parts.network_policies.wanted import LABEL
-from webhook.policy.in_force import PolicySet
 from webhook.server.background import at_work
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
@@ -35,52 +30,18 @@ def posture(value: str, more: str = "") -> str:
     return f"rules: {{network-policy: {{posture: {value}{more}}}}}"
 
 
-class World:
-    """A cluster and one replica that runs the controller."""
-
+class World(OwnerWorld):
     def __init__(self, cluster: KeptObjects, policy: str) -> None:
-        self.cluster = cluster
-        self.log = Log()
-        self.policies = PolicySet([layer("p", policy)])
-        api: Any = cluster
-        self.controller = NetworkPolicies(
-            api=PacedClient(api, rate=1e6, burst=10**6),
-            view=cluster.view([MPI_JOBS, NAMESPACES, SERVICE_ACCOUNTS]),
-            watch=cluster.follow(NETWORK_POLICIES),
-            policies=lambda: self.policies,
-            log=self.log,
-            uniform=lambda low, _: low,
-        )
-
-    def set_policy(self, policy: str) -> None:
-        self.policies = PolicySet([layer("p", policy)])
-        self.controller.resync()
-
-    async def settled(self) -> None:
-        await settled(self.controller.reconciler)
+        controller = partial(NetworkPolicies, uniform=lambda low, _: low)
+        super().__init__(cluster, policy, controller, NETWORK_POLICIES, SERVICE_ACCOUNTS)
 
     @property
     def spec(self) -> Any:
         return self.cluster.objects[MINE]["spec"]
 
-    @property
-    def events(self) -> list[str]:
-        return [each["reason"] for each in self.cluster.named("events").values()]
 
-
-@pytest.fixture
-def cluster() -> KeptObjects:
-    objects = KeptObjects()
-    objects.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "gold"}}})
-    return objects
-
-
-@asynccontextmanager
-async def running(cluster: KeptObjects, policy: str = posture("default")) -> AsyncIterator[World]:
-    world = World(cluster, policy)
-    async with at_work(world.controller.run):
-        await world.settled()
-        yield world
+def running(cluster: KeptObjects, policy: str = posture("default")) -> AbstractAsyncContextManager[World]:
+    return World(cluster, policy).running()
 
 
 def store(cluster: KeptObjects, name: str = "train", changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
