@@ -12,7 +12,7 @@ from tests.support.jobs import GOOD, changed
 from tests.support.namespaces import namespace
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
 from tests.support.policies import HEADER, configmap
-from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
+from tests.support.read_paths import CONFIGMAPS, MPIJOBS, empty_lists, listed
 from webhook.cli import files, job_world
 from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
@@ -41,13 +41,8 @@ CLAIM: dict[str, Any] = {
 @pytest.fixture
 def api() -> Iterator[FakeApi]:
     with fake_api() as running:
-        for path in (CONFIGMAPS, MPIJOBS, *PATHS_READ):
-            running.objects[path] = listed()
+        running.objects = empty_lists()
         yield running
-
-
-def listed(*items: dict[str, Any]) -> dict[str, Any]:
-    return {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": list(items)}
 
 
 def run(api: FakeApi, folder: Path, *arguments: str) -> Result:

@@ -12,7 +12,7 @@ from tests.support.namespaces import namespace
 from tests.support.object_api import fake_api, kubeconfig
 from tests.support.paths import MANIFESTS
 from tests.support.policies import HEADER, configmap
-from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
+from tests.support.read_paths import MPIJOBS, empty_lists, listed
 from webhook.cli.main import main
 from webhook.cli.policy.configmap import selector_of
 from webhook.policy.in_force import load_policy
@@ -179,14 +179,13 @@ class TestAudit:
     @pytest.mark.parametrize("namespace", ["", "team-a"])
     def test_audit_reads_only_the_named_namespace(self, folder: Path, namespace: str) -> None:
         with fake_api() as api:
-            of_all = (CONFIGMAPS, MPIJOBS, *PATHS_READ)
-            for path in of_all:
-                api.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
+            for path, empty in empty_lists().items():
+                api.objects[path] = empty
                 if namespace and path.count("/") > 3:
                     parts = path.rsplit("/", maxsplit=1)
-                    api.objects[f"{parts[0]}/namespaces/{namespace}/{parts[1]}"] = api.objects[path]
+                    api.objects[f"{parts[0]}/namespaces/{namespace}/{parts[1]}"] = empty
             jobs = MPIJOBS.replace("/mpijobs", f"/namespaces/{namespace}/mpijobs") if namespace else MPIJOBS
-            api.objects[jobs] = {"kind": "MPIJobList", "metadata": {"resourceVersion": "7"}, "items": [changed()]}
+            api.objects[jobs] = listed(changed())
             config = kubeconfig(folder / "config", api.url)
             options = ("-n", namespace) if namespace else ()
             result = run("audit", "--policy", "strict.yaml", "--kubeconfig", str(config), *options)

@@ -11,7 +11,7 @@ from tests.support.jobs import REMOVE, changed
 from tests.support.namespaces import namespace
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
 from tests.support.policies import HEADER, NAMESPACE, configmap
-from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
+from tests.support.read_paths import CONFIGMAPS, MPIJOBS, empty_lists
 from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import inputs
 from webhook.client.access import Access
@@ -88,8 +88,7 @@ class TestFile:
 @pytest.fixture
 def api() -> Iterator[FakeApi]:
     with fake_api() as running:
-        for path in (CONFIGMAPS, MPIJOBS, *PATHS_READ):
-            running.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
+        running.objects = empty_lists()
         yield running
 
 

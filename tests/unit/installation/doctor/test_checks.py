@@ -70,6 +70,17 @@ OF_TRAINER = HAS | dict.fromkeys(
 )
 
 
+ASSUMES_VOLCANO = {"policies": Policies(1, gangs={"p": "volcano"})}
+NOT_INSTALLED: dict[str, Any] = {
+    "service": None,
+    "deployment": None,
+    "pods": [],
+    "endpoints": [],
+    "rights": dict.fromkeys(HAS, False),
+    **certificates(data=None, bundles=(), served={}),
+}
+
+
 def limited_to(*kinds: str) -> Any:
     """A training-operator that reconciles only these kinds."""
     found = deployment("kubeflow", "kubeflow/training-operator:v1-855e096")
@@ -139,26 +150,26 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {},
     ),
     "an operator with the option that a policy assumes": (
-        {"deployments": [with_flags("--gang-scheduling=volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
+        {"deployments": [with_flags("--gang-scheduling=volcano")], **ASSUMES_VOLCANO},
         {},
     ),
     "an operator with the value of the option in a separate argument": (
-        {"deployments": [with_flags("-gang-scheduling", "volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
+        {"deployments": [with_flags("-gang-scheduling", "volcano")], **ASSUMES_VOLCANO},
         {},
     ),
     "an operator with the value of the option in a variable": (
-        {"deployments": [with_flags("--gang-scheduling=$(GANG)")], "policies": Policies(1, gangs={"p": "volcano"})},
+        {"deployments": [with_flags("--gang-scheduling=$(GANG)")], **ASSUMES_VOLCANO},
         {},
     ),
     "an operator without the option": (
-        {"policies": Policies(1, gangs={"p": "volcano"})},
+        ASSUMES_VOLCANO,
         {
             "operator-gang": 'policy "p" assumes --gang-scheduling=volcano, but mpi-operator in mpi-operator runs '
             "without --gang-scheduling"
         },
     ),
     "an operator with a different value": (
-        {"deployments": [with_flags("--gang-scheduling=mine")], "policies": Policies(1, gangs={"p": "volcano"})},
+        {"deployments": [with_flags("--gang-scheduling=mine")], **ASSUMES_VOLCANO},
         {"operator-gang": "runs with --gang-scheduling=mine"},
     ),
     "an operator with the option and no policy": (
@@ -195,28 +206,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"configuration-development": "serve --register"},
     ),
     "only a development server": (
-        {
-            **ON_TRIAL,
-            "service": None,
-            "deployment": None,
-            "pods": [],
-            "endpoints": [],
-            "rights": dict.fromkeys(HAS, False),
-            **certificates(data=None, bundles=(), served={}),
-        },
+        ON_TRIAL | NOT_INSTALLED,
         {"configuration-development": "nothing is installed in mpijob-webhook"},
     ),
     "only a development server for Trainer": (
-        {
-            **ON_TRIAL,
-            "validating": [by_register(WITH_TRAINER)],
-            "service": None,
-            "deployment": None,
-            "pods": [],
-            "endpoints": [],
-            "rights": dict.fromkeys(HAS, False),
-            **certificates(data=None, bundles=(), served={}),
-        },
+        ON_TRIAL | NOT_INSTALLED | {"validating": [by_register(WITH_TRAINER)]},
         {"configuration-development": "nothing is installed in mpijob-webhook"},
     ),
     "a development server next to an installation": (

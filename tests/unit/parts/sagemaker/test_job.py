@@ -321,12 +321,6 @@ def test_instance_type_given_by_an_option_is_used() -> None:
     assert " -np 4 " in f" {arguments(training_job, instances=instances)} "
 
 
-def test_volume_of_a_channel_has_a_valid_name() -> None:
-    training_job = p4d(mpi(8), InputDataConfig=[channel("My.Data_Set")])
-    (volume, *_) = spec(training_job)["volumes"]
-    assert volume["name"] == "channel-my-data-set"
-
-
 def test_volumes_of_channels_with_similar_names_are_different() -> None:
     long = "x" * 70
     channels = ["a.b", "a_b", "A.b", "a-b", "a-b-2", f"{long}1", f"{long}2"]
