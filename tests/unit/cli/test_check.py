@@ -311,30 +311,35 @@ def test_standard_input(check: Check) -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        ("3", "is a number, not a Kubernetes object"),
+        ("text", "is text, not a Kubernetes object"),
+        ("- 1\n- 2", "is a list, not a Kubernetes object"),
+        ("kind: A\n---\n- 1", "document 2: is a list, not a Kubernetes object"),
+        ({"kind": 3}, "has no kind, so it is not a Kubernetes object"),
+        (
+            {"kind": "List", "items": [GOOD, {"kind": "MPIJobList", "items": [3]}]},
+            "items[1]: items[0]: is a number, not a Kubernetes object",
+        ),
+        ("a: 1\na: 2", 'line 2, column 1: the key "a" is there twice'),
+        ("a: .nan", "line 1, column 4: .nan is a number that JSON does not have"),
+        (b"\x7fELF\x02\x00", "is not text: control characters are not allowed at position 0"),
+        (b"\xff\xfe", "is not text in UTF-8"),
+    ],
+)
+def test_file_that_is_no_kubernetes_object_is_an_error(check: Check, content: Any, error: str) -> None:
+    result = check("a.yaml", a_yaml=content)
+    assert (result.exit_code, result.stderr) == (2, f"error: a.yaml: {error}\n")
+
+
+@pytest.mark.parametrize(
     ("files", "arguments", "errors"),
     [
         ({}, ["none.yaml"], ["none.yaml: no such file or directory"]),
         ({}, ["a\0b"], ["a\N{REPLACEMENT CHARACTER}b: embedded null byte"]),
         ({"a_yaml": NAMESPACE}, ["a.yaml", "-o", "json"], ["no MPIJob in a.yaml"]),
         ({"a_yaml": ""}, ["a.yaml", "-o", "json"], ["no MPIJob in a.yaml"]),
-        ({"a_yaml": "3"}, ["a.yaml"], ["a.yaml: is a number, not a Kubernetes object"]),
-        ({"a_yaml": "text"}, ["a.yaml"], ["a.yaml: is text, not a Kubernetes object"]),
-        ({"a_yaml": "- 1\n- 2"}, ["a.yaml"], ["a.yaml: is a list, not a Kubernetes object"]),
-        ({"a_yaml": "kind: A\n---\n- 1"}, ["a.yaml"], ["a.yaml: document 2: is a list, not a Kubernetes object"]),
-        ({"a_yaml": {"kind": 3}}, ["a.yaml"], ["a.yaml: has no kind, so it is not a Kubernetes object"]),
-        (
-            {"a_yaml": {"kind": "List", "items": [GOOD, {"kind": "MPIJobList", "items": [3]}]}},
-            ["a.yaml"],
-            ["a.yaml: items[1]: items[0]: is a number, not a Kubernetes object"],
-        ),
-        ({"a_yaml": "a: 1\na: 2"}, ["a.yaml"], ['a.yaml: line 2, column 1: the key "a" is there twice']),
-        ({"a_yaml": "a: .nan"}, ["a.yaml"], ["a.yaml: line 1, column 4: .nan is a number that JSON does not have"]),
-        (
-            {"a_yaml": b"\x7fELF\x02\x00"},
-            ["a.yaml"],
-            ["a.yaml: is not text: control characters are not allowed at position 0"],
-        ),
-        ({"a_yaml": b"\xff\xfe"}, ["a.yaml"], ["a.yaml: is not text in UTF-8"]),
         ({"d__a_txt": "x"}, ["d"], ["d: no .json, .yaml, .yml files in this directory"]),
         (
             {"a_yaml": "{", "d__b_yaml": "]", "d__c_yaml": "}"},

@@ -99,7 +99,48 @@ def log(name: str) -> str:
     return (LOGS / f"{name}.log").read_text()
 
 
+REJECTED = {
+    "ResourceQuota is used up": (
+        'pods "x" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2',
+        "the quota is used up: ResourceQuota q, requested: requests.cpu=1, used: requests.cpu=2",
+    ),
+    "Pod Security": (
+        'pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true',
+        'Pod Security rejects the pods: violates PodSecurity "restricted:latest": runAsNonRoot != true',
+    ),
+    "SCC": (
+        'pods "x" is forbidden: unable to validate against any security context constraint: [provider restricted-v2: '
+        ".containers[0].runAsUser: Invalid value: 1000: must be in the ranges: [100068, 100069]]",
+        "no SCC of OpenShift accepts the pods: [provider restricted-v2: .containers[0].runAsUser: Invalid value: "
+        "1000: must be in the ranges: [100068, 100069]]",
+    ),
+    "runtime class": (
+        'pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found',
+        'the pods need an object that does not exist: RuntimeClass "kata"',
+    ),
+    "priority class": (
+        'pods "x" is forbidden: no PriorityClass with name high was found',
+        "the pods need an object that does not exist: no PriorityClass with name high was found",
+    ),
+    "another webhook": (
+        'admission webhook "a.b" denied the request: no',
+        'an admission webhook rejects the pods: "a.b" denied the request: no',
+    ),
+    "invalid template": (
+        'Pod "x" is invalid: spec.containers[0].image: Required value',
+        "the API server rejects the pods: is invalid: spec.containers[0].image: Required value",
+    ),
+    "pods are not created for an unknown reason": (
+        "the sky fell",
+        "the pods are not created: worker pod created failed: the sky fell",
+    ),
+}
+"""Messages with which the API server rejects both workers, and the cause."""
 TABLE: dict[str, tuple[Sight, str]] = {
+    **{
+        case: (rejected(message), f"does not run: 2 of 2 workers cannot be created, {cause}")
+        for case, (message, cause) in REJECTED.items()
+    },
     "runs": (
         sight(job=RUNNING, launcher=launcher(activeDeadlineSeconds=7500)),
         "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready; 1h5m of 2h5m left: at 2026-11-22T13:05:00Z it "
@@ -227,47 +268,6 @@ TABLE: dict[str, tuple[Sight, str]] = {
         sight(job=job(QUEUED), pods=[], workload=workload(true("QuotaReserved"), status={
             "admissionChecks": [{"name": "a", "state": "Ready"}, {"name": "b", "state": "Retry", "message": "no."}]})),
         "does not run: it has its quota, but the admission check b is Retry: no",
-    ),
-    "ResourceQuota is used up": (
-        rejected('pods "x" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2'),
-        "does not run: 2 of 2 workers cannot be created, the quota is used up: ResourceQuota q, requested: "
-        "requests.cpu=1, used: requests.cpu=2",
-    ),
-    "Pod Security": (
-        rejected('pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'),
-        'does not run: 2 of 2 workers cannot be created, Pod Security rejects the pods: violates PodSecurity '
-        '"restricted:latest": runAsNonRoot != true',
-    ),
-    "SCC": (
-        rejected('pods "x" is forbidden: unable to validate against any security context constraint: [provider '
-            'restricted-v2: .containers[0].runAsUser: Invalid value: 1000: must be in the ranges: [100068, 100069]]'),
-        'does not run: 2 of 2 workers cannot be created, no SCC of OpenShift accepts the pods: [provider '
-        'restricted-v2: .containers[0].runAsUser: Invalid value: 1000: must be in the ranges: [100068, 100069]]',
-    ),
-    "runtime class": (
-        rejected('pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found'),
-        "does not run: 2 of 2 workers cannot be created, the pods need an object that does not exist: RuntimeClass "
-        '"kata"',
-    ),
-    "priority class": (
-        rejected('pods "x" is forbidden: no PriorityClass with name high was found'),
-        "does not run: 2 of 2 workers cannot be created, the pods need an object that does not exist: no "
-        "PriorityClass with name high was found",
-    ),
-    "another webhook": (
-        rejected('admission webhook "a.b" denied the request: no'),
-        "does not run: 2 of 2 workers cannot be created, an admission webhook rejects the pods: "
-        '"a.b" denied the request: no',
-    ),
-    "invalid template": (
-        rejected('Pod "x" is invalid: spec.containers[0].image: Required value'),
-        "does not run: 2 of 2 workers cannot be created, the API server rejects the pods: is invalid: "
-        "spec.containers[0].image: Required value",
-    ),
-    "pods are not created for an unknown reason": (
-        rejected("the sky fell"),
-        "does not run: 2 of 2 workers cannot be created, the pods are not created: worker pod created failed: the sky "
-        "fell",
     ),
     "launcher exceeds a ResourceQuota": (
         sight(pods=[pod("train-worker-0"), pod("train-worker-1")], events=[
