@@ -99,10 +99,6 @@ def test_request_is_not_changed(name: str) -> None:
     assert case.request == before
 
 
-def test_at_least_twenty_cases_exist() -> None:
-    assert len(CASES) >= 20
-
-
 def test_command_line_of_mpirun() -> None:
     case: Case = CASES["PyTorch with MPI on EFA"]
     assert arguments(dict(case.request)).startswith(
