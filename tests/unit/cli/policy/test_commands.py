@@ -177,7 +177,7 @@ class TestAudit:
         assert value["byRule"]["worker-count"] == {"deny": 1}
 
     @pytest.mark.parametrize("namespace", ["", "team-a"])
-    def test_audit_reads_only_the_named_namespace(self, folder: Path, namespace: str) -> None:
+    def test_audit_reads_only_the_named_namespace_and_replay_all(self, folder: Path, namespace: str) -> None:
         with fake_api() as api:
             for path, empty in empty_lists().items():
                 api.objects[path] = empty
@@ -194,6 +194,9 @@ class TestAudit:
             assert {method for method, path in api.calls if "selfsubject" not in path} == {"GET"}
             asked = {path.partition("?")[0] for _, path in api.calls}
             assert (MPIJOBS in asked) == (not namespace)
+            if not namespace:
+                replayed = run("replay", "--policy", "strict.yaml", "--kubeconfig", str(config))
+                assert "  team-a/train: worker-count\n" in replayed.stdout
 
     def test_unusable_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")

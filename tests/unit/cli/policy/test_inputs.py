@@ -92,6 +92,13 @@ class TestApi:
         paths = [path for verb, path in api.calls if verb == "GET"]
         assert paths == ["/api/v1/namespaces/team-a", CONFIGMAPS, f"{CONFIGMAPS}/{REMEMBERED}"]
 
+    def test_last_valid_documents_are_read(self, api: FakeApi, tmp_path: Path) -> None:
+        api.objects[CONFIGMAPS]["items"] = [BROKEN]
+        api.objects[f"{CONFIGMAPS}/{REMEMBERED}"] = LAST_GOOD
+        found = self.read(api, tmp_path, namespace="team-a")
+        assert [layer.document.mode for layer in found.layers] == ["audit"]
+        assert found.cluster.get(NAMESPACES, "team-a") is ABSENT
+
     def test_jobs_and_objects_for_rules_are_read(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[MPIJOBS]["items"] = [changed({"metadata.ownerReferences": [{"kind": "TrainJob"}]})]
         api.objects["/api/v1/namespaces"]["items"] = [namespace("team-a", tier="x")]
