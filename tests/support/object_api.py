@@ -19,6 +19,10 @@ KUBECONFIG = {
     "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
     "current-context": "x",
 }
+_FIELDS = {"apiVersion": {}, "kind": {}, "spec": {"x-kubernetes-preserve-unknown-fields": True}}
+_OF_MPIJOBS = {"properties": _FIELDS, "x-kubernetes-group-version-kind": [{"kind": "MPIJob"}]}
+MPIJOB_SCHEMA = {"components": {"schemas": {"MPIJob": _OF_MPIJOBS}}}
+"""The OpenAPI document of MPIJobs, with a schema that allows any spec."""
 
 
 def kubeconfig(path: Path, server: str, **changes: Any) -> Path:

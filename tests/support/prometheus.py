@@ -23,9 +23,12 @@ from webhook.api.yaml import load_all
 RULES = ("alerts.yaml", "job-rules.yaml")
 
 
-def rule_groups() -> list[dict[str, Any]]:
+def rule_groups(*files: str) -> list[dict[str, Any]]:
+    """The groups of rules in these files of the component `monitoring`, by default in all."""
     folder = MANIFESTS / "components" / "monitoring"
-    documents = [document for name in RULES for document in load_all((folder / name).read_text(encoding="utf-8"))]
+    documents = [
+        document for name in files or RULES for document in load_all((folder / name).read_text(encoding="utf-8"))
+    ]
     return [group for document in documents for group in document["spec"]["groups"]]
 
 

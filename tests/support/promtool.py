@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,25 @@ def run(*arguments: str | Path, text: str | None = None) -> str:
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     return said
+
+
+def case(
+    series: Mapping[str, str], expected: Mapping[str, Mapping[str, float]], *, minutes: int, name: str = ""
+) -> dict[str, Any]:
+    """A unit test of rules: series with a value per minute, and the samples of each expression after `minutes`."""
+    return {
+        "interval": "1m",
+        "name": name,
+        "input_series": [{"series": each, "values": values} for each, values in series.items()],
+        "promql_expr_test": [
+            {
+                "expr": expression,
+                "eval_time": f"{minutes}m",
+                "exp_samples": [{"labels": labels, "value": value} for labels, value in samples.items()],
+            }
+            for expression, samples in expected.items()
+        ],
+    }
 
 
 def check_rules(groups: list[dict[str, Any]], tests: list[dict[str, Any]], folder: Path) -> None:

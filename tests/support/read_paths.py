@@ -1,5 +1,7 @@
 """The paths of the objects that commands read from a cluster: policies, jobs, and the resources of rules."""
 
+from typing import Any
+
 from tests.support.policies import NAMESPACE
 from webhook.cluster import resources
 from webhook.cluster.resource import KUEUE_NAMESPACE, WatchedPlace
@@ -14,3 +16,12 @@ PATHS_READ = [
     for resource in resources.watched_resources()
     for version in resource.api_versions
 ]
+
+
+def listed(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": [*items]}
+
+
+def empty_lists() -> dict[str, dict[str, Any]]:
+    """Empty lists of all objects that commands read, by path."""
+    return {path: listed() for path in (CONFIGMAPS, MPIJOBS, *PATHS_READ)}

@@ -147,15 +147,8 @@ def test_outcome_that_the_stored_job_also_has_is_standing() -> None:
     ]
 
 
-BARE = {
-    "spec.slotsPerWorker": REMOVE,
-    "spec.runPolicy": REMOVE,
-    "spec.sshAuthMountPath": REMOVE,
-    "spec.mpiImplementation": REMOVE,
-    "spec.launcherCreationPolicy": REMOVE,
-    "Worker.replicas": REMOVE,
-    "Launcher.replicas": REMOVE,
-}
+FIELDS = ("slotsPerWorker", "runPolicy", "sshAuthMountPath", "mpiImplementation", "launcherCreationPolicy")
+BARE = dict.fromkeys((*(f"spec.{field}" for field in FIELDS), "Worker.replicas", "Launcher.replicas"), REMOVE)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from tests.support.checking import NAMESPACE, POLICY, Check, as_json
 from tests.support.jobs import GOOD, REMOVE, changed
 from tests.support.kueue_objects import CONFIG, Json, cluster_queue, config, local_queue
-from tests.support.object_api import fake_api, kubeconfig
+from tests.support.object_api import MPIJOB_SCHEMA, fake_api, kubeconfig
 from tests.support.policies import HEADER, configmap
 from tests.support.quota_objects import quota
 from webhook.cli import world_sources
@@ -28,9 +28,7 @@ def test_default_namespace_is_from_the_context_of_the_kubeconfig(check: Check, t
     with fake_api() as api:
         contexts = [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "team-z"}}]
         config = str(kubeconfig(tmp_path / "config", api.url, contexts=contexts))
-        fields = {"apiVersion": {}, "kind": {}, "spec": {"x-kubernetes-preserve-unknown-fields": True}}
-        schema = {"properties": fields, "x-kubernetes-group-version-kind": [{"kind": "MPIJob"}]}
-        api.objects[world_sources.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
+        api.objects[world_sources.OPENAPI] = MPIJOB_SCHEMA
         result = check("a.yaml", "--kubeconfig", config, a_yaml=job)
         assert result.stdout.startswith("a.yaml: team-z/train: ")
         asked = [path for _, path in api.calls if "/namespaces/team-" in path]
@@ -135,12 +133,6 @@ def test_several_policies_in_one_file_apply_to_every_namespace(check: Check) -> 
     assert result.exit_code == 1
     assert "4 workers, at most 3 allowed" in result.stdout
     assert "2 GPUs, at most 1 allowed" in result.stdout
-
-
-def test_policy_in_a_file_is_applied(check: Check) -> None:
-    result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
-    assert result.exit_code == 1
-    assert "4 workers, at most 3 allowed" in result.stdout
 
 
 def test_policies_of_the_verdict_are_listed(check: Check) -> None:

@@ -71,6 +71,7 @@ def test_every_rule_and_injection_is_explained() -> None:
     assert [entry.id for entry in entries if entry.kind == "injection"] == list(injections.REGISTRY)
     for entry in entries:
         assert entry.summary.endswith("."), entry.id
+        assert entry.since, entry.id
         assert entry.default in {"on", "off", *Action}, entry.id
         assert all(setting.description for setting in entry.settings), entry.id
 
@@ -122,10 +123,6 @@ def test_text_of_an_injection() -> None:
     assert "  injections:" in lines
 
 
-def test_name_of_a_rule_and_an_injection_shows_both() -> None:
-    assert [entry.kind for entry in explanations.find("clean-pod-policy")] == ["rule", "injection"]
-
-
 @pytest.mark.parametrize(
     ("asked", "meant"),
     [("WORKER_COUNT", "worker-count"), ("Workercount", "worker-count"), ("isto", "istio"), ("image", "images")],
@@ -133,10 +130,6 @@ def test_name_of_a_rule_and_an_injection_shows_both() -> None:
 def test_similar_names_are_suggested(asked: str, meant: str) -> None:
     assert not explanations.find(asked)
     assert explanations.similar(asked)[0] == meant
-
-
-def test_name_without_a_similar_name_has_no_suggestion() -> None:
-    assert explanations.similar("qqqqqqqq") == []
 
 
 def run(*arguments: str) -> Result:

@@ -149,11 +149,11 @@ def test_file_without_pods_is_an_error(tmp_path: Path) -> None:
     assert result.stderr == f"error: no pods in {tmp_path / 'objects.yaml'}\n"
 
 
-@pytest.mark.parametrize("flag", ["--policy", "--cluster"])
-def test_level_cannot_be_combined_with_a_policy(tmp_path: Path, flag: str) -> None:
+@pytest.mark.parametrize("flag", ["--policy", "--cluster", "--ignore-others"])
+def test_level_cannot_be_combined_with_options_for_jobs(tmp_path: Path, flag: str) -> None:
     result = run(tmp_path, workload("v1", "Pod", (), HOST), flags=(flag, str(tmp_path / "objects.yaml")))
     assert result.exit_code == 2
-    assert "--level checks only the pods" in result.stderr
+    assert "cannot be combined with --policy, --cluster, --kubeconfig, --trainer or --ignore-others" in result.stderr
 
 
 @pytest.mark.parametrize(

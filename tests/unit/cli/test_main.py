@@ -59,6 +59,14 @@ def test_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("--version").stdout.splitlines()[1] == "commit 0123abc"
 
 
+def output_of(code: str) -> str:
+    """The output of a new Python process that runs `code`."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    return done.stdout
+
+
+SERVE = ["serve", "--policy", "/no/such/file", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]
+"""A command that ends after its imports."""
 NETWORK = ["asyncio", "ssl", "aiohttp", "kubernetes", "cryptography", "prometheus_client", "structlog"]
 DECISIONS = ["pydantic", "msgspec", "yaml", "webhook.rules"]
 OTHERS = ["webhook.cli.doctor", "webhook.cli.serve", "webhook.installation"]
@@ -85,8 +93,7 @@ def test_command_imports_only_needed_modules(arguments: list[str], not_needed: l
         f"try: main({arguments})\n"
         f"finally: print([name for name in {not_needed} if name in sys.modules])"
     )
-    quick = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert quick.stdout.endswith("[]\n")
+    assert output_of(code).endswith("[]\n")
 
 
 def test_program_runs_as_a_module() -> None:
@@ -132,8 +139,7 @@ def test_imports_of_a_command_are_not_garbage_collected() -> None:
         "atexit.register(lambda: print(gc.get_freeze_count() > 0, gc.get_stats()[0]['collections'] < 100))\n"
         f"main(['check', {JOB!r}])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.endswith("True True\n")
+    assert output_of(code).endswith("True True\n")
 
 
 NOT_AT_FIRST = (
@@ -149,11 +155,10 @@ NOT_AT_FIRST = (
 def test_garbage_collector_of_serve_ignores_imported_modules() -> None:
     code = (
         "import gc; from webhook.cli.main import main\n"
-        "try: main(['serve', '--policy', '/no/such/file', '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'])\n"
+        f"try: main({SERVE})\n"
         "finally: print(gc.isenabled(), gc.get_freeze_count() > 50_000, gc.get_stats()[2]['collections'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
-    assert done.stdout == "True True 0\n"
+    assert output_of(code) == "True True 0\n"
 
 
 ONLY_WHERE_ON = {"webhook.parts.older_versions.reviews", "webhook.parts.trainer.pipeline"}
@@ -162,19 +167,16 @@ ONLY_WHERE_ON = {"webhook.parts.older_versions.reviews", "webhook.parts.trainer.
 def test_modules_for_the_given_options_are_imported_at_the_start() -> None:
     code = (
         "import sys; from webhook.cli.main import main\n"
-        "addresses = ['--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0']\n"
-        "try: main(['serve', '--conversion', '--trainer', '--policy', '/no/such/file', *addresses])\n"
+        f"try: main({[*SERVE, '--conversion', '--trainer']})\n"
         f"finally: print({ONLY_WHERE_ON} <= {{*sys.modules}})"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
-    assert done.stdout == "True\n"
+    assert output_of(code) == "True\n"
 
 
 def test_serve_without_a_cluster_imports_only_needed_modules() -> None:
     code = (
         "import sys; from webhook.cli.main import main\n"
-        "try: main(['serve', '--policy', '/no/such/file', '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'])\n"
+        f"try: main({SERVE})\n"
         f"finally: print([each for each in {NOT_AT_FIRST} if each in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
-    assert done.stdout == "[]\n"
+    assert output_of(code) == "[]\n"

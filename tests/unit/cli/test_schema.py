@@ -19,7 +19,6 @@ from webhook.cli.job_world import JobWorld, of_nothing
 from webhook.cli.main import main
 from webhook.policy.in_force import load_policies
 
-LAUNCHER = "Launcher"
 NAME = "metadata.name"
 
 

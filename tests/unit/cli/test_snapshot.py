@@ -12,7 +12,7 @@ from tests.support.jobs import GOOD, changed
 from tests.support.namespaces import namespace
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
 from tests.support.policies import HEADER, configmap
-from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
+from tests.support.read_paths import CONFIGMAPS, MPIJOBS, empty_lists, listed
 from webhook.cli import files, job_world
 from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
@@ -41,13 +41,8 @@ CLAIM: dict[str, Any] = {
 @pytest.fixture
 def api() -> Iterator[FakeApi]:
     with fake_api() as running:
-        for path in (CONFIGMAPS, MPIJOBS, *PATHS_READ):
-            running.objects[path] = listed()
+        running.objects = empty_lists()
         yield running
-
-
-def listed(*items: dict[str, Any]) -> dict[str, Any]:
-    return {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": list(items)}
 
 
 def run(api: FakeApi, folder: Path, *arguments: str) -> Result:
@@ -242,20 +237,6 @@ def test_failed_snapshot_is_an_error(api: FakeApi, tmp_path: Path) -> None:
     assert gone.stderr.count("\n") == 1
 
 
-def test_context_of_the_kubeconfig_is_used(api: FakeApi, tmp_path: Path) -> None:
-    contexts = [
-        {"name": "x", "context": {"cluster": "gone", "user": "u"}},
-        {"name": "y", "context": {"cluster": "c", "user": "u"}},
-    ]
-    clusters = [
-        {"name": "gone", "cluster": {"server": "http://127.0.0.1:1"}},
-        {"name": "c", "cluster": {"server": api.url}},
-    ]
-    config = kubeconfig(tmp_path / "config", api.url, contexts=contexts, clusters=clusters)
-    command = ("snapshot", "--kubeconfig", str(config), "--context", "y")
-    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
-
-
 @pytest.mark.parametrize(
     ("head", "message"),
     [
@@ -278,7 +259,3 @@ def test_kind_that_the_head_does_not_list_is_incomplete() -> None:
     assert view.get(NAMESPACES, "team-b") is UNKNOWN
     assert view.all(NAMESPACES) is UNKNOWN
     assert view.all(LIMIT_RANGES) == {}
-
-
-def test_secrets_are_not_read() -> None:
-    assert not [resource for resource in watched_resources() if "secret" in resource.plural.lower()]

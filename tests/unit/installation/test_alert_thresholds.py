@@ -1,13 +1,12 @@
 """The thresholds of the alerts, tested with promtool of Prometheus."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from tests.support import promtool
-from tests.support.paths import MANIFESTS
-from webhook.api.yaml import load_all
+from tests.support.prometheus import rule_groups
 
 NEVER = "_x60"
 OURS = "mpijob_webhook_"
@@ -40,6 +39,16 @@ def pairs(alert: str, series: str, *, above: str, below: str, minutes: int) -> l
     ]
 
 
+def grows(alert: str, series: str, *, minutes: int = 7) -> list[Case]:
+    """The cases of an alert that fires while a counter grows."""
+    return pairs(alert, series, above="0+1x60", below="7x60", minutes=minutes)
+
+
+def is_one(alert: str, series: str, *, minutes: int = 6) -> list[Case]:
+    """The cases of an alert that fires while a gauge is 1 and not 0."""
+    return pairs(alert, series, above="1x60", below="0x60", minutes=minutes)
+
+
 def gpu(number: str) -> str:
     """A GPU of a job."""
     return f'mpijob_gpu_utilization{{namespace="team-a",job_name="train",pod="train-worker-0",gpu_id="{number}"}}'
@@ -51,19 +60,11 @@ CASES = [
     Case("MPIJobWebhookDown", {INFO: "1x60"}, 50, fires=False),
     *pairs("MPIJobWebhookSingleReplica", INFO, above="1x60", below=NEVER, minutes=16),
     Case("MPIJobWebhookSingleReplica", {INFO: "1x60", f'{OURS}build_info{{pod="b"}}': "1x60"}, 50, fires=False),
-    *pairs(
-        "MPIJobWebhookErrors",
-        f'{OURS}internal_errors_total{{webhook="validate"}}',
-        above="0+1x60",
-        below="7x60",
-        minutes=7,
-    ),
+    *grows("MPIJobWebhookErrors", f'{OURS}internal_errors_total{{webhook="validate"}}'),
     *(
         case
         for name in ("shed_total", "deadline_exceeded_total")
-        for case in pairs(
-            "MPIJobWebhookOverloaded", f'{OURS}{name}{{webhook="validate"}}', above="0+1x60", below="7x60", minutes=7
-        )
+        for case in grows("MPIJobWebhookOverloaded", f'{OURS}{name}{{webhook="validate"}}')
         for case in [
             case._replace(
                 series={f"{OURS}shed_total{{x='y'}}": "0x60", f"{OURS}deadline_exceeded_total{{x='y'}}": "0x60"}
@@ -71,45 +72,19 @@ CASES = [
             )
         ]
     ),
-    *pairs(
-        "MPIJobWebhookConnectionsRefused",
-        f'{OURS}connections_refused_total{{reason="full"}}',
-        above="0+1x60",
-        below="7x60",
-        minutes=7,
-    ),
+    *grows("MPIJobWebhookConnectionsRefused", f'{OURS}connections_refused_total{{reason="full"}}'),
     Case(
         "MPIJobWebhookConnectionsRefused",
         {f'{OURS}connections_refused_total{{reason="silent"}}': "0+9x60"},
         50,
         fires=False,
     ),
-    *pairs(
-        "MPIJobWebhookPolicyBroken", f'{OURS}policy_documents{{state="broken"}}', above="1x60", below="0x60", minutes=6
-    ),
+    *is_one("MPIJobWebhookPolicyBroken", f'{OURS}policy_documents{{state="broken"}}'),
     Case("MPIJobWebhookPolicyBroken", {f'{OURS}policy_documents{{state="current"}}': "9x60"}, 50, fires=False),
-    *pairs(
-        "MPIJobWebhookPluginBroken",
-        f'{OURS}plugins{{plugin="acme",state="broken"}}',
-        above="1x60",
-        below="0x60",
-        minutes=6,
-    ),
+    *is_one("MPIJobWebhookPluginBroken", f'{OURS}plugins{{plugin="acme",state="broken"}}'),
     Case("MPIJobWebhookPluginBroken", {f'{OURS}plugins{{plugin="acme",state="in force"}}': "1x60"}, 50, fires=False),
-    *pairs(
-        "MPIJobWebhookPluginBroken",
-        f'{OURS}plugin_failures_total{{kind="rule",entry="acme-no"}}',
-        above="0+1x60",
-        below="7x60",
-        minutes=7,
-    ),
-    *pairs(
-        "MPIJobWebhookCustomRuleFails",
-        f'{OURS}own_rule_faults_total{{rule="custom/team"}}',
-        above="0+1x60",
-        below="7x60",
-        minutes=7,
-    ),
+    *grows("MPIJobWebhookPluginBroken", f'{OURS}plugin_failures_total{{kind="rule",entry="acme-no"}}'),
+    *grows("MPIJobWebhookCustomRuleFails", f'{OURS}own_rule_faults_total{{rule="custom/team"}}'),
     *(
         Case(
             "MPIJobWebhookPoliciesDiffer",
@@ -131,7 +106,7 @@ CASES = [
         )
         for age, synced, fires in ((151, 1, True), (150, 1, False), (900, 0, False))
     ),
-    *pairs("MPIJobWebhookKindUnknown", f'{OURS}cache_faulty{{kind="pods"}}', above="1x60", below="0x60", minutes=6),
+    *is_one("MPIJobWebhookKindUnknown", f'{OURS}cache_faulty{{kind="pods"}}'),
     *(
         Case(
             "MPIJobWebhookInstallation",
@@ -141,14 +116,8 @@ CASES = [
         )
         for concern, fires in (("configuration-missing", True), ("right-essential", True), ("right-missing", False))
     ),
-    *pairs("MPIJobWebhookPoliciesUnread", f'{OURS}policies_unread{{pod="a"}}', above="1x60", below="0x60", minutes=6),
-    *pairs(
-        "MPIJobWebhookLedgerUnavailable",
-        f'{OURS}quota_ledger_total{{outcome="unavailable"}}',
-        above="0+1x60",
-        below="7x60",
-        minutes=7,
-    ),
+    *is_one("MPIJobWebhookPoliciesUnread", f'{OURS}policies_unread{{pod="a"}}'),
+    *grows("MPIJobWebhookLedgerUnavailable", f'{OURS}quota_ledger_total{{outcome="unavailable"}}'),
     Case("MPIJobWebhookLedgerUnavailable", {f'{OURS}quota_ledger_total{{outcome="late"}}': "0+9x60"}, 50, fires=False),
     Case("MPIJobWebhookKeysWait", {f"{OURS}ssh_keys_waiting": "1x60"}, 12, fires=True),
     Case("MPIJobWebhookKeysWait", {f"{OURS}ssh_keys_waiting": "1x8 0 1x50"}, 12, fires=False),
@@ -177,18 +146,16 @@ CASES = [
             ("Inf+0x10 20x50", 0, 50, False),
         )
     ),
-    *pairs("MPIJobWebhookCABundle", f'{OURS}ca_bundles_untrusting{{pod="a"}}', above="1x60", below="0x60", minutes=3),
+    *is_one("MPIJobWebhookCABundle", f'{OURS}ca_bundles_untrusting{{pod="a"}}', minutes=3),
     *(
         Case(alert, {f'{OURS}cert_expiry_timestamp_seconds{{cert="serving"}}': f"{end}x60"}, at, fires=fires)
         for alert, days in (("MPIJobWebhookCertificateExpires", 3), ("MPIJobWebhookCertificateExpired", 1))
         # The time of the test starts at 0, so `end` is the remaining time in seconds.
         for end, at, fires in ((days * 86_400 + 60, 30, True), (days * 86_400 + 2 * 3600, 30, False))
     ),
-    *pairs(
+    *grows(
         "MPIJobWebhookCallsFail",
         f'apiserver_admission_webhook_rejection_count{{{HOOK},error_type="calling_webhook_error"}}',
-        above="0+1x60",
-        below="7x60",
         minutes=4,
     ),
     Case(
@@ -203,26 +170,14 @@ CASES = [
         50,
         fires=False,
     ),
-    *pairs(
-        "MPIJobWebhookFailsOpen",
-        f"apiserver_admission_webhook_fail_open_count{{{HOOK}}}",
-        above="0+1x60",
-        below="7x60",
-        minutes=7,
-    ),
+    *grows("MPIJobWebhookFailsOpen", f"apiserver_admission_webhook_fail_open_count{{{HOOK}}}"),
     Case(
         "MPIJobWebhookFailsOpen", {f"apiserver_admission_webhook_fail_open_count{{{OTHER}}}": "0+9x60"}, 50, fires=False
     ),
     Case("MPIJobWebhookSlow", slow(HOOK, 98, 2), 40, fires=True),
     Case("MPIJobWebhookSlow", slow(HOOK, 999, 1), 40, fires=False),
     Case("MPIJobWebhookSlow", slow(OTHER, 0, 9), 40, fires=False),
-    *pairs(
-        "MPIJobWebhookConditionErrors",
-        f"apiserver_admission_match_condition_evaluation_errors_total{{{HOOK}}}",
-        above="0+1x60",
-        below="7x60",
-        minutes=7,
-    ),
+    *grows("MPIJobWebhookConditionErrors", f"apiserver_admission_match_condition_evaluation_errors_total{{{HOOK}}}"),
     *pairs("MPIJobGPUsIdle", gpu("0"), above="4x60", below="5x60", minutes=31),
     Case("MPIJobGPUsIdle", {gpu("0"): "0x60", gpu("1"): "99x60"}, 50, fires=True),
     Case("MPIJobGPUsIdle", {gpu("0"): "0x10 90 0x10 90 0x10 90 0x30"}, 60, fires=False),
@@ -231,32 +186,20 @@ CASES = [
 ]
 
 
-def groups() -> list[dict[str, Any]]:
-    (document,) = load_all((MANIFESTS / "components/monitoring/alerts.yaml").read_text())
-    found: list[dict[str, Any]] = document["spec"]["groups"]
-    return found
-
-
 @pytest.mark.parametrize("fires", [True, False])
 def test_each_alert_has_a_firing_and_a_silent_case(fires: bool) -> None:
-    alerts = {rule["alert"] for group in groups() for rule in group["rules"]}
+    alerts = {rule["alert"] for group in rule_groups("alerts.yaml") for rule in group["rules"]}
     assert {case.alert for case in CASES if case.fires is fires} == alerts
 
 
 def test_alerts_fire_at_their_thresholds(tmp_path: Path) -> None:
     tests = [
-        {
-            "interval": "1m",
-            "name": f"{number}: {case}",
-            "input_series": [{"series": series, "values": values} for series, values in case.series.items()],
-            "promql_expr_test": [
-                {
-                    "expr": f'count(ALERTS{{alertname="{case.alert}",alertstate="firing"}})',
-                    "eval_time": f"{case.minutes}m",
-                    "exp_samples": [{"labels": "{}", "value": 1}] if case.fires else [],
-                }
-            ],
-        }
+        promtool.case(
+            case.series,
+            {f'count(ALERTS{{alertname="{case.alert}",alertstate="firing"}})': {"{}": 1} if case.fires else {}},
+            minutes=case.minutes,
+            name=f"{number}: {case}",
+        )
         for number, case in enumerate(CASES)
     ]
-    promtool.check_rules(groups(), tests, tmp_path)
+    promtool.check_rules(rule_groups("alerts.yaml"), tests, tmp_path)

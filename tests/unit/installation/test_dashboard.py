@@ -116,20 +116,9 @@ def test_bars_include_the_first_value_and_values_after_restarts(tmp_path: Path) 
     series = {"stays": "5+0x30 5+1x10", "comes": "_x20 3+0x20", "again": "9+0x10 9+1x10 0+1x20", "goes": "7+0x20 8x5"}
     (expr,) = (query for query in QUERIES if "mpijob_webhook_deadline_events_total[" in query)
     counted = expr.replace("mpijob_webhook_deadline_events_total", "n_total").replace("outcome", "rule")
-    test = {
-        "interval": "1m",
-        "input_series": [{"series": f'n_total{{rule="{name}"}}', "values": text} for name, text in series.items()],
-        "promql_expr_test": [
-            {
-                "expr": f"round({filled(counted, '35m')})",
-                "eval_time": "41m",
-                "exp_samples": [
-                    {"labels": f'{{rule="{name}"}}', "value": value}
-                    for name, value in (("stays", 10), ("comes", 3), ("again", 29), ("goes", 1))
-                ],
-            }
-        ],
-    }
+    values = {'{rule="stays"}': 10, '{rule="comes"}': 3, '{rule="again"}': 29, '{rule="goes"}': 1}
+    labelled = {f'n_total{{rule="{name}"}}': text for name, text in series.items()}
+    test = promtool.case(labelled, {f"round({filled(counted, '35m')})": values}, minutes=41)
     promtool.check_rules([], [test], tmp_path)
 
 

@@ -2,11 +2,9 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 from tests.support import promtool
-from tests.support.paths import MANIFESTS
-from webhook.api.yaml import load_all
+from tests.support.prometheus import rule_groups
 from webhook.parts.job_metrics.metrics import JOB_METRICS
 from webhook.server.metrics import JOB_PREFIX
 
@@ -22,34 +20,23 @@ SERIES = {
 RATE = "namespace:training_operator_mpijob_created:rate5m"
 
 
-def groups() -> list[dict[str, Any]]:
-    (document,) = load_all((MANIFESTS / "components/monitoring/job-rules.yaml").read_text())
-    found: list[dict[str, Any]] = document["spec"]["groups"]
-    return found
+GROUPS = rule_groups("job-rules.yaml")
 
 
 def test_recording_rules_use_existing_metrics() -> None:
     ours = {metric.name: set(metric.labels) for metric in JOB_METRICS}
-    for rule in groups()[0]["rules"]:
+    for rule in GROUPS[0]["rules"]:
         ((labels, name),) = re.findall(rf"^max by \((.+?)\) .*\b({JOB_PREFIX}\w+)", rule["expr"])
         assert set(labels.split(", ")) == ours[name]
         assert rule["record"] not in ours
 
 
 def test_restarted_replicas_do_not_change_the_sums(tmp_path: Path) -> None:
-    expected = [
-        (f"{RUNNING}_total", f'{RUNNING}_total{{namespace="team-a"}}', 3),
-        (f"round(avg_over_time({RATE}[90m]) * 5400)", '{namespace="team-a"}', 90),
-    ]
-    test = {
-        "interval": "1m",
-        "input_series": [{"series": series, "values": values} for series, values in SERIES.items()],
-        "promql_expr_test": [
-            {"expr": expression, "eval_time": "100m", "exp_samples": [{"labels": labels, "value": value}]}
-            for expression, labels, value in expected
-        ],
+    expected = {
+        f"{RUNNING}_total": {f'{RUNNING}_total{{namespace="team-a"}}': 3},
+        f"round(avg_over_time({RATE}[90m]) * 5400)": {'{namespace="team-a"}': 90},
     }
-    promtool.check_rules(groups(), [test], tmp_path)
+    promtool.check_rules(GROUPS, [promtool.case(SERIES, expected, minutes=100)], tmp_path)
 
 
 def test_gpu_hours_are_the_sum_of_minutes(tmp_path: Path) -> None:
@@ -58,13 +45,8 @@ def test_gpu_hours_are_the_sum_of_minutes(tmp_path: Path) -> None:
     series = {f'{of},pod="first"}}': "_x10 8x19 10x9 _x60", f'{of},pod="second"}}': "_x10 8x29 10x29 stale"}
     recorded = "namespace_user:training_operator_mpijob_gpus_in_use:max"
     query = f"round(sum by (namespace, user) (sum_over_time({recorded}[2h:1m])) / 60)"
-    expected = [{"labels": '{namespace="team-a", user="alice"}', "value": 9}]
-    test = {
-        "interval": "1m",
-        "input_series": [{"series": each, "values": values} for each, values in series.items()],
-        "promql_expr_test": [{"expr": query, "eval_time": "110m", "exp_samples": expected}],
-    }
-    promtool.check_rules(groups(), [test], tmp_path)
+    expected = {query: {'{namespace="team-a", user="alice"}': 9}}
+    promtool.check_rules(GROUPS, [promtool.case(series, expected, minutes=110)], tmp_path)
 
 
 WORKER = 'namespace="team-a",pod="train-worker-1"'
@@ -104,16 +86,5 @@ def test_pod_metrics_are_joined_by_owner(tmp_path: Path) -> None:
             f'mpijob_gpu_utilization{{{WORKER},{ID},gpu_id="1"}}': 10,
         },
     }
-    test = {
-        "interval": "1m",
-        "input_series": [{"series": series, "values": f"{value}x9"} for series, value in PODS.items()],
-        "promql_expr_test": [
-            {
-                "expr": name,
-                "eval_time": "5m",
-                "exp_samples": [{"labels": labels, "value": value} for labels, value in samples.items()],
-            }
-            for name, samples in expected.items()
-        ],
-    }
-    promtool.check_rules(groups(), [test], tmp_path)
+    series = {each: f"{value}x9" for each, value in PODS.items()}
+    promtool.check_rules(GROUPS, [promtool.case(series, expected, minutes=5)], tmp_path)

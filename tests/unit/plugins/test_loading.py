@@ -107,9 +107,7 @@ def test_forms_must_be_a_tuple_of_forms(tmp_path: Path, forms: str) -> None:
     "entry_id", ["gpus", "schema", "required-injection", "custom", "No", "a_b", "model-fields", "x" * 51]
 )
 def test_plugin_with_an_id_that_is_used_reserved_or_invalid_is_broken(tmp_path: Path, entry_id: str) -> None:
-    install(
-        tmp_path, "acme", {"acme_no": RULE.format(id=entry_id, body=SAYS_NO)}, {"rules": {entry_id: "acme_no:check"}}
-    )
+    install_rule(tmp_path, entry_id=entry_id)
     ours = rules.REGISTRY["gpus"]
     with taken_in(tmp_path, "acme") as (plugin,):
         assert plugin.state == "broken"

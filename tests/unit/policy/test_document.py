@@ -86,18 +86,6 @@ def test_each_fault_has_its_line() -> None:
     assert str(caught.value).splitlines()[1].startswith("line 5: rules.worker-count.max: must be at least")
 
 
-def test_every_setting_has_a_description() -> None:
-    model = policy_model()
-    for section in (*model.model_fields.values(),):
-        assert section.description
-    for entry in (*rules.REGISTRY.values(), *injections.REGISTRY.values()):
-        for name, field in entry.settings.model_fields.items():
-            assert field.description, f"{entry.id}.{name}"
-        summary, _ = entry.documentation
-        assert summary.endswith("."), entry.id
-        assert entry.since
-
-
 def test_defaults_are_valid() -> None:
     """The service uses defaults without validation."""
     model = policy_model()

@@ -37,11 +37,6 @@ MISSING = {"key": "tier", "operator": "DoesNotExist"}
         ({"matchLabels": {"tier": "a"}}, {"matchLabels": {"team": "b"}}, True),
         ({"matchLabels": {"tier": "a"}}, {"matchExpressions": [is_in("b", "a")]}, True),
         ({"matchLabels": {"tier": "a"}}, {"matchExpressions": [not_in("a")]}, False),
-        ({"matchExpressions": [is_in("a", "b")]}, {"matchExpressions": [not_in("a")]}, True),
-        ({"matchExpressions": [is_in("a", "b")]}, {"matchExpressions": [not_in("a"), not_in("b")]}, False),
-        ({"matchExpressions": [EXISTS]}, {"matchExpressions": [MISSING]}, False),
-        ({"matchExpressions": [EXISTS]}, {"matchExpressions": [not_in("a")]}, True),
-        ({"matchExpressions": [MISSING]}, {"matchExpressions": [not_in("a")]}, True),
         ({"matchExpressions": [MISSING]}, {"matchLabels": {"tier": "a"}}, False),
     ],
 )

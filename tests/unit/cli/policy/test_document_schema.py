@@ -113,11 +113,6 @@ def test_schema_agrees_with_the_service(text: str, valid: bool) -> None:
         assert valid
 
 
-@pytest.mark.parametrize("text", ["kind: MPIJobPolicy", "apiVersion: policy.training.openshift.io/v1"])
-def test_missing_version_or_kind_is_rejected(text: str) -> None:
-    assert not VALIDATOR.is_valid(yaml.load_all(text)[0])
-
-
 @pytest.mark.parametrize(
     ("field", "expected"),
     [

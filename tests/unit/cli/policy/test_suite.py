@@ -362,14 +362,8 @@ class TestForms:
 
     def test_junit(self) -> None:
         top = ET.fromstring(self.shown("junit"))
-        assert (top.tag, top.attrib) == (
-            "testsuites",
-            {"name": "policy test", "tests": "2", "failures": "1", "errors": "0"},
-        )
-        (suite,) = top
-        eight, nine = suite
-        assert (eight.get("name"), eight.get("line"), len(eight)) == ("eight", "6", 0)
-        (failure,) = nine
+        assert top.attrib == {"name": "policy test", "tests": "2", "failures": "1", "errors": "0"}
+        (failure,) = top.iter("failure")
         assert failure.get("type") == "expected-verdict-missing"
         assert (failure.text or "").count("\n") == 1
 

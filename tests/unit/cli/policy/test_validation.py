@@ -10,8 +10,10 @@ from webhook.policy.document import PolicyFault
 from webhook.policy.faults import HINT
 
 TODAY = date(2026, 11, 21)
+MORE_GPUS = "priority: 1\nrules: {gpus: {min: 3}}"
 PREMIUM = "namespaces: {matchLabels: {tier: premium}}\n"
 BASE = "namespaces: {matchLabels: {tier: base}}\n"
+ENDS_AT = "{rules: [gpus], users: [u], expires: %s, reason: r}"
 
 
 def check(*policies: PolicyFile) -> Validation:
@@ -20,7 +22,7 @@ def check(*policies: PolicyFile) -> Validation:
 
 def test_valid_documents_are_summarized() -> None:
     text = PREMIUM + "priority: 5\nmode: warn\nrules: {gpus: {max: 1, min: 1}}\n"
-    exempt = "exemptions: [{rules: [gpus], users: [u], expires: 2026-11-21, reason: r}]"
+    exempt = f"exemptions: [{ENDS_AT % '2026-11-21'}]"
     outcome = check(policy_file("a", text + exempt), policy_file("b"), policy_file("c", "rules: {gpus: {max: 1}}"))
     assert outcome.good
     mode = 'mode enforce, warn where "a" also applies'
@@ -89,30 +91,18 @@ def test_faults_have_field_line_and_accepted_values() -> None:
             ['a.yaml: has no label training.openshift.io/mpijob-policy: "true", so the service does not see it'],
         ),
         (
-            [
-                policy_file(
-                    "a",
-                    "exemptions: [{rules: [gpus], users: [u], expires: 2026-11-21, reason: r},"
-                    " {rules: [gpus], users: [u], expires: 2026-11-20, reason: r}]",
-                )
-            ],
+            [policy_file("a", f"exemptions: [{ENDS_AT % '2026-11-21'}, {ENDS_AT % '2026-11-20'}]")],
             ["a.yaml: exemptions[1] ended on 2026-11-20 and has no effect"],
         ),
         ([policy_file("a"), policy_file("b"), policy_file("a")], ['2 ConfigMaps are called "a"']),
         (
-            [
-                policy_file("b", "mode: warn\nrules: {gpus: {max: 1}}"),
-                policy_file("a", "mode: warn\nrules: {gpus: {max: 2}}"),
-            ],
+            [policy_file("b", "rules: {gpus: {max: 1}}"), policy_file("a", "rules: {gpus: {max: 2}}")],
             ['rules.gpus.max: "a" and "b" have the same priority and different values; "b" wins'],
         ),
         ([policy_file("a", BASE + "mode: warn"), policy_file("b", PREMIUM + "mode: audit")], []),
         ([policy_file("a", "mode: warn"), policy_file("b", "priority: 1\nmode: audit")], []),
         (
-            [
-                policy_file("high", "priority: 1\nrules: {gpus: {min: 3}}"),
-                policy_file("low", "rules: {gpus: {max: 2}}"),
-            ],
+            [policy_file("high", MORE_GPUS), policy_file("low", "rules: {gpus: {max: 2}}")],
             ['"high" conflicts with "low", and is ignored where both apply: min (3) is above max (2)'],
         ),
         (

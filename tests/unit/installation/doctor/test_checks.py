@@ -70,6 +70,17 @@ OF_TRAINER = HAS | dict.fromkeys(
 )
 
 
+ASSUMES_VOLCANO = {"policies": Policies(1, gangs={"p": "volcano"})}
+NOT_INSTALLED: dict[str, Any] = {
+    "service": None,
+    "deployment": None,
+    "pods": [],
+    "endpoints": [],
+    "rights": dict.fromkeys(HAS, False),
+    **certificates(data=None, bundles=(), served={}),
+}
+
+
 def limited_to(*kinds: str) -> Any:
     """A training-operator that reconciles only these kinds."""
     found = deployment("kubeflow", "kubeflow/training-operator:v1-855e096")
@@ -77,13 +88,52 @@ def limited_to(*kinds: str) -> Any:
     return found
 
 
+# Changes of a healthy installation without a finding.
+HARMLESS: dict[str, dict[str, Any]] = {
+    "healthy": {},
+    "older MPIJobs that are converted": {"crd": converted_crd(), "deployment": converting(), "rights": CONVERTS},
+    "operators of different namespaces": {"deployments": [with_flags("--namespace=a"), with_flags("--namespace=b")]},
+    "a training operator for other kinds": {"deployments": [OPERATOR, limited_to("tfjob")]},
+    "old operator without Kueue": {
+        "deployments": [deployment("mpi-operator", "registry.example.com:5000/x/mpi-operator:v0.6.0")]
+    },
+    "operator of unknown version": {
+        **with_kueue(GOOD_KUEUE),
+        "deployments": [deployment("o", "x/mpi-operator@sha256:00"), KUEUE],
+    },
+    "an operator with the option that a policy assumes": {
+        "deployments": [with_flags("--gang-scheduling=volcano")],
+        **ASSUMES_VOLCANO,
+    },
+    "an operator with the value of the option in a separate argument": {
+        "deployments": [with_flags("-gang-scheduling", "volcano")],
+        **ASSUMES_VOLCANO,
+    },
+    "an operator with the value of the option in a variable": {
+        "deployments": [with_flags("--gang-scheduling=$(GANG)")],
+        **ASSUMES_VOLCANO,
+    },
+    "clock 20 s behind": {"server_time": NOW - timedelta(seconds=20)},
+    "hooks for Trainer": {"validating": [WITH_TRAINER], "deployment": FOR_TRAINER, "rights": OF_TRAINER},
+    "a hook with its operations in a different order": hook(
+        "validate", rules=[{**VALIDATING["webhooks"][0]["rules"][0], "operations": ["UPDATE", "CREATE"]}]
+    ),
+    "a hook for Secrets without match conditions that fails open, before Kubernetes 1.28": {
+        "version": {"gitVersion": "v1.27.9"},
+        **hook("ssh-keys", matchConditions=None, failurePolicy="Ignore"),
+    },
+    "Kueue": with_kueue(GOOD_KUEUE),
+    "a probe job that is accepted": {"probe": Probe("team-a")},
+    "a probe job that the service rejects": {
+        "probe": Probe("team-a", 'admission webhook "validate.mpijob.training.openshift.io" denied the request: no')
+    },
+}
 # Each case: changes of a healthy installation, and the expected findings, each as id: a part of its text.
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
-    "healthy": ({}, {}),
+    **{case: (changes, {}) for case, changes in HARMLESS.items()},
     "old Kubernetes": ({"version": {"gitVersion": "v1.26.3+k3s1"}}, {"kubernetes-old": "v1.26.3"}),
     "no MPIJobs": ({"crd": None}, {"mpijobs-missing": "serves no MPIJobs of kubeflow.org/v2beta1"}),
     "older MPIJobs": ({"crd": crd("v1", "v1alpha2")}, {"mpijobs-missing": "only v1, v1alpha2"}),
-    "older MPIJobs that are converted": ({"crd": converted_crd(), "deployment": converting(), "rights": CONVERTS}, {}),
     "older MPIJobs that are not converted": (
         {"crd": converted_crd()},
         {"conversion-off": "calls this service to convert v1, but --conversion is off"},
@@ -114,51 +164,23 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"deployments": [OPERATOR, deployment("kubeflow", "mpioperator/mpi-operator:0.8.0")]},
         {"operators-several": "mpi-operator in mpi-operator, mpi-operator in kubeflow"},
     ),
-    "operators of different namespaces": (
-        {"deployments": [with_flags("--namespace=a"), with_flags("--namespace=b")]},
-        {},
-    ),
-    "a training operator for other kinds": (
-        {"deployments": [OPERATOR, limited_to("tfjob")]},
-        {},
-    ),
     "a training operator for MPIJobs too": (
         {"deployments": [OPERATOR, limited_to("tfjob", "mpijob")]},
         {"operators-several": "training-operator in kubeflow"},
-    ),
-    "old operator without Kueue": (
-        {"deployments": [deployment("mpi-operator", "registry.example.com:5000/x/mpi-operator:v0.6.0")]},
-        {},
     ),
     "old operator with Kueue": (
         {**with_kueue(GOOD_KUEUE), "deployments": [deployment("o", "mpi-operator:v0.7.9"), KUEUE]},
         {"operator-old": "mpi-operator v0.7.9 in o"},
     ),
-    "operator of unknown version": (
-        {**with_kueue(GOOD_KUEUE), "deployments": [deployment("o", "x/mpi-operator@sha256:00"), KUEUE]},
-        {},
-    ),
-    "an operator with the option that a policy assumes": (
-        {"deployments": [with_flags("--gang-scheduling=volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
-        {},
-    ),
-    "an operator with the value of the option in a separate argument": (
-        {"deployments": [with_flags("-gang-scheduling", "volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
-        {},
-    ),
-    "an operator with the value of the option in a variable": (
-        {"deployments": [with_flags("--gang-scheduling=$(GANG)")], "policies": Policies(1, gangs={"p": "volcano"})},
-        {},
-    ),
     "an operator without the option": (
-        {"policies": Policies(1, gangs={"p": "volcano"})},
+        ASSUMES_VOLCANO,
         {
             "operator-gang": 'policy "p" assumes --gang-scheduling=volcano, but mpi-operator in mpi-operator runs '
             "without --gang-scheduling"
         },
     ),
     "an operator with a different value": (
-        {"deployments": [with_flags("--gang-scheduling=mine")], "policies": Policies(1, gangs={"p": "volcano"})},
+        {"deployments": [with_flags("--gang-scheduling=mine")], **ASSUMES_VOLCANO},
         {"operator-gang": "runs with --gang-scheduling=mine"},
     ),
     "an operator with the option and no policy": (
@@ -167,7 +189,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "clock ahead": ({"server_time": NOW + timedelta(minutes=2)}, {"clock-skew": "120 s ahead of this machine's"}),
     "clock behind": ({"server_time": NOW - timedelta(minutes=2)}, {"clock-skew": "120 s behind this machine's"}),
-    "clock 20 s behind": ({"server_time": NOW - timedelta(seconds=20)}, {}),
     "unknown time of the API server": ({"server_time": None}, {"not-known": "clock"}),
     "no Deployment": ({"deployment": None}, {"deployment-missing": "no Deployment mpijob-webhook in mpijob-webhook"}),
     "no replica": (
@@ -195,28 +216,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"configuration-development": "serve --register"},
     ),
     "only a development server": (
-        {
-            **ON_TRIAL,
-            "service": None,
-            "deployment": None,
-            "pods": [],
-            "endpoints": [],
-            "rights": dict.fromkeys(HAS, False),
-            **certificates(data=None, bundles=(), served={}),
-        },
+        ON_TRIAL | NOT_INSTALLED,
         {"configuration-development": "nothing is installed in mpijob-webhook"},
     ),
     "only a development server for Trainer": (
-        {
-            **ON_TRIAL,
-            "validating": [by_register(WITH_TRAINER)],
-            "service": None,
-            "deployment": None,
-            "pods": [],
-            "endpoints": [],
-            "rights": dict.fromkeys(HAS, False),
-            **certificates(data=None, bundles=(), served={}),
-        },
+        ON_TRIAL | NOT_INSTALLED | {"validating": [by_register(WITH_TRAINER)]},
         {"configuration-development": "nothing is installed in mpijob-webhook"},
     ),
     "a development server next to an installation": (
@@ -239,7 +243,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"validating": [WITH_TRAINER]},
         {"hook-unknown": "does not belong to this version"},
     ),
-    "hooks for Trainer": ({"validating": [WITH_TRAINER], "deployment": FOR_TRAINER, "rights": OF_TRAINER}, {}),
     "no hooks for Trainer": (
         {"deployment": FOR_TRAINER, "rights": OF_TRAINER},
         {"hook-missing": "trainingruntimes are not checked"},
@@ -260,10 +263,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         hook("validate", rules=[{**VALIDATING["webhooks"][0]["rules"][0], "operations": ["CREATE"]}]),
         {"hook-rules": "validate.mpijob"},
     ),
-    "a hook with its operations in a different order": (
-        hook("validate", rules=[{**VALIDATING["webhooks"][0]["rules"][0], "operations": ["UPDATE", "CREATE"]}]),
-        {},
-    ),
     "a hook that fails open": (hook("validate", failurePolicy="Ignore"), {"hook-fails-open": "jobs are not checked"}),
     "a hook that fails closed": (hook("mutate", failurePolicy="Fail"), {"hook-fails-closed": "no job is stored"}),
     "a hook with a longer timeout": (hook("mutate", timeoutSeconds=30), {"hook-altered": "timeoutSeconds is not 5"}),
@@ -282,10 +281,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "a hook for Secrets without match conditions that fails open": (
         hook("ssh-keys", matchConditions=None, failurePolicy="Ignore"),
         {"secret-hook-wide": "every Secret with an `app` label"},
-    ),
-    "a hook for Secrets without match conditions that fails open, before Kubernetes 1.28": (
-        {"version": {"gitVersion": "v1.27.9"}, **hook("ssh-keys", matchConditions=None, failurePolicy="Ignore")},
-        {},
     ),
     "a hook for Secrets that fails open": (
         hook("ssh-keys", failurePolicy="Ignore"),
@@ -383,7 +378,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"unknown_names": [UnknownNames(f"a/{n}", "training.openshift.io/skip", ["istios"]) for n in range(9)]},
         {"asked-in-vain": 'a/4 has an unknown injection: "istios" (did you mean istio?); and 4 more like this'},
     ),
-    "Kueue": (with_kueue(GOOD_KUEUE), {}),
     "Kueue without MPIJobs": (with_kueue(OTHER_KUEUE), {"kueue-without-mpijobs": "does not manage MPIJobs"}),
     "Kueue's broken configuration": (with_kueue("a: ["), {"kueue-config-unknown": "cannot be read"}),
     "Kueue's empty ConfigMap": (
@@ -403,11 +397,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
             ],
         },
         {"configuration-renamed": "has the name z"},
-    ),
-    "a probe job that is accepted": ({"probe": Probe("team-a")}, {}),
-    "a probe job that the service rejects": (
-        {"probe": Probe("team-a", 'admission webhook "validate.mpijob.training.openshift.io" denied the request: no')},
-        {},
     ),
     "a probe job that does not reach the service": (
         {"probe": Probe("team-a", 'failed calling webhook "validate.mpijob.training.openshift.io": x509')},

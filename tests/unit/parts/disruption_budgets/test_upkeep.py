@@ -1,21 +1,14 @@
 """A running job has a PodDisruptionBudget if the policy sets it. The controller does not change foreign budgets."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
 
 from tests.support.jobs import changed
-from tests.support.kept_objects import KeptObjects, settled
-from tests.support.logs import Log
-from tests.support.policies import layer
-from webhook.cluster.resources.mpijobs import MPI_JOBS
-from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.controllers.reconciler import PacedClient
+from tests.support.kept_objects import KeptObjects
+from tests.support.owned_objects import OwnerWorld
 from webhook.parts.disruption_budgets.upkeep import BUDGETS, DisruptionBudgets
-from webhook.policy.in_force import PolicySet
-from webhook.server.background import at_work
 
 JOB = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs/train"
 BUDGET = "/apis/policy/v1/namespaces/team-a/poddisruptionbudgets/mpijob-train"
@@ -28,23 +21,7 @@ ENDED = {
 PODS = 5  # a launcher and four workers
 
 
-class World:
-    """A cluster and one replica that runs the controller."""
-
-    def __init__(self, cluster: KeptObjects, policy: str) -> None:
-        self.cluster, self.policies = cluster, PolicySet([layer("p", policy)])
-        api: Any = cluster
-        self.controller = DisruptionBudgets(
-            api=PacedClient(api, rate=1e6, burst=10**6),
-            view=cluster.view([MPI_JOBS, NAMESPACES]),
-            watch=cluster.follow(BUDGETS),
-            policies=lambda: self.policies,
-            log=Log(),
-        )
-
-    async def settled(self) -> None:
-        await settled(self.controller.reconciler)
-
+class World(OwnerWorld):
     async def store(self, changes: dict[str, Any] | None = None) -> dict[str, Any]:
         job = self.cluster.put(JOB, changed({"status": {}, **(changes or {})}))
         await self.settled()
@@ -57,19 +34,8 @@ class World:
         return budget and budget["spec"]["minAvailable"]
 
 
-@pytest.fixture
-def cluster() -> KeptObjects:
-    objects = KeptObjects()
-    objects.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "gold"}}})
-    return objects
-
-
-@asynccontextmanager
-async def running(cluster: KeptObjects, policy: str = ON) -> AsyncIterator[World]:
-    world = World(cluster, policy)
-    async with at_work(world.controller.run):
-        await world.settled()
-        yield world
+def running(cluster: KeptObjects, policy: str = ON) -> AbstractAsyncContextManager[World]:
+    return World(cluster, policy, DisruptionBudgets, BUDGETS).running()
 
 
 async def test_budget_of_a_running_job_protects_all_pods(cluster: KeptObjects) -> None:
@@ -124,8 +90,7 @@ async def test_budget_of_an_ended_or_suspended_job_protects_no_pods(
 async def test_budget_protects_no_pods_when_the_policy_no_longer_sets_it(cluster: KeptObjects) -> None:
     async with running(cluster) as world:
         await world.store()
-        world.policies = PolicySet([layer("p", OFF)])
-        world.controller.resync()
+        world.set_policy(OFF)
         await world.settled()
         assert world.pods == 0
 
@@ -154,7 +119,7 @@ async def test_foreign_budget_is_not_changed_and_causes_an_event(cluster: KeptOb
     async with running(cluster) as world:
         await world.store()
         assert world.pods == 1
-        assert [each["reason"] for each in cluster.named("events").values()] == ["PodDisruptionBudgetForeign"]
+        assert world.events == ["PodDisruptionBudgetForeign"]
         assert (
             "PodDisruptionBudget team-a/mpijob-train does not belong to the job" in world.controller.reconciler.problem
         )

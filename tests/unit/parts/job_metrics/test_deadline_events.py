@@ -1,8 +1,6 @@
 """Each notice becomes exactly one Event, despite restarts of replicas and failures of the API server."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -14,6 +12,7 @@ from webhook.client.calls import ApiError, ClusterError
 from webhook.controllers.reconciler import PacedClient
 from webhook.parts.job_metrics.deadline_events import IS_NEAR, IS_OVER, KNOWN, TOLD, UNKNOWN_WAIT, DeadlineEvents
 from webhook.parts.job_metrics.watches import JOB_LIVES, LAUNCHERS
+from webhook.server.background import at_work
 
 KEY = ("team-a", "train")
 DAY = int(24 * HOUR)
@@ -58,17 +57,6 @@ class Replica:
     def see(self, job: dict[str, Any], launcher: dict[str, Any]) -> None:
         self.lives.put(job)
         self.launchers.put(launcher)
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Run the reconciler until the block ends."""
-        task = asyncio.create_task(self.events.reconciler.run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
 
 
 @pytest.fixture
@@ -181,13 +169,13 @@ async def test_a_thousand_jobs_get_each_notice_once_while_one_of_two_replicas_is
 
     first, second, third = (Replica(api) for _ in range(3))
     api.time = START + 0.8 * DAY
-    async with first.running():
-        async with second.running():
+    async with at_work(first.events.reconciler.run):
+        async with at_work(second.events.reconciler.run):
             for replica in (first, second):
                 see(replica, ended=False)
             await until(lambda: len(api.events) > 300)
         await until(lambda: len(api.events) == 1000 and not first.events.reconciler.waiting)
-        async with third.running():
+        async with at_work(third.events.reconciler.run):
             api.time = START + DAY
             for replica in (first, third):
                 see(replica, ended=True)

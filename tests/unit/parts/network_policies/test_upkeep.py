@@ -3,27 +3,22 @@
 A posture is a degree of isolation, which the policy and an annotation of the job select.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.support.jobs import changed
-from tests.support.kept_objects import KeptObjects, settled
-from tests.support.logs import Log
-from tests.support.policies import layer
+from tests.support.kept_objects import KeptObjects
+from tests.support.owned_objects import OwnerWorld
 from tests.support.service_accounts import service_account
 from tests.support.watch_api import until
 from webhook.client.calls import ApiError, ClusterError
-from webhook.cluster.resources.mpijobs import MPI_JOBS
-from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
-from webhook.controllers.reconciler import PacedClient
 from webhook.parts.network_policies.upkeep import NETWORK_POLICIES, NetworkPolicies
 from webhook.parts.network_policies.wanted import LABEL
-from webhook.policy.in_force import PolicySet
 from webhook.server.background import at_work
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
@@ -35,52 +30,18 @@ def posture(value: str, more: str = "") -> str:
     return f"rules: {{network-policy: {{posture: {value}{more}}}}}"
 
 
-class World:
-    """A cluster and one replica that runs the controller."""
-
+class World(OwnerWorld):
     def __init__(self, cluster: KeptObjects, policy: str) -> None:
-        self.cluster = cluster
-        self.log = Log()
-        self.policies = PolicySet([layer("p", policy)])
-        api: Any = cluster
-        self.controller = NetworkPolicies(
-            api=PacedClient(api, rate=1e6, burst=10**6),
-            view=cluster.view([MPI_JOBS, NAMESPACES, SERVICE_ACCOUNTS]),
-            watch=cluster.follow(NETWORK_POLICIES),
-            policies=lambda: self.policies,
-            log=self.log,
-            uniform=lambda low, _: low,
-        )
-
-    def set_policy(self, policy: str) -> None:
-        self.policies = PolicySet([layer("p", policy)])
-        self.controller.resync()
-
-    async def settled(self) -> None:
-        await settled(self.controller.reconciler)
+        controller = partial(NetworkPolicies, uniform=lambda low, _: low)
+        super().__init__(cluster, policy, controller, NETWORK_POLICIES, SERVICE_ACCOUNTS)
 
     @property
     def spec(self) -> Any:
         return self.cluster.objects[MINE]["spec"]
 
-    @property
-    def events(self) -> list[str]:
-        return [each["reason"] for each in self.cluster.named("events").values()]
 
-
-@pytest.fixture
-def cluster() -> KeptObjects:
-    objects = KeptObjects()
-    objects.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "gold"}}})
-    return objects
-
-
-@asynccontextmanager
-async def running(cluster: KeptObjects, policy: str = posture("default")) -> AsyncIterator[World]:
-    world = World(cluster, policy)
-    async with at_work(world.controller.run):
-        await world.settled()
-        yield world
+def running(cluster: KeptObjects, policy: str = posture("default")) -> AbstractAsyncContextManager[World]:
+    return World(cluster, policy).running()
 
 
 def store(cluster: KeptObjects, name: str = "train", changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -97,15 +58,8 @@ async def test_job_gets_a_network_policy_when_it_is_created(cluster: KeptObjects
         await world.settled()
         made = cluster.objects[MINE]
         assert made["metadata"]["labels"][LABEL] == "default"
-        assert made["metadata"]["ownerReferences"] == [
-            {
-                "apiVersion": "kubeflow.org/v2beta1",
-                "kind": "MPIJob",
-                "name": "train",
-                "uid": job["metadata"]["uid"],
-                "controller": True,
-            }
-        ]
+        (owner,) = made["metadata"]["ownerReferences"]
+        assert owner["uid"] == job["metadata"]["uid"]
         assert cluster.calls == [("GET", f"{JOBS}/train"), ("POST", POLICIES)]
         world.controller.resync()
         await world.settled()
@@ -126,9 +80,7 @@ async def test_job_gets_a_network_policy_when_it_is_created(cluster: KeptObjects
         ("namespaces: {matchLabels: {tier: gold}}\n" + posture("isolated"), {}, "isolated"),
         ("namespaces: {matchLabels: {tier: iron}}\n" + posture("isolated"), {}, None),
         (posture("default"), {"spec.runPolicy.suspend": True}, "default"),
-        (posture("default"), {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, None),
         (posture("default"), {"Worker.template.spec.hostNetwork": True}, None),
-        (posture("default"), {"Launcher.template.spec.hostNetwork": True}, None),
     ],
 )
 async def test_posture_depends_on_the_policy_and_the_job(
@@ -432,13 +384,19 @@ async def test_object_that_is_replaced_before_the_write_is_not_overwritten(clust
         assert world.controller.reconciler.failing == 1
 
 
-@pytest.mark.parametrize("status", [403, 422, 500])
-async def test_rejected_write_is_reported(cluster: KeptObjects, status: int) -> None:
+def reject_creation(cluster: KeptObjects, status: int) -> None:
+    """Let the API server reject every NetworkPolicy with this status."""
+
     def before(method: str, path: str) -> None:
         if method == "POST":
             raise ApiError(status, f"rejected ({status})")
 
     cluster.before = before
+
+
+@pytest.mark.parametrize("status", [403, 422, 500])
+async def test_rejected_write_is_reported(cluster: KeptObjects, status: int) -> None:
+    reject_creation(cluster, status)
     store(cluster)
     async with running(cluster) as world:
         assert str(status) in world.controller.reconciler.problem
@@ -446,11 +404,7 @@ async def test_rejected_write_is_reported(cluster: KeptObjects, status: int) -> 
 
 
 async def test_rejected_write_is_retried_if_the_watch_fails(cluster: KeptObjects) -> None:
-    def before(method: str, path: str) -> None:
-        if method == "POST":
-            raise ApiError(403, "no")
-
-    cluster.before = before
+    reject_creation(cluster, 403)
     store(cluster)
     world = World(cluster, posture("default"))
     world.controller.watch.synced = False
@@ -462,11 +416,7 @@ async def test_rejected_write_is_retried_if_the_watch_fails(cluster: KeptObjects
 
 
 async def test_write_into_a_deleted_namespace_causes_no_error(cluster: KeptObjects) -> None:
-    def before(method: str, path: str) -> None:
-        if method == "POST":
-            raise ApiError(404, "not found")
-
-    cluster.before = before
+    reject_creation(cluster, 404)
     store(cluster)
     async with running(cluster) as world:
         assert world.controller.reconciler.failing == 0

@@ -63,31 +63,24 @@ def test_network_policy_is_owned_by_the_job_and_labelled_with_the_posture() -> N
     assert record(made).owner == "u-1"
 
 
-def test_default_posture_limits_only_ingress() -> None:
-    assert spec(job(), Posture.DEFAULT, Settings(), NothingKnown()) == {
+BOTH = ["Ingress", "Egress"]
+SSH = [*tcp(22), HIGH]
+
+
+@pytest.mark.parametrize(
+    ("posture", "types", "ingress", "egress"),
+    [
+        (Posture.DEFAULT, ["Ingress"], {"from": SAME_JOB}, []),
+        (Posture.RESTRICTED, BOTH, {"from": SAME_JOB}, [{"to": SAME_JOB}, DNS, {"ports": tcp(443)}]),
+        (Posture.ISOLATED, BOTH, {"from": SAME_JOB, "ports": SSH}, [{"to": SAME_JOB, "ports": SSH}, DNS]),
+    ],
+)
+def test_posture_allows_these_directions(posture: Posture, types: list[str], ingress: Any, egress: list[Any]) -> None:
+    assert spec(job(), posture, Settings(), NothingKnown()) == {
         "podSelector": PODS,
-        "policyTypes": ["Ingress"],
-        "ingress": [{"from": SAME_JOB}],
-        "egress": [],
-    }
-
-
-def test_restricted_posture_allows_egress_only_for_dns_and_https() -> None:
-    assert spec(job(), Posture.RESTRICTED, Settings(), NothingKnown()) == {
-        "podSelector": PODS,
-        "policyTypes": ["Ingress", "Egress"],
-        "ingress": [{"from": SAME_JOB}],
-        "egress": [{"to": SAME_JOB}, DNS, {"ports": tcp(443)}],
-    }
-
-
-def test_isolated_posture_allows_egress_only_for_dns() -> None:
-    ports = [*tcp(22), HIGH]
-    assert spec(job(), Posture.ISOLATED, Settings(), NothingKnown()) == {
-        "podSelector": PODS,
-        "policyTypes": ["Ingress", "Egress"],
-        "ingress": [{"from": SAME_JOB, "ports": ports}],
-        "egress": [{"to": SAME_JOB, "ports": ports}, DNS],
+        "policyTypes": types,
+        "ingress": [ingress],
+        "egress": egress,
     }
 
 

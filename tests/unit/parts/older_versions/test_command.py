@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.checking import Check
-from tests.support.older_jobs import HOROVOD, TENSORFLOW, V1, V1ALPHA1, V1ALPHA2, full
+from tests.support.older_jobs import HOROVOD, TENSORFLOW, V1, V1ALPHA2, full
 from webhook.api import yaml
 
 UNITS = """
@@ -146,22 +146,10 @@ def test_unusable_input_gives_exit_code_2(convert: Check, text: str, error: str)
     assert error in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        (
-            "{apiVersion: kubeflow.org/v2, kind: MPIJob}",
-            'apiVersion: "kubeflow.org/v2" is not a known version of MPIJob',
-        ),
-        ("{apiVersion: kubeflow.org/v1, kind: MPIJob}", "spec: is not set"),
-        (HOROVOD.replace("kubeflow.org/v1", V1ALPHA1), "spec.mpiReplicaSpecs: is a field of later versions"),
-        (UNITS.replace("gpus: 16", "gpus: 16\n  processingUnits: 16"), "spec.gpus: excludes processingUnits"),
-    ],
-)
-def test_job_that_cannot_be_converted_gives_exit_code_1(convert: Check, text: str, error: str) -> None:
-    result = convert("-", stdin=text)
+def test_job_that_cannot_be_converted_gives_exit_code_1(convert: Check) -> None:
+    result = convert("-", stdin="{apiVersion: kubeflow.org/v1, kind: MPIJob}")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert error in result.stderr
+    assert "spec: is not set" in result.stderr
 
 
 def test_control_characters_are_replaced_in_the_report(convert: Check) -> None:

@@ -112,19 +112,8 @@ def test_main_container_that_does_not_exist_is_reported() -> None:
     assert "spec.mpiReplicaSpecs[Launcher].template.spec.containers" in steps
 
 
-GPU = {
-    "template": {
-        "spec": {
-            "containers": [
-                {
-                    "name": "mpi",
-                    "image": "a:1",
-                    "resources": {"limits": {"nvidia.com/gpu": 1, "cpu": 1}, "requests": {"nvidia.com/gpu": 1}},
-                }
-            ]
-        }
-    }
-}
+ONE_GPU = {"limits": {"nvidia.com/gpu": 1, "cpu": 1}, "requests": {"nvidia.com/gpu": 1}}
+GPU = {"template": {"spec": {"containers": [{"name": "mpi", "image": "a:1", "resources": ONE_GPU}]}}}
 
 
 def test_launcher_with_gpus_runs_ranks_unless_the_option_removes_its_gpus() -> None:

@@ -5,11 +5,12 @@ import json
 import pytest
 
 from tests.support.paths import EXAMPLES
+from tests.support.policies import HEADER, configmap
 from webhook.parts.playground.verdicts import answer
 
 GOOD = (EXAMPLES / "openmpi-pi.yaml").read_text()
 BAD = GOOD.replace("replicas: 2", "replicas: 200")
-POLICY = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nrules:\n  worker-count: {max: 300}\n"
+POLICY = f"{HEADER}rules:\n  worker-count: {{max: 300}}\n"
 AMOUNTS = '{hard: {requests.cpu: "1"}, used: {requests.cpu: "1"}}'
 QUOTA = f"apiVersion: v1\nkind: ResourceQuota\nmetadata: {{name: small, namespace: default}}\nstatus: {AMOUNTS}\n"
 
@@ -86,16 +87,6 @@ def test_job_without_a_namespace_is_judged_in_the_default_namespace() -> None:
 
 
 def test_broken_policy_of_the_cluster_is_reported_with_the_verdict() -> None:
-    broken = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": "mine",
-            "namespace": "mpijob-webhook",
-            "labels": {"training.openshift.io/mpijob-policy": "true"},
-        },
-        "data": {"policy.yaml": "kind: MPIJobPolicy"},
-    }
-    found = answer({"job": GOOD, "cluster": json.dumps(broken)})
+    found = answer({"job": GOOD, "cluster": json.dumps(configmap("mine", "kind: MPIJobPolicy"))})
     assert [fault["pane"] for fault in found["faults"]] == ["cluster"]
     assert found["jobs"][0]["allowed"]

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.support.checking import Check
-from tests.support.training_jobs import mpi, request, script
+from tests.support.training_jobs import mpi, request
 from webhook.api import yaml
 from webhook.cli.main import main
 
@@ -107,11 +107,6 @@ def test_several_jobs_from_a_file_and_standard_input_are_converted(convert: Chec
         ("[]", 2, "error: no training job in job.json"),
         ("text", 1, "error: job.json: request: is not a mapping"),
         ({"kind": "MPIJob"}, 1, "error: job.json: TrainingJobName: is not set"),
-        (
-            request("a", "ml.p4d.24xlarge", 2, script(sagemaker_distributed_dataparallel_enabled=True)),
-            1,
-            "error: job.json: a: HyperParameters[sagemaker_distributed_dataparallel_enabled]: smdistributed",
-        ),
         (
             request("a", "\x1b[2J", 2),
             1,

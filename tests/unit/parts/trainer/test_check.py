@@ -9,7 +9,7 @@ from click.testing import Result
 
 from tests.support.checking import Check
 from tests.support.jobs import GOOD
-from tests.support.object_api import fake_api, kubeconfig
+from tests.support.object_api import MPIJOB_SCHEMA, fake_api, kubeconfig
 from tests.support.trainer import NODE, pods, runtime, train_job
 from webhook.cli import world_sources
 from webhook.parts.trainer import kinds
@@ -101,9 +101,7 @@ def test_job_is_judged_with_the_runtime_read_from_the_cluster(check: Check, tmp_
     forbidden["metadata"]["name"] = "hidden"
     runtimes = "/apis/trainer.kubeflow.org/v1alpha1/{}trainingruntimes/{}"
     with fake_api() as api:
-        fields = {"apiVersion": {}, "kind": {}, "spec": {"x-kubernetes-preserve-unknown-fields": True}}
-        schema = {"properties": fields, "x-kubernetes-group-version-kind": [{"kind": "MPIJob"}]}
-        api.objects[world_sources.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
+        api.objects[world_sources.OPENAPI] = MPIJOB_SCHEMA
         api.objects[runtimes.format("cluster", "deepspeed")] = bad_runtime()
         api.objects[runtimes.format("namespaces/team/", "deepspeed")] = runtime(kinds.RUNTIME)
         api.refusals["GET", runtimes.format("cluster", "hidden")] = (403, "forbidden")

@@ -18,6 +18,10 @@ def shaped(job, base):
     return shape, msgspec.json.decode(shape.document)["spec"]
 
 
+def main_container(job, base, role):
+    return shaped(job, base)[1]["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0]
+
+
 @pytest.mark.parametrize(
     ("numbers", "as_node", "workers"),
     [
@@ -76,10 +80,7 @@ def test_fields_of_trainer_are_merged_into_the_pods_that_get_them():
         env=[{"name": "A", "value": "b"}],
         resourcesPerNode={"limits": {"cpu": 4}},
     )
-    _, spec = shaped(job, runtime())
-    launcher, worker = (
-        spec["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0] for role in ("Launcher", "Worker")
-    )
+    launcher, worker = (main_container(job, runtime(), role) for role in ("Launcher", "Worker"))
 
     assert (launcher["image"], launcher["command"], launcher["args"]) == (
         "registry.example.com/own:1",
@@ -92,29 +93,26 @@ def test_fields_of_trainer_are_merged_into_the_pods_that_get_them():
 
 
 def test_only_the_launcher_gets_the_resources_if_it_is_not_a_node():
-    _, spec = shaped(train_job(resourcesPerNode={"limits": {"cpu": 4}}), runtime(runLauncherAsNode=False))
+    job, base = train_job(resourcesPerNode={"limits": {"cpu": 4}}), runtime(runLauncherAsNode=False)
 
-    launcher, worker = (
-        spec["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0] for role in ("Launcher", "Worker")
-    )
-    assert launcher["resources"] == {"limits": {"cpu": 4}}
-    assert "resources" not in worker
+    assert main_container(job, base, "Launcher")["resources"] == {"limits": {"cpu": 4}}
+    assert "resources" not in main_container(job, base, "Worker")
 
 
 @pytest.mark.parametrize(
     ("path", "place"),
     [
-        (f"{WORKERS}.replicas", ("spec.trainer.numNodes", "")),
-        ("spec.slotsPerWorker", ("spec.trainer.numProcPerNode", "")),
-        ("spec.runPolicy.suspend", ("spec.suspend", "")),
-        ("metadata.labels[a.b/c]", ("metadata.labels[a.b/c]", "")),
-        (f"{LAUNCHERS}.template.spec.containers[0].image", ("spec.trainer.image", "")),
+        (f"{WORKERS}.replicas", "spec.trainer.numNodes"),
+        ("spec.slotsPerWorker", "spec.trainer.numProcPerNode"),
+        ("spec.runPolicy.suspend", "spec.suspend"),
+        ("metadata.labels[a.b/c]", "metadata.labels[a.b/c]"),
+        (f"{LAUNCHERS}.template.spec.containers[0].image", "spec.trainer.image"),
         (
             f"{WORKERS}.template.spec.containers[0].resources.limits[nvidia.com/gpu]",
-            ("spec.trainer.resourcesPerNode.limits[nvidia.com/gpu]", ""),
+            "spec.trainer.resourcesPerNode.limits[nvidia.com/gpu]",
         ),
-        (f"{WORKERS}.template.spec.containers", ("spec.trainer.resourcesPerNode", "")),
-        (f"{LAUNCHERS}.template.spec.containers[0].env[0].name", ("spec.trainer.env[0].name", "")),
+        (f"{WORKERS}.template.spec.containers", "spec.trainer.resourcesPerNode"),
+        (f"{LAUNCHERS}.template.spec.containers[0].env[0].name", "spec.trainer.env[0].name"),
     ],
 )
 def test_path_in_the_mpijob_is_translated_to_the_train_job(path, place):
@@ -124,7 +122,7 @@ def test_path_in_the_mpijob_is_translated_to_the_train_job(path, place):
         resourcesPerNode={"limits": {"nvidia.com/gpu": 4}},
     )
 
-    assert shaped(job, runtime())[0].places.shown(path) == place
+    assert shaped(job, runtime())[0].places.shown(path) == (place, "")
 
 
 @pytest.mark.parametrize(
@@ -199,11 +197,8 @@ def test_patch_with_the_label_of_the_trainer_gives_a_replicated_job_the_trainers
         image="registry.example.com/own:1",
         patches=[patch("node", {}, labels={"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"})],
     )
-    _, spec = shaped(job, runtime())
 
-    assert (
-        spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] == "registry.example.com/own:1"
-    )
+    assert main_container(job, runtime(), "Worker")["image"] == "registry.example.com/own:1"
 
 
 def test_job_and_runtime_are_not_changed():
@@ -227,8 +222,7 @@ def test_node_without_a_command_is_not_assumed_to_run_sshd():
     for field in ("command", "args"):
         del pods(base, NODE)["containers"][0][field]
 
-    worker = shaped(train_job(), base)[1]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
-    assert worker["args"] == ["(entrypoint)"]
+    assert main_container(train_job(), base, "Worker")["args"] == ["(entrypoint)"]
 
 
 def test_runtime_without_an_mpi_policy_has_no_shape():

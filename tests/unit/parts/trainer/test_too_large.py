@@ -9,15 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.kueue_objects import config
-from tests.support.trainer import (
-    Manifest,
-    Runtimes,
-    decide,
-    patch,
-    refused,
-    runtime,
-    train_job,
-)
+from tests.support.trainer import Manifest, Runtimes, decide, patch, refused, runtime, train_job
 from webhook.admission import too_large
 from webhook.cluster.snapshot import Snapshot
 from webhook.parts.trainer import kinds
@@ -130,13 +122,10 @@ class TestUpdates:
         assert decision.skipped == too_large.AS_STORED
         assert not decide(suspended, view=WithKueue(runtime()), old=UNREAD).allowed
 
-    def test_user_may_not_change_the_time_limit_of_a_too_large_job(self) -> None:
-        longer = {**UNREAD, "spec": {**UNREAD["spec"], "activeDeadlineSeconds": 10**9}}
-        assert not decide(longer, runtime(), old=UNREAD).allowed
-
-    def test_user_may_not_change_the_pods_of_a_too_large_job(self) -> None:
-        other = {**UNREAD, "spec": {**UNREAD["spec"], "trainer": {"numNodes": 3}}}
-        assert not decide(other, runtime(), old=UNREAD).allowed
+    @pytest.mark.parametrize("change", [{"activeDeadlineSeconds": 10**9}, {"trainer": {"numNodes": 3}}])
+    def test_user_may_not_change_the_time_limit_or_the_pods_of_a_too_large_job(self, change: Manifest) -> None:
+        changed = {**UNREAD, "spec": {**UNREAD["spec"], **change}}
+        assert not decide(changed, runtime(), old=UNREAD).allowed
 
     def test_too_large_job_may_become_small_enough(self) -> None:
         assert decide(train_job(), runtime(), old=UNREAD).allowed

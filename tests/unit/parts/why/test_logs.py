@@ -22,6 +22,7 @@ def box(code: int, ended: str) -> str:
 
 
 KILLED = "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n"
+ABORTED = KILLED.replace("9 (Killed)", "6 (Aborted)")
 LOCAL_ONLY = (
     "[WARNING] [runner.py:202:fetch_hostfile] Unable to find hostfile, will proceed with training with local resources "
     "only.\n"
@@ -53,7 +54,136 @@ PEERS = {
     "MPICH": "Abort(1) on node 1: Fatal error in internal_Allreduce: Unknown error class, error stack:\n"
     "internal_Allreduce(61)....: MPI_Allreduce(count=1) failed\nMPIDI_progress(1): Communication error with rank 0\n",
 }
+SURVIVED = {
+    "the GPU's memory": "CUDA out of memory, retrying with batch 8\nstep 1\n",
+    "ssh": "ssh: Could not resolve hostname w-0: Name or service not known\nepoch 1\n",
+    "ssh in git": "Host key verification failed.\nfatal: Could not read from remote repository.\n",
+    "the GPU's memory without output": "CUDA out of memory, halving the batch\nepoch 1\n",
+    "NCCL, which connects after retries": (
+        "w-0:3:3 [0] NCCL WARN socketStartConnect: Connect to 10.0.0.2<4000> failed : Connection refused, retrying\n"
+        "w-0:3:3 NCCL INFO Init COMPLETE\n"
+        "epoch 1\n"
+    ),
+    "output of ulimit -a": "max locked memory           (kbytes, -l) unlimited\nepoch 1\n",
+    "a tool without a library": (
+        "nvidia-smi: error while loading shared libraries: libnvidia-ml.so.1: cannot open\nepoch 1\n"
+    ),
+}
+"""Output of a program that continued, before a rank was killed."""
+SEVERAL: dict[tuple[str, str], dict[str, str]] = {
+    ("ssh-closed", "sshd ended the connection before the login"): {
+        "ssh, connection reset": (
+            "kex_exchange_identification: read: Connection reset by peer\nConnection reset by 10.1.2.3 port 22\n"
+        ),
+        "OpenSSH 7, connection reset": "ssh_exchange_identification: read: Connection reset by peer\n",
+    },
+    ("local-only", "deepspeed found no hostfile, so it starts ranks only in the launcher"): {
+        "DeepSpeed without a hostfile": LOCAL_ONLY,
+        "DeepSpeed without a hostfile, and without GPUs in the launcher": (
+            f"{LOCAL_ONLY}Traceback (most recent call last):\n  x\n"
+            "RuntimeError: Unable to proceed, no GPU resources available\n"
+        ),
+        "DeepSpeed without a hostfile, then a program that finds no GPU": (
+            f"{LOCAL_ONLY}Traceback (most recent call last):\n  x\n"
+            "RuntimeError: Found no NVIDIA driver on your system.\n"
+        ),
+    },
+    ("gpu-memory", "the GPU's memory is too small (CUDA out of memory)"): {
+        "the GPU's memory": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
+        "the GPU's memory, in C++": (
+            "terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: out of memory\n"
+        ),
+        "the GPU's memory of a rank, after the message of a different rank": (
+            f"{PEER_OF_NCCL}[rank0]: Traceback (most recent call last):\n[rank0]:   x\n"
+            "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried\n"
+        ),
+        "the GPU's memory in a traceback": (
+            "Traceback (most recent call last):\n  x\ntorch.OutOfMemoryError: CUDA out of memory.\n"
+        ),
+    },
+    ("shared-memory", "/dev/shm is too small"): {
+        "NCCL, shared memory": (
+            "NCCL WARN Call to posix_fallocate failed : No space left on device\n"
+            "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)\n"
+        ),
+        "PyTorch, no space for shared memory": (
+            "Traceback (most recent call last):\n  x\n"
+            "RuntimeError: unable to write to file </torch_123_3412>: No space left on device (28)\n"
+        ),
+        "PyTorch, shared memory": (
+            "ERROR: Unexpected bus error encountered in worker. Bus error (core dumped)\n"
+            "Traceback (most recent call last):\n  x\nRuntimeError: DataLoader worker (pid(s) 3) exited unexpectedly\n"
+        ),
+        "MPICH, a bus error with a core": box(135, "Terminated (signal 15)"),
+    },
+    ("nccl-network", "NCCL cannot connect the ranks"): {
+        "NCCL, several interfaces": (
+            "w-0:115:301 [0] misc/socket.cc:456 NCCL WARN socketStartConnect: Connect to 172.17.0.1<45683> failed : "
+            "Connection refused\n"
+        ),
+        "NCCL, out of retries": (
+            "w-0:115:301 [0] NCCL INFO Call to connect returned Connection refused, retrying\n"
+            "w-0:115:301 [0] misc/socket.cc:452 NCCL WARN socketStartConnect: exceeded retries (20000)\n"
+        ),
+        "NCCL, a refused connection and PyTorch's exception": PEER_OF_PYTORCH,
+        "NCCL, no interface": (
+            "w-0:115:115 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth1\n"
+            "w-0:115:115 [0] bootstrap.cc:84 NCCL WARN "
+            "Bootstrap : no socket interface found\n"
+        ),
+    },
+    ("program-aborted", "the program ended itself: train: solver.cpp:12: int main(): Assertion `n > 0' failed."): {
+        "an assertion, and its signal": f"train: solver.cpp:12: int main(): Assertion `n > 0' failed.\n{ABORTED}",
+        "the program's message after mpirun's report": (
+            f"{ABORTED}train: solver.cpp:12: int main(): Assertion `n > 0' failed.\n"
+        ),
+    },
+    ("rank-killed", "a rank was killed on a worker (signal 9), most likely for memory"): {
+        "torchrun, a killed rank": (
+            "E1126 10:00:00.0 1 api.py:869] failed (exitcode: -9) local_rank: 0 (pid: 30) of binary: /usr/bin/python3\n"
+            "Traceback (most recent call last):\n  x\nerrors.ChildFailedError: \n"
+        ),
+        "bash, a killed rank": (
+            "run.sh: line 2:    31 Killed\nmpirun detected that one or more processes exited with non-zero status:\n\n"
+            "  Process name: [[1,1],1]\n  Exit code:    137\n"
+        ),
+        "DeepSpeed, a killed rank": (
+            "[ERROR] [launch.py:322:sigkill_handler] ['python3', 't.py'] exits with return code = -9\n"
+        ),
+        "Horovod, a killed rank": "Process 1 exit with status code 137.\n",
+    },
+    ("no-name", "the launcher found no address for w-0"): {
+        "horovodrun, which tests ssh": (
+            "ssh: Could not resolve hostname w-0: Name or service not known\nTraceback (most recent call last):\n  x\n"
+            "RuntimeError: SSH was not successful on:\nw-0\n"
+        ),
+        "ssh, then an exception of horovodrun": (
+            "ssh: Could not resolve hostname w-0: Name or service not known\nTraceback (most recent call last):\n  x\n"
+            "RuntimeError: Horovod detected that one or more processes exited with non-zero status\n"
+        ),
+        "ssh, then a script's message that mpirun failed": (
+            "ssh: Could not resolve hostname w-0: no name\n"
+            "Warning: Permanently added 'w-1' (ED25519) to the list of known "
+            f"hosts.\n{'-' * 74}\nORTE was unable to reliably start one or more "
+            f"daemons.\n{'-' * 74}\ntraining failed\n"
+        ),
+    },
+    ("rank-crashed", "a rank crashed on w-0: Segmentation fault (signal 11)"): {
+        "MPICH, a crash, and the named rank was killed by mpirun": box(9, "Segmentation fault (signal 11)"),
+        "MPICH, a crash with a core dump": box(139, "Segmentation fault (signal 11)"),
+    },
+}
+"""Different logs of one cause, by its id and its text."""
 TABLE = {
+    **{case: (log, *cause) for cause, logs_of_cause in SEVERAL.items() for case, log in logs_of_cause.items()},
+    **{
+        f"{case}, survived, then a killed rank": (
+            f"{output}{KILLED}",
+            "rank-killed",
+            "a rank was killed on w-0 (signal 9), most likely for memory",
+        )
+        for case, output in SURVIVED.items()
+    },
     "Open MPI 5, a program without execute permission": (
         "prterun was unable to launch the specified application as it lacked permissions to execute an executable:\n\n"
         "   Executable: /data/run.sh\n   Node: vm\n",
@@ -69,11 +199,6 @@ TABLE = {
         "ssh: connect to host train-worker-0 port 2222: Connection timed out\n",
         "no-route",
         "train-worker-0 cannot be reached on port 2222: Connection timed out",
-    ),
-    "ssh, connection reset": (
-        "kex_exchange_identification: read: Connection reset by peer\nConnection reset by 10.1.2.3 port 22\n",
-        "ssh-closed",
-        "sshd ended the connection before the login",
     ),
     "sshd, PAM": (
         "fatal: Access denied for user root by PAM account configuration [preauth]\n",
@@ -96,38 +221,9 @@ TABLE = {
         "no-tcp",
         "the pods cannot connect to each other over TCP beyond ssh",
     ),
-    "DeepSpeed without a hostfile": (
-        "[WARNING] [runner.py:202:fetch_hostfile] Unable to find hostfile, will proceed with training with local "
-        "resources only.\n",
-        "local-only",
-        "deepspeed found no hostfile, so it starts ranks only in the launcher",
-    ),
-    "the GPU's memory": (
-        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
-        "gpu-memory",
-        "the GPU's memory is too small (CUDA out of memory)",
-    ),
-    "NCCL, shared memory": (
-        "NCCL WARN Call to posix_fallocate failed : No space left on device\n"
-        "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)\n",
-        "shared-memory",
-        "/dev/shm is too small",
-    ),
-    "NCCL, several interfaces": (
-        "w-0:115:301 [0] misc/socket.cc:456 NCCL WARN socketStartConnect: Connect to 172.17.0.1<45683> failed : "
-        "Connection refused\n",
-        "nccl-network",
-        "NCCL cannot connect the ranks",
-    ),
-    "NCCL, out of retries": (
-        "w-0:115:301 [0] NCCL INFO Call to connect returned Connection refused, retrying\n"
-        "w-0:115:301 [0] misc/socket.cc:452 NCCL WARN socketStartConnect: exceeded retries (20000)\n",
-        "nccl-network",
-        "NCCL cannot connect the ranks",
-    ),
     "NCCL's watchdog, and its signal": (
         "[rank0]:[E1112 10:00:01 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation timeout: "
-        "WorkNCCL()\nmpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 6 (Aborted).\n",
+        f"WorkNCCL()\n{ABORTED}",
         "nccl-timeout",
         "a rank waited too long for the others in a collective operation, and NCCL's watchdog ended it",
     ),
@@ -135,12 +231,6 @@ TABLE = {
         "terminate called after throwing an instance of 'std::bad_alloc'\nnext\n",
         "program-aborted",
         "the program ended itself: 'std::bad_alloc'",
-    ),
-    "an assertion, and its signal": (
-        "train: solver.cpp:12: int main(): Assertion `n > 0' failed.\nmpirun noticed that process rank 0 with PID 31 "
-        "on node w-0 exited on signal 6 (Aborted).\n",
-        "program-aborted",
-        "the program ended itself: train: solver.cpp:12: int main(): Assertion `n > 0' failed.",
     ),
     "glibc's checks": (
         "double free or corruption (!prev)\n",
@@ -160,34 +250,11 @@ TABLE = {
         "a rank on w-0 got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time "
         "was over; before that Python raised: KeyError: 'a'",
     ),
-    "the GPU's memory, in C++": (
-        "terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: out of memory\n",
-        "gpu-memory",
-        "the GPU's memory is too small (CUDA out of memory)",
-    ),
-    "torchrun, a killed rank": (
-        "E1126 10:00:00.0 1 api.py:869] failed (exitcode: -9) local_rank: 0 (pid: 30) of binary: /usr/bin/python3\n"
-        "Traceback (most recent call last):\n  x\nerrors.ChildFailedError: \n",
-        "rank-killed",
-        "a rank was killed on a worker (signal 9), most likely for memory",
-    ),
-    "bash, a killed rank": (
-        "run.sh: line 2:    31 Killed\nmpirun detected that one or more processes exited with non-zero status:\n\n"
-        "  Process name: [[1,1],1]\n  Exit code:    137\n",
-        "rank-killed",
-        "a rank was killed on a worker (signal 9), most likely for memory",
-    ),
     "torchrun, a crashed rank": (
         "[0]:\n  time      : 2026\n  host      : w-1\n  rank      : 3 (local_rank: 3)\n  exitcode  : -11 (pid: 3)\n"
         "  error_file: <N/A>\n  traceback : Signal 11 (SIGSEGV) received by PID 3\n",
         "rank-crashed",
         "a rank crashed on w-1: Signal 11 (SIGSEGV)",
-    ),
-    "the GPU's memory, survived, then a killed rank": (
-        "CUDA out of memory, retrying with batch 8\nstep 1\n"
-        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
     ),
     "UCX, which cannot lock memory": (
         "ib_md.c:379 UCX ERROR ibv_reg_mr(address=0x7f) failed: Cannot allocate memory : Please set max locked memory "
@@ -201,17 +268,6 @@ TABLE = {
         "all_reduce_perf: Test NCCL failure common.cu:1012 'unhandled cuda error'\n .. w-0 pid 1: Test failure\n",
         "nccl-failed",
         "NCCL failed: Cuda failure 'CUDA driver version is insufficient'",
-    ),
-    "DeepSpeed without a hostfile, and without GPUs in the launcher": (
-        f"{LOCAL_ONLY}Traceback (most recent call last):\n  x\n"
-        "RuntimeError: Unable to proceed, no GPU resources available\n",
-        "local-only",
-        "deepspeed found no hostfile, so it starts ranks only in the launcher",
-    ),
-    "DeepSpeed without a hostfile, then a program that finds no GPU": (
-        f"{LOCAL_ONLY}Traceback (most recent call last):\n  x\nRuntimeError: Found no NVIDIA driver on your system.\n",
-        "local-only",
-        "deepspeed found no hostfile, so it starts ranks only in the launcher",
     ),
     "NCCL, the last warning before the failure": (
         "w-0:1:1 [0] ibvwrap.cc:66 NCCL WARN Cuda failure 3 'initialization error'\n"
@@ -228,64 +284,25 @@ TABLE = {
         "nccl-failed",
         "NCCL failed: socketProgress: Connection closed by remote peer w-0<41234>",
     ),
-    "NCCL, a refused connection and PyTorch's exception": (
-        PEER_OF_PYTORCH,
-        "nccl-network",
-        "NCCL cannot connect the ranks",
-    ),
     "gloo, a lost connection, and the signal with which that rank ended": (
-        f"{PEER_OF_GLOO}{KILLED.replace('9 (Killed)', '6 (Aborted)')}",
+        f"{PEER_OF_GLOO}{ABORTED}",
         "program-aborted",
         "the program ended itself: [gloo/transport/tcp/pair.cc:589] Read error [10.0.0.7]:41: Connection reset by peer",
     ),
     "an exception of the program with a lost connection, and its signal": (
-        "terminate called after throwing an instance of 'E'\n  what():  database: Connection closed\n"
-        f"{KILLED.replace('9 (Killed)', '6 (Aborted)')}",
+        f"terminate called after throwing an instance of 'E'\n  what():  database: Connection closed\n{ABORTED}",
         "program-aborted",
         "the program ended itself: database: Connection closed",
-    ),
-    "the GPU's memory of a rank, after the message of a different rank": (
-        f"{PEER_OF_NCCL}[rank0]: Traceback (most recent call last):\n[rank0]:   x\n"
-        "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried\n",
-        "gpu-memory",
-        "the GPU's memory is too small (CUDA out of memory)",
-    ),
-    "PyTorch, no space for shared memory": (
-        "Traceback (most recent call last):\n  x\n"
-        "RuntimeError: unable to write to file </torch_123_3412>: No space left on device (28)\n",
-        "shared-memory",
-        "/dev/shm is too small",
-    ),
-    "OpenSSH 7, connection reset": (
-        "ssh_exchange_identification: read: Connection reset by peer\n",
-        "ssh-closed",
-        "sshd ended the connection before the login",
     ),
     "sshd, a port that is in use": (
         "error: Bind to port 22 on 0.0.0.0 failed: Address already in use.\nfatal: Cannot bind any address.\n",
         "sshd-port",
         "port 22 of sshd is in use",
     ),
-    "DeepSpeed, a killed rank": (
-        "[ERROR] [launch.py:322:sigkill_handler] ['python3', 't.py'] exits with return code = -9\n",
-        "rank-killed",
-        "a rank was killed on a worker (signal 9), most likely for memory",
-    ),
-    "Horovod, a killed rank": (
-        "Process 1 exit with status code 137.\n",
-        "rank-killed",
-        "a rank was killed on a worker (signal 9), most likely for memory",
-    ),
     "Open MPI 4, a daemon that fails": (
         "An ORTE daemon has unexpectedly failed after launch and before\ncommunicating back to mpirun.\n",
         "no-daemon",
         "mpirun could not start its daemon on a worker",
-    ),
-    "horovodrun, which tests ssh": (
-        "ssh: Could not resolve hostname w-0: Name or service not known\nTraceback (most recent call last):\n  x\n"
-        "RuntimeError: SSH was not successful on:\nw-0\n",
-        "no-name",
-        "the launcher found no address for w-0",
     ),
     "a rank that gets SIGTERM": (
         "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
@@ -293,79 +310,17 @@ TABLE = {
         "a rank on w-0 got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time "
         "was over",
     ),
-    "ssh, survived, then a killed rank": (
-        "ssh: Could not resolve hostname w-0: Name or service not known\nepoch 1\n"
-        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
-    ),
-    "ssh, then an exception of horovodrun": (
-        "ssh: Could not resolve hostname w-0: Name or service not known\nTraceback (most recent call last):\n  x\n"
-        "RuntimeError: Horovod detected that one or more processes exited with non-zero status\n",
-        "no-name",
-        "the launcher found no address for w-0",
-    ),
-    "the GPU's memory in a traceback": (
-        "Traceback (most recent call last):\n  x\ntorch.OutOfMemoryError: CUDA out of memory.\n",
-        "gpu-memory",
-        "the GPU's memory is too small (CUDA out of memory)",
-    ),
-    "NCCL, no interface": (
-        "w-0:115:115 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth1\n"
-        "w-0:115:115 [0] bootstrap.cc:84 NCCL WARN "
-        "Bootstrap : no socket interface found\n",
-        "nccl-network",
-        "NCCL cannot connect the ranks",
-    ),
-    "PyTorch, shared memory": (
-        "ERROR: Unexpected bus error encountered in worker. Bus error (core dumped)\n"
-        "Traceback (most recent call last):\n  x\nRuntimeError: DataLoader worker (pid(s) 3) exited unexpectedly\n",
-        "shared-memory",
-        "/dev/shm is too small",
-    ),
     "mpirun's own library": (
         "mpirun: error while loading shared libraries: libopen-rte.so.40: cannot open shared object file: No such file "
         "or directory\n",
         "no-launcher-library",
         "mpirun in the launcher lacks the library libopen-rte.so.40",
     ),
-    "ssh in git, survived, then a killed rank": (
-        "Host key verification failed.\nfatal: Could not read from remote repository.\n"
-        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
-    ),
-    "the GPU's memory, survived without output, then a killed rank": (
-        "CUDA out of memory, halving the batch\nepoch 1\n"
-        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
-    ),
-    "NCCL, which connects after retries, then a killed rank": (
-        "w-0:3:3 [0] NCCL WARN socketStartConnect: Connect to 10.0.0.2<4000> failed : Connection refused, retrying\n"
-        "w-0:3:3 NCCL INFO Init COMPLETE\nepoch 1\n"
-        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
-    ),
     "the first of two messages, which is the lower in the table": (
         "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no mesh\n"
         "train: Unexpected bus error encountered in worker.\n",
         "program-aborted",
         "the program ended itself: no mesh",
-    ),
-    "the program's message after mpirun's report": (
-        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 6 (Aborted).\n"
-        "train: solver.cpp:12: int main(): Assertion `n > 0' failed.\n",
-        "program-aborted",
-        "the program ended itself: train: solver.cpp:12: int main(): Assertion `n > 0' failed.",
-    ),
-    "ssh, then a script's message that mpirun failed": (
-        "ssh: Could not resolve hostname w-0: no name\nWarning: Permanently added 'w-1' (ED25519) to the list of known "
-        f"hosts.\n{'-' * 74}\nORTE was unable to reliably start one or more "
-        f"daemons.\n{'-' * 74}\ntraining failed\n",
-        "no-name",
-        "the launcher found no address for w-0",
     ),
     "Horovod, elastic": (
         "Traceback (most recent call last):\n  x\nRuntimeError: Failed to execute discovery script: "
@@ -378,11 +333,6 @@ TABLE = {
         "rank-ended",
         "a rank on w-0 was killed (signal 9): for memory, or by mpirun since another rank or worker failed first",
     ),
-    "MPICH, a crash, and the named rank was killed by mpirun": (
-        box(9, "Segmentation fault (signal 11)"),
-        "rank-crashed",
-        "a rank crashed on w-0: Segmentation fault (signal 11)",
-    ),
     "MPICH, an abort, and the named rank was killed by mpirun": (
         box(9, "Terminated (signal 15)"),
         "rank-crashed",
@@ -392,17 +342,6 @@ TABLE = {
         box(6, "Terminated (signal 15)"),
         "rank-crashed",
         "a rank crashed on w-0: EXIT CODE: 6",
-    ),
-    "MPICH, a crash with a core dump": (
-        box(139, "Segmentation fault (signal 11)"),
-        "rank-crashed",
-        "a rank crashed on w-0: Segmentation fault (signal 11)",
-    ),
-    "MPICH, a bus error with a core": (box(135, "Terminated (signal 15)"), "shared-memory", "/dev/shm is too small"),
-    "output of ulimit -a, then a killed rank": (
-        f"max locked memory           (kbytes, -l) unlimited\nepoch 1\n{KILLED}",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
     ),
     "MPI without a network": (
         "Abort(673858447) on node 0 (rank 0 in comm 0): Fatal error in internal_Init: Other MPI error, error stack:\n"
@@ -421,11 +360,6 @@ TABLE = {
         "w-1: root@w-1: Permission denied (publickey).\npdsh@train-launcher: w-1: ssh exited with exit code 255\n",
         "wrong-key",
         "the key of the launcher is not accepted: root@w-1: Permission denied (publickey)",
-    ),
-    "a tool without a library, survived, then a killed rank": (
-        f"nvidia-smi: error while loading shared libraries: libnvidia-ml.so.1: cannot open\nepoch 1\n{KILLED}",
-        "rank-killed",
-        "a rank was killed on w-0 (signal 9), most likely for memory",
     ),
     "a Python exception that was caught, then a killed rank": (
         f"Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\n{KILLED}",

@@ -1,0 +1,59 @@
+"""A cluster, and a replica with a controller of objects that jobs own."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+from tests.support.audit_world import paced
+from tests.support.kept_objects import KeptObjects, settled
+from tests.support.logs import Log
+from tests.support.policies import layer
+from webhook.client.store import Kind
+from webhook.cluster.resource import Resource
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.policy.in_force import PolicySet
+from webhook.server.background import at_work
+
+
+class OwnerWorld:
+    """A cluster and one replica that runs the controller of this kind."""
+
+    def __init__(
+        self,
+        cluster: KeptObjects,
+        policy: str,
+        controller: Any,
+        kind: Kind[Any, Any],
+        *reads: Resource[Any, Any],
+        **options: Any,
+    ) -> None:
+        self.cluster = cluster
+        self.policies = PolicySet([layer("p", policy)])
+        self.controller = controller(
+            api=paced(cluster),
+            view=cluster.view([MPI_JOBS, NAMESPACES, *reads]),
+            watch=cluster.follow(kind),
+            policies=lambda: self.policies,
+            log=Log(),
+            **options,
+        )
+
+    def set_policy(self, policy: str) -> None:
+        self.policies = PolicySet([layer("p", policy)])
+        self.controller.resync()
+
+    async def settled(self) -> None:
+        await settled(self.controller.reconciler)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """Run the controller until the block ends."""
+        async with at_work(self.controller.run):
+            await self.settled()
+            yield self
+
+    @property
+    def events(self) -> list[str]:
+        """The reasons of the Events in the cluster."""
+        return [each["reason"] for each in self.cluster.named("events").values()]
