@@ -17,7 +17,6 @@ from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.api import yaml
 from webhook.cluster.snapshot import Snapshot
-from webhook.kit.advice_bounds import Admitted, Span
 
 Json = dict[str, Any]
 GPUS = "requests.nvidia.com/gpu"
@@ -232,17 +231,3 @@ def test_suggested_slots_are_enough_for_the_ranks() -> None:
     assert finding.violation.fix == "Set slotsPerWorker to 4 or more."
     (finding,) = decide(changes | {SLOTS: -1}, {}).denied
     assert finding.violation.fix == "Use 4 or more."
-
-
-def test_spans() -> None:
-    assert Span(1, 4) & Span(2) == Span(2, 4)
-    assert Span(1) & Span(2) == Span(2)
-    assert (Span(3) & Span(0, 2)).empty
-    assert not Span(3).empty
-    assert [number for number in range(6) if number in Span(2, 4)] == [2, 3, 4]
-    assert 10**9 in Span(2)
-
-
-def test_intersection_of_admitted_values() -> None:
-    ours, theirs = Admitted(workers=Span(2, 9)), Admitted(workers=Span(0, 5), accelerators=("amd.com/gpu",))
-    assert (ours & theirs) == (theirs & ours) == Admitted(workers=Span(2, 5), accelerators=("amd.com/gpu",))
