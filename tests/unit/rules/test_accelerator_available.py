@@ -372,12 +372,6 @@ def test_unknown_nodes_cause_no_rejection(view: ClusterView) -> None:
     assert violations(RULE, gpus(1000), settings={"autoscaled": False}, view=view) == []
 
 
-def test_default_is_a_warning() -> None:
-    [result] = violations(RULE, gpus(16), view=CLUSTER)
-    assert result.advisory
-    assert REGISTRY[RULE].settings().action == "deny"
-
-
 class TestSuggestedSize:
     """The suggested size satisfies every rule and agrees with the message of the rule `slots`."""
 

@@ -306,7 +306,6 @@ def test_all_violations_are_reported() -> None:
     [
         {"markers": {"a b": "x"}},
         {"nodeLabels": {"a": "b c"}},
-        {"nodeLabels": {"": "b"}},
         {"storageClasses": ["Fast"]},
         {"csiDrivers": [""]},
         {"jobAnnotations": {"a/b/c": "*"}},

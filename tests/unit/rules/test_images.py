@@ -43,16 +43,12 @@ def test_valid_image_is_accepted(image: str, settings: Json) -> None:
         ("registry.example.com/ml/app", "has no tag, so it may change"),
         ("registry.example.com/ml/app:latest", "has the tag latest, so it may change"),
         ("localhost:5000/app", "has no tag, so it may change"),
-        ("registry.example.com/ml/app:1", None),
-        (f"registry.example.com/ml/app:latest@{DIGEST}", None),
-        (f"registry.example.com/ml/app@{DIGEST}", None),
     ],
 )
-def test_image_that_may_change_is_a_warning(image: str, fault: str | None) -> None:
-    result = violations("images", {IMAGE: image})
-    expected = [Violation(PATH, fault, fix="Name a version.", advisory=True)] if fault else []
-    assert result == expected
-    assert all(has_fix_in_the_warning(violation) for violation in result)
+def test_image_that_may_change_is_a_warning(image: str, fault: str) -> None:
+    [violation] = violations("images", {IMAGE: image})
+    assert violation == Violation(PATH, fault, fix="Name a version.", advisory=True)
+    assert has_fix_in_the_warning(violation)
 
 
 def has_fix_in_the_warning(violation: Violation) -> bool:
@@ -117,11 +113,6 @@ def test_missing_image_is_rejected(image: object) -> None:
         (" ubuntu", '" ubuntu" contains a blank or a character outside ASCII', 'Write "ubuntu".'),
         ("ubuntu\n", '"ubuntu\\n" contains a blank or a character outside ASCII', 'Write "ubuntu".'),
         (
-            "my app:1",
-            '"my app:1" contains a blank or a character outside ASCII',
-            "Write it as <registry>/<name>:<tag>.",
-        ),
-        (
             "quay.io/app: 2.1",
             '"quay.io/app: 2.1" contains a blank or a character outside ASCII',
             'Write "quay.io/app:2.1".',
@@ -152,11 +143,6 @@ def test_missing_image_is_rejected(image: object) -> None:
             "quay.io/team/app:-1",
             '"-1" is not a tag',
             'Allowed are letters, digits, "_", "." and "-", the last two not at the start.',
-        ),
-        (
-            "quay.io/team/app@sha256:abc",
-            'a sha256 digest has 64 characters out of 0-9 and a-f, not "abc"',
-            "Write it as <registry>/<name>:<tag>.",
         ),
         (
             "a" * 2000,
@@ -200,12 +186,6 @@ def test_image_from_another_registry_is_rejected(image: str, settings: Json, mes
             "quay.io/a/b:1",
             {"requireDigest": True},
             '"quay.io/a/b:1" has no digest, so it may change',
-            "Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
-        ),
-        (
-            "quay.io/a/b:latest",
-            {"requireDigest": True, "refuseLatest": True},
-            '"quay.io/a/b:latest" has no digest, so it may change',
             "Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
         ),
         (

@@ -4,8 +4,6 @@ from tests.support.kueue_objects import CONFIG, Json, cluster_queue, config, loc
 from tests.support.rule_checks import found, violations
 from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
-from webhook.kit.settings import Action
-from webhook.rules import REGISTRY
 
 PATH = "metadata.labels[kueue.x-k8s.io/queue-name]"
 QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "train"}}
@@ -113,13 +111,6 @@ def test_queues_of_v1beta1_are_read() -> None:
         {**each, "apiVersion": "kueue.x-k8s.io/v1beta1"} for each in (local_queue("train", "gone"), *CLUSTER_QUEUES)
     ]
     assert reported(*older) == [("ClusterQueue gone doesn't exist", ASK)]
-
-
-def test_default_action_is_warn() -> None:
-    assert REGISTRY["local-queue"].settings().action is Action.WARN
-    assert found(violations("local-queue", QUEUED, view=Snapshot([OTHER]))) == [
-        f"{PATH}: LocalQueue train doesn't exist"
-    ]
 
 
 MULTIKUEUE = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}

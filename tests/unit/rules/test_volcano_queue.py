@@ -8,8 +8,7 @@ from tests.support.rule_checks import fits_a_warning, found, violations
 from tests.support.volcano_objects import Json, queue
 from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES
 from webhook.cluster.snapshot import Snapshot
-from webhook.kit.settings import Action
-from webhook.rules import REGISTRY, CauseReason, Degree, Violation
+from webhook.rules import CauseReason, Degree, Violation
 
 ID = "volcano-queue"
 POLICY = "spec.runPolicy.schedulingPolicy"
@@ -249,7 +248,7 @@ def test_gang_smaller_than_the_job_is_compared(launcher: str | None, worker: str
         "Worker.template.spec.priorityClassName": worker,
         "Worker.template.spec.containers.0.resources": {"limits": {"cpu": 2}},
     }
-    high = {**priority_class("high"), "value": 10}
+    high = priority_class("high", value=10)
     (fault,) = reported(changes, queue("team", {"cpu": 1}), high)
     assert fault.message == f'needs {needs} cpu, queue "team" can hold 1'
 
@@ -311,10 +310,6 @@ def test_uncertain_violation_is_a_warning(objects: list[Json]) -> None:
     (perhaps,) = reported(TEAM, *objects, settings={})
     assert (certain.advisory, later.advisory, perhaps.advisory) == (False, True, True)
     assert certain.message == later.message == perhaps.message
-
-
-def test_default_action_is_deny() -> None:
-    assert REGISTRY[ID].settings().action is Action.DENY
 
 
 def test_degree_has_the_excess_of_each_resource() -> None:
