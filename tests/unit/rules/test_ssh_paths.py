@@ -187,21 +187,6 @@ def test_all_faults_are_reported() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("changes", "fixed"),
-    [
-        (both(runAsUser=1000), both(HOME, runAsUser=1000)),
-        (both("/root/.ssh/", runAsUser=0), both(runAsUser=0)),
-        (job(launcher_pod={"runAsUser": 0, "fsGroup": 1}), job(launcher_pod={"runAsUser": 0})),
-    ],
-)
-def test_fixed_combination_is_accepted(changes: Json, fixed: Json) -> None:
-    (violation,) = violations("ssh-paths", changes)
-    assert violation.fix.endswith(".")
-    assert not violation.advisory
-    assert check(fixed) == []
-
-
 RESTRICTED = labelled("team-a", enforce="restricted")
 NOT_AS_ROOT = "but this namespace starts nothing as root"
 BY_VARIABLE = [{"name": "OMPI_ALLOW_RUN_AS_ROOT", "value": "1"}]
