@@ -20,6 +20,7 @@ from tests.support.kueue_objects import (
     priority_class,
     workload_priority_class,
 )
+from tests.support.snapshots import head
 from webhook.admission import pipelines
 from webhook.admission.mutate.updates import LAST_APPLIED
 from webhook.api.annotations import SKIP
@@ -30,7 +31,6 @@ KINDS = ("namespaces", "clusterqueues", "localqueues", "kueue-configmaps")
 LABEL = "kueue.x-k8s.io/queue-name"
 TEAM = namespace("team")
 SELECTOR = "managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n"
-OLDER = CONFIG.replace("v1beta2", "v1beta1")
 NO_MPIJOBS = CONFIG.replace("kubeflow.org/mpijob", "pod")
 EVERY_JOB = "manageJobsWithoutQueueName: true\n"
 CLUSTER_QUEUE = cluster_queue("gpus")
@@ -55,8 +55,7 @@ def requesting(name: str, **job: Any) -> Json:
 
 def injected(job: Json, *objects: Json, **settings: Any) -> tuple[dict[str, Any], list[str]]:
     """The injected labels and `suspend` of the job, and the notes."""
-    added, notes = inject(ID, job, view=Snapshot(objects), **settings)
-    return added, notes
+    return inject(ID, job, view=Snapshot(objects), **settings)
 
 
 def both(name: str) -> dict[str, Any]:
@@ -117,16 +116,7 @@ def labelled(name: str, **annotations: str) -> Json:
         pytest.param(mpijob(), [*MANAGED], {}, id="LocalQueues unknown"),
         pytest.param(mpijob(), [*MANAGED, local_queue("training", "gpus", namespace="b")], {}, id="no LocalQueue here"),
         pytest.param(mpijob(), [*MANAGED, queue(), queue("other")], {}, id="two LocalQueues to choose from"),
-        pytest.param(mpijob(), [TEAM, CLUSTER_QUEUE, queue()], {}, id="configuration unknown"),
-        pytest.param(mpijob(), [config(), CLUSTER_QUEUE, queue()], {}, id="namespace unknown"),
         pytest.param(mpijob(), [config(SELECTOR), TEAM, CLUSTER_QUEUE, queue()], {}, id="namespace not managed"),
-        pytest.param(
-            mpijob(),
-            [config(SELECTOR, OLDER), TEAM, CLUSTER_QUEUE, queue()],
-            {},
-            id="the selector depends on Kueue's version",
-        ),
-        pytest.param(mpijob(), [config("", NO_MPIJOBS), TEAM, CLUSTER_QUEUE, queue()], {}, id="MPIJobs not managed"),
         pytest.param(mpijob(), [*MANAGED, queue("default", stopPolicy="Hold")], {}, id="Kueue itself queues the job"),
         *(pytest.param(labelled(own), ONE_QUEUE, {}, id=f"the user's {own}") for own in ("other", "training", "")),
         pytest.param(requesting(""), [*ONE_QUEUE, queue("default")], {"queue": "training"}, id="empty annotation"),
@@ -206,11 +196,7 @@ def test_job_gets_the_queue_in_its_annotation(fields: dict[str, Any]) -> None:
     assert ("/spec/runPolicy/suspend" in added or "/spec/runPolicy" in added) == (fields != {"run_policy": SUSPENDED})
 
 
-NO_VOLCANO = {
-    "apiVersion": "policy.training.openshift.io/v1",
-    "kind": "ClusterSnapshot",
-    "unknown": {"queues": "not installed"},
-}
+NO_VOLCANO = head(*KINDS, not_installed=["queues"])
 FIELD = "spec.runPolicy.schedulingPolicy.queue"
 
 
@@ -245,38 +231,24 @@ def with_volcano_queue(name: str) -> Json:
 def test_volcanos_field_names_a_local_queue_if_volcano_is_not_installed(
     name: str, objects: list[Json], settings: dict[str, Any], queue_name: str, notes_expected: list[str]
 ) -> None:
-    known = [{**NO_VOLCANO, "known": {each: {} for each in KINDS}}, *ONE_QUEUE, *objects]
+    known = [NO_VOLCANO, *ONE_QUEUE, *objects]
     added, notes = injected(with_volcano_queue(name), *known, **settings)
     assert (added.get("/metadata/labels"), notes) == ({LABEL: queue_name} if queue_name else None, notes_expected)
 
 
 def test_volcanos_field_is_ignored_with_the_annotation_or_without_kueue() -> None:
-    known = {**NO_VOLCANO, "known": {each: {} for each in KINDS}}
-    assert injected(with_volcano_queue("training"), known, config(SELECTOR), *ONE_QUEUE[1:]) == ({}, [])
+    assert injected(with_volcano_queue("training"), NO_VOLCANO, config(SELECTOR), *ONE_QUEUE[1:]) == ({}, [])
     job = with_volcano_queue("gone")
     job["metadata"].setdefault("annotations", {})["training.openshift.io/queue"] = "training"
-    assert injected(job, known, *ONE_QUEUE)[1] == note("training")
+    assert injected(job, NO_VOLCANO, *ONE_QUEUE)[1] == note("training")
     job["metadata"]["annotations"]["training.openshift.io/queue"] = ""
-    assert injected(job, known, *ONE_QUEUE) == ({}, [])
-
-
-def with_faulty_cluster_queue(**fields: Any) -> list[Json]:
-    """The queue `training`, whose ClusterQueue has a fault, and the queue `a`."""
-    return [queue(behind="off"), cluster_queue("off", **fields), queue("a")]
+    assert injected(job, NO_VOLCANO, *ONE_QUEUE) == ({}, [])
 
 
 @pytest.mark.parametrize(
     ("objects", "reason"),
     [
         ([queue(stopPolicy="Hold"), queue("a")], f"{STOPPED} Use a."),
-        ([queue("a")], "LocalQueue training doesn't exist. Use a."),
-        ([queue(behind="gone")], "ClusterQueue gone doesn't exist. Ask for a queue."),
-        (with_faulty_cluster_queue(stopPolicy="Hold"), "ClusterQueue off is stopped (Hold). Use a."),
-        (with_faulty_cluster_queue(inactive="FlavorNotFound"), "ClusterQueue off is inactive (FlavorNotFound). Use a."),
-        (
-            with_faulty_cluster_queue(namespaceSelector=None),
-            "namespace doesn't match its selector (ClusterQueue off). Use a.",
-        ),
         ([queue(inactive="ClusterQueueIsInactive")], UNCERTAIN),
         ([manifest("LocalQueue", "training", {"clusterQueue": "gpus"}, namespace="team")], UNCERTAIN),
     ],

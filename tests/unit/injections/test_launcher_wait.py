@@ -10,6 +10,7 @@ import pytest
 from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, pod_spec
 from tests.support.jobs import changed, request
 from tests.support.kueue_objects import config, local_queue, namespace
+from tests.support.limit_ranges import limit_range
 from tests.support.namespaces import labelled
 from tests.support.quota_objects import quota
 from tests.support.rule_checks import run as judged
@@ -91,12 +92,10 @@ def container_by_all_injections(mpi_job, view):
 
 
 def test_init_container_has_fields_that_other_injections_add():
-    bounds = {"metadata": {"name": "b", "namespace": "team"}, "spec": {"limits": [{"type": "PersistentVolumeClaim"}]}}
-    without_effect = {"apiVersion": "v1", "kind": "LimitRange", **bounds}
+    without_effect = limit_range("b", {"type": "PersistentVolumeClaim"}, namespace="team")
     requiring = Snapshot([quota({"requests.cpu": "100"}, namespace="team"), without_effect])
     assert container_by_all_injections(job(), requiring)["resources"] == {"requests": {"cpu": "100m"}}
-    gpu = {"limits": [{"type": "Container", "default": {"nvidia.com/gpu": "1"}}]}
-    default = {"apiVersion": "v1", "kind": "LimitRange", **bounds, "spec": gpu}
+    default = limit_range("b", {"type": "Container", "default": {"nvidia.com/gpu": "1"}}, namespace="team")
     assert container_by_all_injections(job(), Snapshot([default]))["resources"]["limits"] == {"nvidia.com/gpu": "0"}
     rights = container_by_all_injections(job(), labelled("team", enforce="restricted"))["securityContext"]
     assert (rights["runAsNonRoot"], rights["seccompProfile"]) == (True, {"type": "RuntimeDefault"})

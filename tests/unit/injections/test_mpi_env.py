@@ -19,11 +19,6 @@ def with_env(env, **spec):
     [
         ({}, OPEN_MPI, ["added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"]),
         (
-            {"mpiImplementation": None},
-            OPEN_MPI,
-            ["added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"],
-        ),
-        (
             {"mpiImplementation": "OpenMPI"},
             OPEN_MPI,
             ["added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"],

@@ -15,6 +15,7 @@ from tests.support.kueue_objects import (
 )
 from tests.support.limit_ranges import limit_range
 from tests.support.rule_checks import fits_a_warning, violations
+from tests.support.snapshots import head
 from webhook.api.kueue import QUEUE_NAME
 from webhook.cluster.snapshot import Snapshot
 from webhook.predict.kueue import topology as annotations
@@ -255,22 +256,8 @@ def test_topology_request_that_no_flavor_serves_is_reported(behind: Json, change
 
 NONE = {"Launcher.template.spec.containers.0.resources": {}}
 NO_FLAVOR = f"{LAUNCHER}: NoMatchingFlavor: no TAS flavor assigned. "
-NO_RANGES = {
-    "apiVersion": "policy.training.openshift.io/v1",
-    "kind": "ClusterSnapshot",
-    "known": {
-        each: {}
-        for each in (
-            "limitranges",
-            "kueue-configmaps",
-            "namespaces",
-            "localqueues",
-            "clusterqueues",
-            "resourceflavors",
-            "topologies",
-        )
-    },
-}
+OF_KUEUE = ("kueue-configmaps", "localqueues", "clusterqueues", "resourceflavors", "topologies")
+NO_RANGES = head("limitranges", "namespaces", *OF_KUEUE)
 GPUS = queue({"racks": {GPU: 100}})
 UNCOUNTED = config("resources: {excludeResourcePrefixes: [cpu, memory]}\n")
 

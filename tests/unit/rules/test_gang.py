@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, violations
+from tests.support.snapshots import head
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
 from webhook.rules.gang import Settings
@@ -68,8 +69,7 @@ def test_consistent_gang_settings_are_accepted(changes: Json, settings: Json) ->
 
 def without(*resources: str) -> Snapshot:
     """A cluster in which these kinds of objects are not installed."""
-    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot"}
-    return Snapshot([{**head, "unknown": dict.fromkeys(resources, "not installed")}])
+    return Snapshot([head(not_installed=resources)])
 
 
 NO_GANGS = without("queues", "podgroups")

@@ -9,6 +9,7 @@ from tests.support.jobs import REMOVE
 from tests.support.limit_ranges import limit_range
 from tests.support.nodes import node
 from tests.support.rule_checks import fits_a_warning, violations
+from tests.support.snapshots import head
 from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
@@ -20,11 +21,7 @@ LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template.spec.containers"
 LIMIT = f"{WORKER}[0].resources.limits[{GPU}]"
 REQUEST = f"{WORKER}[0].resources.requests[{GPU}]"
 # The cluster has no ResourceClaimTemplates and no DeviceClasses.
-NONE = {
-    "apiVersion": "policy.training.openshift.io/v1",
-    "kind": "ClusterSnapshot",
-    "known": {"resourceclaimtemplates": {}, "deviceclasses": {}},
-}
+NONE = head("resourceclaimtemplates", "deviceclasses")
 AS_WORKER = {"spec.runLauncherAsWorker": True}
 
 

@@ -405,6 +405,8 @@ def test_scaling_up_is_charged_for_the_additional_workers() -> None:
     text = text_of(violations(RULE, job(10) | OURS, old=job(4) | OURS, view=view))
     assert "Requested 12 more GPUs (6 more workers × 2 GPUs), but only 8 of 32 GPUs are free" in text  # noqa: RUF001
     assert "1. Reduce worker count to 8 (16 GPUs total)" in text
+    never = text_of(violations(RULE, job(17) | OURS, old=job(4) | OURS, view=view))
+    assert "but namespace quota is 32 GPUs" in never, "the whole job is compared with the quota"
 
 
 def test_scaling_up_with_unknown_pods_is_charged_for_the_additional_workers() -> None:
