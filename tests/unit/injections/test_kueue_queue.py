@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from datetime import date
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from tests.support.kueue_objects import (
     priority_class,
     workload_priority_class,
 )
+from tests.support.rule_checks import decide
 from tests.support.snapshots import head
 from webhook.admission import pipelines
 from webhook.admission.mutate.updates import LAST_APPLIED
@@ -466,6 +466,7 @@ def test_suspended_job_keeps_its_queue(labels: dict[str, str], skip: dict[str, s
         assert document["spec"]["runPolicy"]["suspend"] is True
 
 
+REQUIRED = f"injections: {{{ID}: {{required: deny}}}}"
 EVASIONS = {
     "annotation": mpijob(metadata={"annotations": {"training.openshift.io/queue": ""}}),
     "label": mpijob(metadata={"labels": {LABEL: ""}}),
@@ -480,9 +481,7 @@ EVASIONS = {
     "stored", [None, mpijob(metadata={"labels": {"a": "b"}}), mpijob(metadata={"labels": {LABEL: "training"}})]
 )
 def test_required_queue_cannot_be_evaded(evasion: str, stored: Any) -> None:
-    policy = policy_of({ID: {"required": "deny"}})
-    sent = request(EVASIONS[evasion], old=stored, namespace="team")
-    decision = pipelines.validate(sent, policy=policy, view=Snapshot(ONE_QUEUE), today=date.min)
+    decision = decide(EVASIONS[evasion], REQUIRED, old=stored, namespace="team", view=Snapshot(ONE_QUEUE))
     [finding] = [each for each in decision.denied if each.rule == "required-injection"]
     assert finding.violation.path == f"metadata.labels[{LABEL}]"
     assert finding.violation.fix == "Set it to training."
@@ -498,7 +497,5 @@ def test_required_queue_cannot_be_evaded(evasion: str, stored: Any) -> None:
     ids=["queued", "in another cluster", "Kueue unknown"],
 )
 def test_job_that_is_queued_or_needs_no_queue_is_accepted(job: Json, objects: list[Json]) -> None:
-    sent = request(job, namespace="team")
-    policy = policy_of({ID: {"required": "deny"}})
-    decision = pipelines.validate(sent, policy=policy, view=Snapshot(objects), today=date.min)
+    decision = decide(job, REQUIRED, namespace="team", view=Snapshot(objects))
     assert "required-injection" not in {each.rule for each in decision.denied}

@@ -242,7 +242,6 @@ class TestNetworks:
         ("networks", "reason"),
         [
             (None, "NetworkAttachmentDefinition fabric/rail-9 does not exist"),
-            ("a@b@c", f"{NETWORKS} is not [namespace/]name[@interface], with commas between several"),
         ],
     )
     def test_network_that_cannot_be_attached_is_reported(self, networks: str | None, reason: str) -> None:

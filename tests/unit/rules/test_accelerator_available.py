@@ -1,6 +1,5 @@
 """accelerator-available: some node could hold each pod of the job, and all nodes together the whole job."""
 
-from datetime import date
 from typing import Any
 
 import pytest
@@ -9,12 +8,11 @@ from pydantic import ValidationError
 from tests.controlplane.nodes import GPU, gpu_nodes
 from tests.support.any_job import Json
 from tests.support.devices import device_class
-from tests.support.jobs import changed, request
+from tests.support.jobs import changed
 from tests.support.kueue_objects import cluster_queue, local_queue
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import decide, found, violations
 from webhook.admission.limits import MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding
-from webhook.admission.pipelines import load_policy, validate
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.rules import REGISTRY
@@ -28,7 +26,6 @@ PRODUCT = "nvidia.com/gpu.product"
 SLOTS, COMMAND = "spec.slotsPerWorker", "Launcher.template.spec.containers.0.command"
 RANKS = "Set it to 9, or -np to 64."
 UNREAD = "Set it to the ranks that mpirun starts on a worker."
-TODAY = date(2026, 1, 1)
 ASK = (
     "16 nvidia.com/gpu, but no node has more than 8. "
     "Request 8 nvidia.com/gpu or less for each worker, overhead and sidecars included."
@@ -378,8 +375,7 @@ class TestSuggestedSize:
     @staticmethod
     def messages(changes: Json, policy: str = "", autoscaled: str = "null") -> list[str]:
         text = f"rules: {{accelerator-available: {{autoscaled: {autoscaled}}}{policy}}}"
-        document = f"apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n{text}\n"
-        decision = validate(request(changed(changes)), policy=load_policy(document), view=CLUSTER, today=TODAY)
+        decision = decide(changed(changes), text, view=CLUSTER)
         rules = {RULE, "slots", "worker-count", "gpus", "job-size"}
         found = [*decision.denied, *decision.warned]
         return [f"{one.violation.message}. {one.violation.fix}" for one in found if one.rule in rules]

@@ -1,14 +1,12 @@
 """job-timeout: a time limit is valid, the same in the annotation and the field, and not above the maximum."""
 
-from datetime import date
-
 import pytest
 from pydantic import ValidationError
 
 from tests.support.any_job import Json
 from tests.support.jobs import REMOVE, changed, request
 from tests.support.policies import HEADER
-from tests.support.rule_checks import fits_a_warning, found, violations
+from tests.support.rule_checks import decide, fits_a_warning, found, violations
 from webhook.admission import pipelines
 from webhook.admission.pipelines import load_policy
 from webhook.cluster.snapshot import Snapshot
@@ -165,7 +163,7 @@ def outcome(submitted: Json, stored: Json | None = None, policy: str = "") -> tu
     document = load_policy(HEADER + policy)
     mutated = pipelines.mutate(request(submitted, old=stored), policy=document, view=NothingKnown())
     sent = mutated.document if mutated.patch else submitted
-    decision = pipelines.validate(request(sent, old=stored), policy=document, view=NothingKnown(), today=date.min)
+    decision = decide(sent, policy, old=stored)
     return sent["spec"]["runPolicy"].get("activeDeadlineSeconds"), [finding.rule for finding in decision.denied]
 
 
@@ -225,10 +223,7 @@ def test_exempted_user_may_exceed_the_maximum() -> None:
     exempt = {"training.openshift.io/exempt": "job-timeout", "training.openshift.io/exempt-reason": "OPS-1"}
 
     def denied(submitted: Json, granted: dict[str, bool]) -> list[str]:
-        decision = pipelines.validate(
-            request(submitted), policy=load_policy(None), view=NothingKnown(), granted=granted, today=date.min
-        )
-        return [finding.rule for finding in decision.denied]
+        return [finding.rule for finding in decide(submitted, granted=granted).denied]
 
     for changes in (job(8 * DAY), job(timeout="8d"), job(action="notify-only")):
         submitted = changed(changes)

@@ -1,7 +1,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable
-from datetime import date
 from typing import Any
 
 import pytest
@@ -12,14 +11,12 @@ from pydantic import ValidationError
 from tests.support import openshift
 from tests.support.any_job import Json
 from tests.support.devices import claim_template, claims, exactly
-from tests.support.jobs import REMOVE, changed, request
+from tests.support.jobs import REMOVE, changed
 from tests.support.kueue_objects import CONFIG, cluster_queue, config, local_queue, namespace
 from tests.support.quota_objects import cluster, limit_range, pods, quota, reserved
-from tests.support.rule_checks import fits_a_warning, violations
+from tests.support.rule_checks import decide, fits_a_warning, violations
 from tests.support.strategies import PROPERTY
-from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding, denial
-from webhook.admission.pipelines import load_policy, validate
 from webhook.cluster.resources.resource_quotas import ResourceQuota
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
@@ -427,13 +424,11 @@ def test_update_of_a_job_without_pods_is_accepted(state: Json) -> None:
 
 def test_fixed_job_that_the_operator_had_rejected_is_charged_in_full() -> None:
     view = cluster(quota({GPUS: 8}, {GPUS: 4}))
-    stored = changed(job(4) | REFUSED_BY_OPERATOR)
-
-    def update(changes: Json) -> Decision:
-        sent = request(changed(job(4) | changes), old=stored)
-        return validate(sent, policy=load_policy(None), view=view, today=date.min)
-
-    fixed, relabelled = update({}), update({**REFUSED_BY_OPERATOR, "metadata.labels": {"a": "b"}})
+    old = changed(job(4) | REFUSED_BY_OPERATOR)
+    fixed, relabelled = (
+        decide(changed(job(4) | changes), old=old, view=view)
+        for changes in ({}, {**REFUSED_BY_OPERATOR, "metadata.labels": {"a": "b"}})
+    )
     assert [each.rule for each in fixed.denied] == [RULE], "the stored job did not exceed the quota"
     assert fixed.reservation is not None
     assert (relabelled.denied, relabelled.reservation) == ([], None)

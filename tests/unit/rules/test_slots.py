@@ -1,4 +1,3 @@
-from datetime import date
 from typing import Any
 
 import pytest
@@ -7,8 +6,8 @@ from pydantic import ValidationError
 from tests.support.any_job import Json
 from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import REMOVE, changed, request
-from tests.support.rule_checks import fits_a_warning, violations
-from webhook.admission.pipelines import load_policy, mutate, validate
+from tests.support.rule_checks import decide, fits_a_warning, violations
+from webhook.admission.pipelines import load_policy, mutate
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.rules import Degree, Violation
@@ -120,8 +119,7 @@ def test_ranks_are_reported_together_with_the_slots() -> None:
 
 
 def test_fix_for_ranks_assumes_the_allowed_number_of_workers() -> None:
-    sent = request(changed({"Worker.replicas": 150, COMMAND: ["mpirun", "-np", "400", "x"]}))
-    decision = validate(sent, policy=load_policy(None), view=NothingKnown(), today=date.min)
+    decision = decide(changed({"Worker.replicas": 150, COMMAND: ["mpirun", "-np", "400", "x"]}))
     (warning,) = [each for each in (*decision.denied, *decision.warned) if each.rule == "slots"]
     assert warning.violation.fix == "Set -np to 200."
 
@@ -170,45 +168,15 @@ def test_slots_out_of_range_are_rejected(slots: int, settings: Json, message: st
             "2 slots but 1 CPU in the launcher",
             "Set it to 1, or request 2 CPUs.",
         ),
-        (  # more slots would exceed the CPUs
-            sized(1, 0, "mpirun -np 8 x") | resources(cpu=1),
-            "mpirun -np 8 refuses to start: 4 slots in all",
-            "Set -np to 4 or add workers.",
-        ),
         (  # CPUs and ranks are not reported, because the fix changes the slots
             sized(1, 8, "mpirun -np 2 x") | resources(gpu=8, cpu=2),
             "1 slot but 8 GPUs per worker",
             "Set it to 8.",
         ),
         (
-            sized(2, 0, "mpirun -np 16 x"),
-            "mpirun -np 16 refuses to start: 8 slots in all",
-            "Set it to 4, or -np to 8.",
-        ),
-        (
             sized(2, 0, "mpirun -n 16 x") | {"spec.mpiImplementation": "Intel"},
             "mpirun -np 16 puts several ranks on a slot: 8 slots in all",
             "Set it to 4, or -np to 8.",
-        ),
-        (
-            sized(2, 0, "mpirun -np 40 x"),
-            "mpirun -np 40 refuses to start: 8 slots in all",
-            "Set -np to 8 or add workers.",
-        ),
-        (
-            sized(2, 2, "mpirun -np 9 x"),
-            "mpirun -np 9 refuses to start: 8 slots in all",
-            "Set -np to 8 or add workers.",
-        ),
-        (
-            sized(1, 0, "mpirun -np 6 x") | {AS_WORKER: True} | resources("Launcher", cpu=2),
-            "mpirun -np 6 refuses to start: 5 slots in all",
-            "Set it to 2, or -np to 5.",
-        ),
-        (
-            sized(1, 0, "") | {COMMAND: ["sh", "-c", "mpirun -np 2 x && mpirun -np 5 y"]},
-            "mpirun -np 5 refuses to start: 4 slots in all",
-            "Set it to 2, or -np to 4.",
         ),
         (
             sized(8, 8, "mpirun -np 4 torchrun x"),
@@ -249,6 +217,35 @@ def test_inconsistent_slots_are_a_warning(changes: Json, message: str, fix: str)
     result = violations("slots", changes)
     assert result == [Violation(SLOTS, message, fix=fix, advisory=True)]
     assert all(fits_a_warning("slots", violation) for violation in result)
+
+
+@pytest.mark.parametrize(
+    ("changes", "ranks", "slots", "fix"),
+    [
+        # With more slots, the CPUs would be too few.
+        (sized(1, 0, "mpirun -np 8 x") | resources(cpu=1), 8, 4, "Set -np to 4 or add workers."),
+        (sized(2, 0, "mpirun -np 16 x"), 16, 8, "Set it to 4, or -np to 8."),
+        (sized(2, 0, "mpirun -np 40 x"), 40, 8, "Set -np to 8 or add workers."),
+        (sized(2, 2, "mpirun -np 9 x"), 9, 8, "Set -np to 8 or add workers."),
+        (
+            sized(1, 0, "mpirun -np 6 x") | {AS_WORKER: True} | resources("Launcher", cpu=2),
+            6,
+            5,
+            "Set it to 2, or -np to 5.",
+        ),
+        (
+            sized(1, 0, "") | {COMMAND: ["sh", "-c", "mpirun -np 2 x && mpirun -np 5 y"]},
+            5,
+            4,
+            "Set it to 2, or -np to 4.",
+        ),
+    ],
+)
+def test_more_ranks_than_slots_are_a_warning(changes: Json, ranks: int, slots: int, fix: str) -> None:
+    message = f"mpirun -np {ranks} refuses to start: {slots} slots in all"
+    (violation,) = violations("slots", changes)
+    assert violation == Violation(SLOTS, message, fix=fix, advisory=True)
+    assert fits_a_warning("slots", violation)
 
 
 HOSTFILE = {"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}
@@ -378,19 +375,14 @@ def test_mpirun_that_certainly_fails_is_rejected_with_the_injected_variables() -
     job = changed(sized(2, 2, "mpirun -np 9 x"))
     mutated = mutate(request(job), policy=load_policy(None), view=NothingKnown())
     assert mutated.document is not None
-    decision = validate(
-        request(mutated.document), policy=load_policy(None), view=NothingKnown(), today=date(2026, 1, 1)
-    )
-    assert [each.rule for each in decision.denied] == ["slots"]
+    assert [each.rule for each in decide(mutated.document).denied] == ["slots"]
 
 
 def test_fix_for_ranks_matches_the_fix_for_too_few_workers() -> None:
     too_few = sized(1, 1, "mpirun -np 8 x") | {"Worker.replicas": 1}
 
     def reported(changes: Json) -> list[str]:
-        decision = validate(
-            request(changed(changes)), policy=load_policy(None), view=NothingKnown(), today=date(2026, 1, 1)
-        )
+        decision = decide(changed(changes))
         result = [*decision.denied, *decision.warned]
         return [f"{each.violation.message}. {each.violation.fix}" for each in result if each.rule == "slots"]
 
