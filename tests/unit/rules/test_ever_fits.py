@@ -20,7 +20,7 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.cluster.snapshot import Snapshot
 from webhook.predict.kueue import topology as annotations
 
-GPU, RDMA, PRODUCT = "nvidia.com/gpu", "rdma/hca", "nvidia.com/gpu.product"
+GPU, PRODUCT = "nvidia.com/gpu", "nvidia.com/gpu.product"
 LAUNCHER, WORKER = "spec.mpiReplicaSpecs[Launcher]", "spec.mpiReplicaSpecs[Worker]"
 QUEUED = {QUEUE_NAME: "train"}
 LIMITS = "Worker.template.spec.containers.0.resources.limits"

@@ -190,6 +190,12 @@ def test_image_from_another_registry_is_rejected(image: str, settings: Json, mes
         ),
         (
             "quay.io/a/b:latest",
+            {"requireDigest": True, "refuseLatest": True},
+            '"quay.io/a/b:latest" has no digest, so it may change',
+            "Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
+        ),
+        (
+            "quay.io/a/b:latest",
             {"refuseLatest": True},
             '"quay.io/a/b:latest" has the tag latest, which changes over time',
             "Name the tag of a version, or a digest.",

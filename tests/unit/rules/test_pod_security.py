@@ -252,26 +252,6 @@ def test_exempt_runtime_class_is_accepted() -> None:
     assert len(check(HOST_PATH, {"exemptRuntimeClasses": ["kata"]}, enforce="baseline")) == 1
 
 
-def test_a_volume_without_source_is_an_empty_dir() -> None:
-    assert check({"Worker.template.spec.volumes": [{"name": "scratch"}]}, enforce="restricted") == []
-
-
-def test_init_containers_and_annotations_are_checked() -> None:
-    result = check(
-        {
-            "Launcher.template.spec.initContainers": [{"name": "a", "securityContext": {"privileged": True}}],
-            "Worker.template.metadata.annotations": {
-                "container.apparmor.security.beta.kubernetes.io/worker": "unconfined"
-            },
-        },
-        enforce="baseline",
-    )
-    assert [violation.path for violation in result] == [
-        f"{LAUNCHER}.spec.initContainers[0].securityContext.privileged",
-        f"{WORKER}.metadata.annotations[container.apparmor.security.beta.kubernetes.io/worker]",
-    ]
-
-
 def test_value_of_a_wrong_type_is_reported_at_its_path() -> None:
     (violation,) = check({"Worker.template.spec.hostPID": "yes"}, enforce="baseline")
     assert violation.path == f"{WORKER}.spec.hostPID"

@@ -92,10 +92,6 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
             f'{FIELD}: the launcher is root, whose key ssh does not accept from "/root/.ssh/"',
         ),
         (
-            both("/root//.ssh", runAsUser=0),
-            f'{FIELD}: the launcher is root, whose key ssh does not accept from "/root//.ssh"',
-        ),
-        (
             both(HOME, runAsUser=0),
             f'(advice) {FIELD}: the launcher is root, whose key ssh does not accept from "{HOME}"',
         ),
