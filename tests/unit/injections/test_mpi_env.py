@@ -7,6 +7,7 @@ ENV = f"{PATHS['Launcher']}/spec/containers/0/env"
 HOSTFILE = {"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}
 SSH = {"name": "PRTE_MCA_plm_ssh_args", "value": "-o ConnectionAttempts=10"}
 HYDRA = {"name": "HYDRA_LAUNCHER_EXTRA_ARGS", "value": "-o ConnectionAttempts=10"}
+PLAIN = "added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"
 OPEN_MPI = [(ENV, [HOSTFILE]), (f"{ENV}/-", SSH)]
 
 
@@ -17,12 +18,8 @@ def with_env(env, **spec):
 @pytest.mark.parametrize(
     ("spec", "added", "notes"),
     [
-        ({}, OPEN_MPI, ["added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"]),
-        (
-            {"mpiImplementation": "OpenMPI"},
-            OPEN_MPI,
-            ["added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"],
-        ),
+        ({}, OPEN_MPI, [PLAIN]),
+        ({"mpiImplementation": "OpenMPI"}, OPEN_MPI, [PLAIN]),
         ({"mpiImplementation": "MPICH"}, [(ENV, [HYDRA])], ["added HYDRA_LAUNCHER_EXTRA_ARGS to the launcher"]),
         ({"mpiImplementation": "Intel"}, [], []),
         ({"mpiImplementation": "LAM"}, [], []),
@@ -65,7 +62,6 @@ def launched(script=None, env=None, **spec):
 
 
 COPIED = "added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher, with plm_rsh_args"
-PLAIN = "added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"
 LOST = "plm_rsh_args is not fixed text, and Open MPI 5 does not read it: set PRTE_MCA_plm_ssh_args"
 OLD_VARIABLE = "OMPI_MCA_plm_rsh_args"
 ATTEMPTS = "-o ConnectionAttempts=10"

@@ -24,6 +24,9 @@ QUEUE = local_queue("train", "gpus")
 OTHER = local_queue("other", "cpus")
 CLUSTER_QUEUES = [cluster_queue("cpus"), cluster_queue("gpus")]
 ASK = "Ask for a queue."
+ABSENT = "LocalQueue train doesn't exist"
+NOT_SELECTED = "namespace doesn't match its selector (ClusterQueue gpus)"
+NO_CHECK = "the queue (ClusterQueue gpus) has no MultiKueue check"
 
 
 def test_job_without_a_queue_label_is_not_checked() -> None:
@@ -54,10 +57,10 @@ def test_usable_or_unknown_queue_is_accepted(objects: list[Json]) -> None:
 @pytest.mark.parametrize(
     ("objects", "message", "fix"),
     [
-        ([OTHER, *CLUSTER_QUEUES], "LocalQueue train doesn't exist", "Use other."),
-        ([OTHER], "LocalQueue train doesn't exist", "Use other."),
-        ([local_queue("other", "cpus", stopPolicy="Hold")], "LocalQueue train doesn't exist", ASK),
-        ([local_queue("train", "gpus", namespace="b"), *CLUSTER_QUEUES], "LocalQueue train doesn't exist", ASK),
+        ([OTHER, *CLUSTER_QUEUES], ABSENT, "Use other."),
+        ([OTHER], ABSENT, "Use other."),
+        ([local_queue("other", "cpus", stopPolicy="Hold")], ABSENT, ASK),
+        ([local_queue("train", "gpus", namespace="b"), *CLUSTER_QUEUES], ABSENT, ASK),
         (
             [local_queue("train", "gpus", stopPolicy="Hold"), OTHER, *CLUSTER_QUEUES],
             "LocalQueue train is stopped (Hold)",
@@ -75,21 +78,13 @@ def test_usable_or_unknown_queue_is_accepted(objects: list[Json]) -> None:
             "ClusterQueue gpus is inactive (FlavorNotFound)",
             ASK,
         ),
-        (
-            [QUEUE, namespace(), cluster_queue("gpus", namespaceSelector=None)],
-            "namespace doesn't match its selector (ClusterQueue gpus)",
-            ASK,
-        ),
+        ([QUEUE, namespace(), cluster_queue("gpus", namespaceSelector=None)], NOT_SELECTED, ASK),
         (
             [QUEUE, namespace(team="a"), cluster_queue("gpus", namespaceSelector={"matchLabels": {"team": "b"}})],
-            "namespace doesn't match its selector (ClusterQueue gpus)",
+            NOT_SELECTED,
             ASK,
         ),
-        (
-            [*(local_queue(name, "gpus") for name in "abcd"), *CLUSTER_QUEUES],
-            "LocalQueue train doesn't exist",
-            "Use a or b or c.",
-        ),
+        ([*(local_queue(name, "gpus") for name in "abcd"), *CLUSTER_QUEUES], ABSENT, "Use a or b or c."),
         (
             [config(SELECTOR), namespace(), QUEUE, *CLUSTER_QUEUES],
             "Kueue does not manage this namespace (the job would wait for ever)",
@@ -132,19 +127,15 @@ CHECKS = {"admissionChecksStrategy": {"admissionChecks": [{"name": "multikueue"}
         (
             {**MULTIKUEUE, **QUEUED},
             [QUEUE, cluster_queue("gpus", **CHECKS), check_by("provisioning-request")],
-            "the queue (ClusterQueue gpus) has no MultiKueue check",
+            NO_CHECK,
         ),
         ({**MULTIKUEUE, **QUEUED}, [QUEUE], None),
         ({**MULTIKUEUE, **QUEUED}, [], None),
         (MULTIKUEUE, [local_queue("default", "gpus"), cluster_queue("gpus", **CHECKS)], None),
         (MULTIKUEUE, [config("manageJobsWithoutQueueName: true"), namespace()], None),
         (QUEUED, [QUEUE, *CLUSTER_QUEUES], None),
-        ({**MULTIKUEUE, **QUEUED}, [QUEUE, *CLUSTER_QUEUES], "the queue (ClusterQueue gpus) has no MultiKueue check"),
-        (
-            MULTIKUEUE,
-            [local_queue("default", "gpus"), *CLUSTER_QUEUES],
-            "the queue (ClusterQueue gpus) has no MultiKueue check",
-        ),
+        ({**MULTIKUEUE, **QUEUED}, [QUEUE, *CLUSTER_QUEUES], NO_CHECK),
+        (MULTIKUEUE, [local_queue("default", "gpus"), *CLUSTER_QUEUES], NO_CHECK),
         (MULTIKUEUE, [QUEUE, *CLUSTER_QUEUES], "MultiKueue needs a queue (a label)"),
         (MULTIKUEUE, [], None),
     ],

@@ -27,6 +27,8 @@ LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template.spec"
 WORKER = "spec.mpiReplicaSpecs[Worker].template.spec"
 CONTEXT = f"{WORKER}.containers[0].securityContext"
 BOTH = "(Launcher and Worker)"
+NO_COMMAND = f"(advice) {WORKER}.containers[0].command: is missing, so the sshd of root starts"
+NO_BIND_SERVICE = f"(advice) {CONTEXT}.capabilities.add: has no NET_BIND_SERVICE, without which "
 
 
 def job(path: str = "/root/.ssh", /, **contexts: Json) -> Json:
@@ -134,22 +136,10 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
             f"(advice) {WORKER}.securityContext.runAsUser: sshd of user 1001 accepts only that user, ",
         ),
         # The workers' sshd.
-        (
-            {**both(HOME, runAsUser=1000), "Worker.template.spec.containers.0.command": REMOVE},
-            f"(advice) {WORKER}.containers[0].command: is missing, so the sshd of root starts",
-        ),
-        (
-            {**both(HOME, runAsNonRoot=True), "Worker.template.spec.containers.0.command": []},
-            f"(advice) {WORKER}.containers[0].command: is missing, so the sshd of root starts",
-        ),
-        (
-            both(HOME, runAsUser=1000, capabilities={"drop": ["ALL"]}),
-            f"(advice) {CONTEXT}.capabilities.add: has no NET_BIND_SERVICE, without which ",
-        ),
-        (
-            both(HOME, runAsNonRoot=True, capabilities={"drop": ["NET_BIND_SERVICE"]}),
-            f"(advice) {CONTEXT}.capabilities.add: has no NET_BIND_SERVICE, without which ",
-        ),
+        ({**both(HOME, runAsUser=1000), "Worker.template.spec.containers.0.command": REMOVE}, NO_COMMAND),
+        ({**both(HOME, runAsNonRoot=True), "Worker.template.spec.containers.0.command": []}, NO_COMMAND),
+        (both(HOME, runAsUser=1000, capabilities={"drop": ["ALL"]}), NO_BIND_SERVICE),
+        (both(HOME, runAsNonRoot=True, capabilities={"drop": ["NET_BIND_SERVICE"]}), NO_BIND_SERVICE),
         (
             both(runAsUser=0, capabilities={"drop": ["ALL"], "add": ["SETUID"]}),
             f"{CONTEXT}.capabilities.drop: drops what sshd of root needs: SETGID, SYS_CHROOT",
