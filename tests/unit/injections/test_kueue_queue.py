@@ -393,53 +393,26 @@ def updated(new: Json, *objects: Json, runs: bool = False) -> tuple[Any, Any, li
     return label, document["spec"]["runPolicy"]["suspend"], [each.removeprefix(f"{ID}: ") for each in decision.warnings]
 
 
+STAYS = "stays in queue training: "
+MOVED = "moved to queue {}, which starts the job when there is room"
+INVALID = 'training.openshift.io/queue "A_b-" is not a valid name of a queue'
+NEEDED = "a waiting job needs a queue. Delete the job and submit it again."
+
+
 @pytest.mark.parametrize(
-    ("new", "objects", "outcome"),
+    ("new", "objects", "queue", "warning"),
     [
-        pytest.param(requesting("training"), [], ("training", True, []), id="the same queue"),
-        pytest.param(
-            requesting("second"),
-            [],
-            ("second", True, ["moved to queue second, which starts the job when there is room"]),
-            id="another queue",
-        ),
-        pytest.param(
-            requesting("gone"),
-            [],
-            ("training", True, ["stays in queue training: LocalQueue gone doesn't exist. Use second or training."]),
-            id="a missing queue",
-        ),
-        pytest.param(
-            requesting("A_b-"),
-            [],
-            (
-                "training",
-                True,
-                ['stays in queue training: training.openshift.io/queue "A_b-" is not a valid name of a queue'],
-            ),
-            id="an invalid name",
-        ),
-        pytest.param(mpijob(), [], ("training", True, []), id="no annotation, two queues"),
-        pytest.param(
-            mpijob(),
-            [queue("default")],
-            ("default", True, ["moved to queue default, which starts the job when there is room"]),
-            id="no annotation, a default queue",
-        ),
-        pytest.param(
-            requesting(""),
-            [],
-            (
-                "training",
-                True,
-                ["stays in queue training: a waiting job needs a queue. Delete the job and submit it again."],
-            ),
-            id="an empty annotation",
-        ),
+        (requesting("training"), [], "training", ""),
+        (requesting("second"), [], "second", MOVED.format("second")),
+        (requesting("gone"), [], "training", f"{STAYS}LocalQueue gone doesn't exist. Use second or training."),
+        (requesting("A_b-"), [], "training", STAYS + INVALID),
+        (requesting(""), [], "training", STAYS + NEEDED),
+        (mpijob(), [], "training", ""),  # there are two queues
+        (mpijob(), [queue("default")], "default", MOVED.format("default")),
     ],
 )
-def test_update_of_a_waiting_job(new: Json, objects: list[Json], outcome: tuple[Any, Any, list[str]]) -> None:
-    assert updated(new, *SECOND, *objects) == outcome
+def test_update_of_a_waiting_job(new: Json, objects: list[Json], queue: str, warning: str) -> None:
+    assert updated(new, *SECOND, *objects) == (queue, True, [warning] if warning else [])
 
 
 @pytest.mark.parametrize("name", ["second", "gone", "A_b-", ""])

@@ -164,7 +164,7 @@ DEFAULTS = [
     priority_class("default", value=7, globalDefault=True),
     priority_class("second-default", value=9, globalDefault=True),
 ]
-NEITHER = "no PriorityClass: the pods are rejected"
+PREEMPTS = "PreemptLowerPriority"
 
 
 @pytest.mark.parametrize(
@@ -182,36 +182,29 @@ def test_priority_of_the_class_is_accepted(changes: Json, objects: list[Json] | 
 
 
 @pytest.mark.parametrize(
-    ("changes", "objects", "expected"),
+    ("changes", "objects", "stated", "valid", "source"),
     [
-        (with_priority(1000), CLASSES, f"priority: is 1000, but only 0 is valid ({NEITHER})"),
+        (with_priority(1000), CLASSES, 1000, 0, "no PriorityClass"),
+        (with_priority(0), DEFAULTS, 0, 7, 'PriorityClass "default"'),
+        (with_priority(1000, name="high"), CLASSES, 1000, 10, 'PriorityClass "high"'),
+        (with_priority(policy="Never"), CLASSES, "Never", PREEMPTS, "no PriorityClass"),
         (
-            with_priority(policy="Never"),
+            with_priority(policy=PREEMPTS, name="gentle"),
             CLASSES,
-            f"preemptionPolicy: is Never, but only PreemptLowerPriority is valid ({NEITHER})",
-        ),
-        (
-            with_priority(1000, name="high"),
-            CLASSES,
-            'priority: is 1000, but only 10 is valid (PriorityClass "high": the pods are rejected)',
-        ),
-        (
-            with_priority(policy="PreemptLowerPriority", name="gentle"),
-            CLASSES,
-            'preemptionPolicy: is PreemptLowerPriority, but only Never is valid (PriorityClass "gentle": the pods are '
-            "rejected)",
-        ),
-        (
-            with_priority(0),
-            DEFAULTS,
-            'priority: is 0, but only 7 is valid (PriorityClass "default": the pods are rejected)',
+            PREEMPTS,
+            "Never",
+            'PriorityClass "gentle"',
         ),
     ],
 )
-def test_priority_that_differs_from_the_class_is_rejected(changes: Json, objects: list[Json], expected: str) -> None:
+def test_priority_that_differs_from_the_class_is_rejected(
+    changes: Json, objects: list[Json], stated: object, valid: object, source: str
+) -> None:
     (result,) = violations("priority", changes, view=Snapshot(objects))
-    assert found([result]) == [f"spec.mpiReplicaSpecs[Worker].template.spec.{expected}"]
-    assert result.fix == ("Remove it, or set priorityClassName." if NEITHER in expected else "Remove it.")
+    field = "priority" if isinstance(stated, int) else "preemptionPolicy"
+    fault = f"is {stated}, but only {valid} is valid ({source}: the pods are rejected)"
+    assert found([result]) == [f"spec.mpiReplicaSpecs[Worker].template.spec.{field}: {fault}"]
+    assert result.fix == ("Remove it, or set priorityClassName." if source.startswith("no") else "Remove it.")
 
 
 def test_priority_without_class_is_a_warning_if_the_default_class_is_unknown() -> None:
