@@ -463,46 +463,36 @@ def test_windows_program_with_a_blank_is_accepted() -> None:
     assert violations(ID, command) == []
 
 
+OF_HYDRA, OF_OPEN_MPI = "Set it to Intel or MPICH, or remove", "Set it to OpenMPI, or remove"
+
+
 @pytest.mark.parametrize(
-    ("command", "implementation", "fault", "fix"),
+    ("command", "implementation", "options", "fix"),
     [
-        (
-            "mpirun -genv A=B -np 2 x",
-            "OpenMPI",
-            "mpirun of OpenMPI has no -genv",
-            "Set it to Intel or MPICH, or remove that.",
-        ),
-        (
-            "mpiexec -ppn 4 x",
-            "OpenMPI",
-            "mpiexec of OpenMPI has no -ppn",
-            "Set it to Intel or MPICH, or remove that.",
-        ),
-        ("mpirun -np 2 -x A x", "Intel", "mpirun of Intel has no -x", "Set it to OpenMPI, or remove that."),
+        ("mpirun -genv A=B -np 2 x", "OpenMPI", "-genv", OF_HYDRA),
+        ("mpiexec -ppn 4 x", "OpenMPI", "-ppn", OF_HYDRA),
+        ("mpirun -np 2 -x A x", "Intel", "-x", OF_OPEN_MPI),
         (
             "mpirun -np 2 -x A -x B --mca btl tcp,self --oversubscribe x -mca",
             "MPICH",
-            "mpirun of MPICH has no -x, --mca, --oversubscribe",
-            "Set it to OpenMPI, or remove them.",
+            "-x, --mca, --oversubscribe",
+            OF_OPEN_MPI,
         ),
         (
             "mpirun -genv A=B -ppn 2 --launcher=ssh -env A B -rr x",
             "OpenMPI",
-            "mpirun of OpenMPI has no -genv, -ppn, --launcher, -env, -rr",
-            "Set it to Intel or MPICH, or remove them.",
+            "-genv, -ppn, --launcher, -env, -rr",
+            OF_HYDRA,
         ),
-        (
-            "mpirun --allow-run-as-root x",
-            "MPICH",
-            "mpirun of MPICH has no --allow-run-as-root",
-            "Set it to OpenMPI, or remove that.",
-        ),
+        ("mpirun --allow-run-as-root x", "MPICH", "--allow-run-as-root", OF_OPEN_MPI),
     ],
 )
-def test_option_of_another_mpi_is_reported(command: str, implementation: str, fault: str, fix: str) -> None:
-    (violation,) = check(command.split(), None, implementation)
+def test_option_of_another_mpi_is_reported(command: str, implementation: str, options: str, fix: str) -> None:
+    words = command.split()
+    (violation,) = check(words, None, implementation)
+    fault = f"{words[0]} of {implementation} has no {options}"
     assert found([violation]) == [f"(advice) spec.mpiImplementation: {fault}"]
-    assert violation.fix == fix
+    assert violation.fix == f"{fix} {'them' if ',' in options else 'that'}."
     assert fault in Finding(ID, violation).warning
 
 

@@ -175,6 +175,7 @@ def test_all_faults_are_reported() -> None:
 
 RESTRICTED = labelled("team-a", enforce="restricted")
 NOT_AS_ROOT = "but this namespace starts nothing as root"
+AS_ROOT_IN_RESTRICTED = f"{LAUNCHER}.containers[0]: runs mpirun as root, {NOT_AS_ROOT}"
 BY_VARIABLE = [{"name": "OMPI_ALLOW_RUN_AS_ROOT", "value": "1"}]
 IN_SCRIPT = ["bash", "-c", "mpirun --allow-run-as-root -np 4 x"]
 
@@ -185,14 +186,8 @@ IN_SCRIPT = ["bash", "-c", "mpirun --allow-run-as-root -np 4 x"]
         ({}, f'{FIELD}: "/root/.ssh" is for root, {NOT_AS_ROOT}'),
         ({FIELD: "/root/.ssh/"}, f'{FIELD}: "/root/.ssh/" is for root, {NOT_AS_ROOT}'),
         ({"Launcher": REMOVE}, f'{FIELD}: "/root/.ssh" is for root, {NOT_AS_ROOT}'),
-        (
-            {"Launcher.template.spec.containers.0.command": IN_SCRIPT},
-            f"{LAUNCHER}.containers[0]: runs mpirun as root, {NOT_AS_ROOT}",
-        ),
-        (
-            {"Launcher.template.spec.containers.0.env": BY_VARIABLE},
-            f"{LAUNCHER}.containers[0]: runs mpirun as root, {NOT_AS_ROOT}",
-        ),
+        ({"Launcher.template.spec.containers.0.command": IN_SCRIPT}, AS_ROOT_IN_RESTRICTED),
+        ({"Launcher.template.spec.containers.0.env": BY_VARIABLE}, AS_ROOT_IN_RESTRICTED),
     ],
 )
 def test_image_of_root_in_a_restricted_namespace_is_one_warning(changes: Json, expected: str) -> None:
