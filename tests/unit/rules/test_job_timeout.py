@@ -42,31 +42,25 @@ def test_valid_limit_is_accepted(changes: Json) -> None:
     assert violations("job-timeout", changes) == []
 
 
+AT_TIMEOUT, AT_ACTION = (f"metadata.annotations[{name}]" for name in (TIMEOUT, ACTION))
+TOO_LONG = "longer than 7d (604800 s)"
+OR_EXEMPT = "or ask for an exemption."
+
+
 @pytest.mark.parametrize(
     ("changes", "path", "message", "fix"),
     [
-        (
-            job(7 * DAY + 1),
-            FIELD,
-            "604801 s are longer than 7d (604800 s)",
-            "Set it to 604800 or less, or ask for an exemption.",
-        ),
-        (
-            job(timeout="8d"),
-            f"metadata.annotations[{TIMEOUT}]",
-            "691200 s are longer than 7d (604800 s)",
-            "Set it to 7d or less, or ask for an exemption.",
-        ),
+        (job(7 * DAY + 1), FIELD, f"604801 s are {TOO_LONG}", f"Set it to 604800 or less, {OR_EXEMPT}"),
+        (job(timeout="8d"), AT_TIMEOUT, f"691200 s are {TOO_LONG}", f"Set it to 7d or less, {OR_EXEMPT}"),
         (  # either the injection or the user wrote the field
             job(8 * DAY, timeout="8d"),
-            f"metadata.annotations[{TIMEOUT}]",
-            "691200 s are longer than 7d (604800 s)",
-            "Set it to 7d or less and remove spec.runPolicy.activeDeadlineSeconds if you wrote it, "
-            "or ask for an exemption.",
+            AT_TIMEOUT,
+            f"691200 s are {TOO_LONG}",
+            f"Set it to 7d or less and remove spec.runPolicy.activeDeadlineSeconds if you wrote it, {OR_EXEMPT}",
         ),
         (
             job(timeout="soon"),
-            f"metadata.annotations[{TIMEOUT}]",
+            AT_TIMEOUT,
             f'{TIMEOUT} "soon" is not a duration like 72h or 7d',
             "Write it as 90m, 72h or 7d.",
         ),
@@ -78,7 +72,7 @@ def test_valid_limit_is_accepted(changes: Json) -> None:
         ),
         (
             job(action="explode\n"),
-            f"metadata.annotations[{ACTION}]",
+            AT_ACTION,
             f'{ACTION} "explode?" is not known',
             "Use terminate or notify-only, or remove it.",
         ),
@@ -92,7 +86,7 @@ def test_invalid_or_too_long_limit_is_rejected(changes: Json, path: str, message
 
 def test_limit_that_is_too_long_and_differs_from_the_annotation_is_two_violations() -> None:
     annotation, field = violations("job-timeout", job(30 * DAY, timeout="9d"))
-    assert (annotation.path, annotation.fix) == (f"metadata.annotations[{TIMEOUT}]", "Remove it.")
+    assert (annotation.path, annotation.fix) == (AT_TIMEOUT, "Remove it.")
     assert annotation.message == f'{TIMEOUT} "9d" is 777600 s, and activeDeadlineSeconds is 2592000'
     assert (field.path, field.fix.partition(",")[0]) == (FIELD, "Set it to 604800 or less")
     assert [each.fix for each in violations("job-timeout", job(DAY, timeout="9d"))] == ["Remove it."]
