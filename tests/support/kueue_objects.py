@@ -47,8 +47,8 @@ def workload_priority_class(name: str) -> Json:
     return {"apiVersion": API_VERSION, "kind": "WorkloadPriorityClass", "metadata": {"name": name}}
 
 
-def priority_class(name: str) -> Json:
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+def priority_class(name: str, **fields: Any) -> Json:
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, **fields}
 
 
 def namespace(name: str = "team-a", **labels: str) -> Json:

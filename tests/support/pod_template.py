@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.support.rule_checks import violations
+from tests.support.snapshots import head
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView
 
@@ -12,9 +13,7 @@ BOX = f"{SPEC}.containers.0"
 # The prefix of all paths in violations.
 _START = "spec.mpiReplicaSpecs[Worker].template."
 
-NO_RANGES = Snapshot(
-    [{"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {"limitranges": {}}}]
-)
+NO_RANGES = Snapshot([head("limitranges")])
 
 
 def told(changes: Mapping[str, Any], view: ClusterView = NO_RANGES) -> list[str]:

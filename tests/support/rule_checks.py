@@ -1,12 +1,16 @@
-"""Runs a single rule on a job: the valid job with changes (`violations`), or a whole job (`run`)."""
+"""Runs a single rule on a job: the valid job with changes (`violations`), or a whole job (`run`). `decide` runs all."""
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
-from tests.support.jobs import changed
+from tests.support.jobs import changed, request
+from tests.support.policies import HEADER
+from webhook.admission.decision import Decision
 from webhook.admission.limits import MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding
+from webhook.admission.pipelines import load_policy, validate
 from webhook.api import mpijob
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit.context import Context
@@ -53,6 +57,23 @@ def run(
         view=view or NothingKnown(),
     )
     return list(rule.check(defaulted(job), rule.settings.model_validate(settings or {}), context))
+
+
+def decide(
+    job: Any,
+    policy: str = "",
+    *,
+    view: ClusterView | None = None,
+    granted: Mapping[str, bool] | None = None,
+    **sent: Any,
+) -> Decision:
+    """The decision of all rules on a whole job. `policy` is a policy document without its first lines.
+
+    `granted` are the exemptions of the user, `sent` other fields of the request.
+    """
+    about = {} if granted is None else {"granted": granted}
+    rules = load_policy(HEADER + policy)
+    return validate(request(job, **sent), policy=rules, view=view or NothingKnown(), today=date.min, **about)
 
 
 def defaulted(job: Any) -> mpijob.MPIJob:

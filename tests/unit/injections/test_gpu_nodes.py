@@ -1,13 +1,12 @@
 import pytest
 
-from tests.support.injecting import PATHS, Example, hold, mpijob, mutate, only, policy_of
+from tests.support.injecting import Example, hold, mpijob, mutate, only, policy_of
 from tests.support.nodes import node
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 
 ID = "gpu-nodes"
-WORKER = PATHS["Worker"]
 GPU, PRESENT, PRODUCT = "nvidia.com/gpu", "nvidia.com/gpu.present", "nvidia.com/gpu.product"
 PRODUCT_ANNOTATION = "training.openshift.io/gpu-product"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

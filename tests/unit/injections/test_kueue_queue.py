@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from datetime import date
 from typing import Any
 
 import pytest
@@ -20,6 +19,8 @@ from tests.support.kueue_objects import (
     priority_class,
     workload_priority_class,
 )
+from tests.support.rule_checks import decide
+from tests.support.snapshots import head
 from webhook.admission import pipelines
 from webhook.admission.mutate.updates import LAST_APPLIED
 from webhook.api.annotations import SKIP
@@ -30,7 +31,6 @@ KINDS = ("namespaces", "clusterqueues", "localqueues", "kueue-configmaps")
 LABEL = "kueue.x-k8s.io/queue-name"
 TEAM = namespace("team")
 SELECTOR = "managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n"
-OLDER = CONFIG.replace("v1beta2", "v1beta1")
 NO_MPIJOBS = CONFIG.replace("kubeflow.org/mpijob", "pod")
 EVERY_JOB = "manageJobsWithoutQueueName: true\n"
 CLUSTER_QUEUE = cluster_queue("gpus")
@@ -55,8 +55,7 @@ def requesting(name: str, **job: Any) -> Json:
 
 def injected(job: Json, *objects: Json, **settings: Any) -> tuple[dict[str, Any], list[str]]:
     """The injected labels and `suspend` of the job, and the notes."""
-    added, notes = inject(ID, job, view=Snapshot(objects), **settings)
-    return added, notes
+    return inject(ID, job, view=Snapshot(objects), **settings)
 
 
 def both(name: str) -> dict[str, Any]:
@@ -117,16 +116,7 @@ def labelled(name: str, **annotations: str) -> Json:
         pytest.param(mpijob(), [*MANAGED], {}, id="LocalQueues unknown"),
         pytest.param(mpijob(), [*MANAGED, local_queue("training", "gpus", namespace="b")], {}, id="no LocalQueue here"),
         pytest.param(mpijob(), [*MANAGED, queue(), queue("other")], {}, id="two LocalQueues to choose from"),
-        pytest.param(mpijob(), [TEAM, CLUSTER_QUEUE, queue()], {}, id="configuration unknown"),
-        pytest.param(mpijob(), [config(), CLUSTER_QUEUE, queue()], {}, id="namespace unknown"),
         pytest.param(mpijob(), [config(SELECTOR), TEAM, CLUSTER_QUEUE, queue()], {}, id="namespace not managed"),
-        pytest.param(
-            mpijob(),
-            [config(SELECTOR, OLDER), TEAM, CLUSTER_QUEUE, queue()],
-            {},
-            id="the selector depends on Kueue's version",
-        ),
-        pytest.param(mpijob(), [config("", NO_MPIJOBS), TEAM, CLUSTER_QUEUE, queue()], {}, id="MPIJobs not managed"),
         pytest.param(mpijob(), [*MANAGED, queue("default", stopPolicy="Hold")], {}, id="Kueue itself queues the job"),
         *(pytest.param(labelled(own), ONE_QUEUE, {}, id=f"the user's {own}") for own in ("other", "training", "")),
         pytest.param(requesting(""), [*ONE_QUEUE, queue("default")], {"queue": "training"}, id="empty annotation"),
@@ -206,11 +196,7 @@ def test_job_gets_the_queue_in_its_annotation(fields: dict[str, Any]) -> None:
     assert ("/spec/runPolicy/suspend" in added or "/spec/runPolicy" in added) == (fields != {"run_policy": SUSPENDED})
 
 
-NO_VOLCANO = {
-    "apiVersion": "policy.training.openshift.io/v1",
-    "kind": "ClusterSnapshot",
-    "unknown": {"queues": "not installed"},
-}
+NO_VOLCANO = head(*KINDS, not_installed=["queues"])
 FIELD = "spec.runPolicy.schedulingPolicy.queue"
 
 
@@ -245,38 +231,24 @@ def with_volcano_queue(name: str) -> Json:
 def test_volcanos_field_names_a_local_queue_if_volcano_is_not_installed(
     name: str, objects: list[Json], settings: dict[str, Any], queue_name: str, notes_expected: list[str]
 ) -> None:
-    known = [{**NO_VOLCANO, "known": {each: {} for each in KINDS}}, *ONE_QUEUE, *objects]
+    known = [NO_VOLCANO, *ONE_QUEUE, *objects]
     added, notes = injected(with_volcano_queue(name), *known, **settings)
     assert (added.get("/metadata/labels"), notes) == ({LABEL: queue_name} if queue_name else None, notes_expected)
 
 
 def test_volcanos_field_is_ignored_with_the_annotation_or_without_kueue() -> None:
-    known = {**NO_VOLCANO, "known": {each: {} for each in KINDS}}
-    assert injected(with_volcano_queue("training"), known, config(SELECTOR), *ONE_QUEUE[1:]) == ({}, [])
+    assert injected(with_volcano_queue("training"), NO_VOLCANO, config(SELECTOR), *ONE_QUEUE[1:]) == ({}, [])
     job = with_volcano_queue("gone")
     job["metadata"].setdefault("annotations", {})["training.openshift.io/queue"] = "training"
-    assert injected(job, known, *ONE_QUEUE)[1] == note("training")
+    assert injected(job, NO_VOLCANO, *ONE_QUEUE)[1] == note("training")
     job["metadata"]["annotations"]["training.openshift.io/queue"] = ""
-    assert injected(job, known, *ONE_QUEUE) == ({}, [])
-
-
-def with_faulty_cluster_queue(**fields: Any) -> list[Json]:
-    """The queue `training`, whose ClusterQueue has a fault, and the queue `a`."""
-    return [queue(behind="off"), cluster_queue("off", **fields), queue("a")]
+    assert injected(job, NO_VOLCANO, *ONE_QUEUE) == ({}, [])
 
 
 @pytest.mark.parametrize(
     ("objects", "reason"),
     [
         ([queue(stopPolicy="Hold"), queue("a")], f"{STOPPED} Use a."),
-        ([queue("a")], "LocalQueue training doesn't exist. Use a."),
-        ([queue(behind="gone")], "ClusterQueue gone doesn't exist. Ask for a queue."),
-        (with_faulty_cluster_queue(stopPolicy="Hold"), "ClusterQueue off is stopped (Hold). Use a."),
-        (with_faulty_cluster_queue(inactive="FlavorNotFound"), "ClusterQueue off is inactive (FlavorNotFound). Use a."),
-        (
-            with_faulty_cluster_queue(namespaceSelector=None),
-            "namespace doesn't match its selector (ClusterQueue off). Use a.",
-        ),
         ([queue(inactive="ClusterQueueIsInactive")], UNCERTAIN),
         ([manifest("LocalQueue", "training", {"clusterQueue": "gpus"}, namespace="team")], UNCERTAIN),
     ],
@@ -421,53 +393,26 @@ def updated(new: Json, *objects: Json, runs: bool = False) -> tuple[Any, Any, li
     return label, document["spec"]["runPolicy"]["suspend"], [each.removeprefix(f"{ID}: ") for each in decision.warnings]
 
 
+STAYS = "stays in queue training: "
+MOVED = "moved to queue {}, which starts the job when there is room"
+INVALID = 'training.openshift.io/queue "A_b-" is not a valid name of a queue'
+NEEDED = "a waiting job needs a queue. Delete the job and submit it again."
+
+
 @pytest.mark.parametrize(
-    ("new", "objects", "outcome"),
+    ("new", "objects", "queue", "warning"),
     [
-        pytest.param(requesting("training"), [], ("training", True, []), id="the same queue"),
-        pytest.param(
-            requesting("second"),
-            [],
-            ("second", True, ["moved to queue second, which starts the job when there is room"]),
-            id="another queue",
-        ),
-        pytest.param(
-            requesting("gone"),
-            [],
-            ("training", True, ["stays in queue training: LocalQueue gone doesn't exist. Use second or training."]),
-            id="a missing queue",
-        ),
-        pytest.param(
-            requesting("A_b-"),
-            [],
-            (
-                "training",
-                True,
-                ['stays in queue training: training.openshift.io/queue "A_b-" is not a valid name of a queue'],
-            ),
-            id="an invalid name",
-        ),
-        pytest.param(mpijob(), [], ("training", True, []), id="no annotation, two queues"),
-        pytest.param(
-            mpijob(),
-            [queue("default")],
-            ("default", True, ["moved to queue default, which starts the job when there is room"]),
-            id="no annotation, a default queue",
-        ),
-        pytest.param(
-            requesting(""),
-            [],
-            (
-                "training",
-                True,
-                ["stays in queue training: a waiting job needs a queue. Delete the job and submit it again."],
-            ),
-            id="an empty annotation",
-        ),
+        (requesting("training"), [], "training", ""),
+        (requesting("second"), [], "second", MOVED.format("second")),
+        (requesting("gone"), [], "training", f"{STAYS}LocalQueue gone doesn't exist. Use second or training."),
+        (requesting("A_b-"), [], "training", STAYS + INVALID),
+        (requesting(""), [], "training", STAYS + NEEDED),
+        (mpijob(), [], "training", ""),  # there are two queues
+        (mpijob(), [queue("default")], "default", MOVED.format("default")),
     ],
 )
-def test_update_of_a_waiting_job(new: Json, objects: list[Json], outcome: tuple[Any, Any, list[str]]) -> None:
-    assert updated(new, *SECOND, *objects) == outcome
+def test_update_of_a_waiting_job(new: Json, objects: list[Json], queue: str, warning: str) -> None:
+    assert updated(new, *SECOND, *objects) == (queue, True, [warning] if warning else [])
 
 
 @pytest.mark.parametrize("name", ["second", "gone", "A_b-", ""])
@@ -494,6 +439,7 @@ def test_suspended_job_keeps_its_queue(labels: dict[str, str], skip: dict[str, s
         assert document["spec"]["runPolicy"]["suspend"] is True
 
 
+REQUIRED = f"injections: {{{ID}: {{required: deny}}}}"
 EVASIONS = {
     "annotation": mpijob(metadata={"annotations": {"training.openshift.io/queue": ""}}),
     "label": mpijob(metadata={"labels": {LABEL: ""}}),
@@ -508,9 +454,7 @@ EVASIONS = {
     "stored", [None, mpijob(metadata={"labels": {"a": "b"}}), mpijob(metadata={"labels": {LABEL: "training"}})]
 )
 def test_required_queue_cannot_be_evaded(evasion: str, stored: Any) -> None:
-    policy = policy_of({ID: {"required": "deny"}})
-    sent = request(EVASIONS[evasion], old=stored, namespace="team")
-    decision = pipelines.validate(sent, policy=policy, view=Snapshot(ONE_QUEUE), today=date.min)
+    decision = decide(EVASIONS[evasion], REQUIRED, old=stored, namespace="team", view=Snapshot(ONE_QUEUE))
     [finding] = [each for each in decision.denied if each.rule == "required-injection"]
     assert finding.violation.path == f"metadata.labels[{LABEL}]"
     assert finding.violation.fix == "Set it to training."
@@ -526,7 +470,5 @@ def test_required_queue_cannot_be_evaded(evasion: str, stored: Any) -> None:
     ids=["queued", "in another cluster", "Kueue unknown"],
 )
 def test_job_that_is_queued_or_needs_no_queue_is_accepted(job: Json, objects: list[Json]) -> None:
-    sent = request(job, namespace="team")
-    policy = policy_of({ID: {"required": "deny"}})
-    decision = pipelines.validate(sent, policy=policy, view=Snapshot(objects), today=date.min)
+    decision = decide(job, REQUIRED, namespace="team", view=Snapshot(objects))
     assert "required-injection" not in {each.rule for each in decision.denied}

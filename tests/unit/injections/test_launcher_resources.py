@@ -1,16 +1,14 @@
 """launcher-resources: the launcher gets only the resources that the namespace requires and that it does not state."""
 
-from datetime import date
 from typing import Any
 
 import pytest
 
 from tests.support.injecting import PATHS, Example, hold, mpijob, only, operations_of, pod_spec
-from tests.support.jobs import request as sent
 from tests.support.kueue_objects import cluster_queue, config, flavor, local_queue, namespace, topology
 from tests.support.limit_ranges import limit_range
 from tests.support.quota_objects import quota
-from webhook.admission import pipelines
+from tests.support.rule_checks import decide
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
 
@@ -182,12 +180,11 @@ def test_when_always_sets_requests_without_a_quota() -> None:
 
 
 def test_injected_resources_satisfy_the_rule_resource_quota() -> None:
-    policy = pipelines.load_policy(None)
     view = quotas(*NAMED)
-    before = pipelines.validate(sent(job(), namespace="team"), policy=policy, view=view, today=date.min)
+    before = decide(job(), view=view, namespace="team")
     assert any(finding.rule == "resource-quota" for finding in before.denied)
     document = hold(job(), only("launcher-resources"), view=view).document
-    after = pipelines.validate(sent(document, namespace="team"), policy=policy, view=view, today=date.min)
+    after = decide(document, view=view, namespace="team")
     assert not any(
         finding.rule == "resource-quota" and "Launcher" in finding.violation.path for finding in after.denied
     )

@@ -2,21 +2,19 @@
 
 import shutil
 import subprocess
-from datetime import date
 from pathlib import Path
 
 import pytest
 
 from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, pod_spec
-from tests.support.jobs import changed, request
+from tests.support.jobs import changed
 from tests.support.kueue_objects import config, local_queue, namespace
+from tests.support.limit_ranges import limit_range
 from tests.support.namespaces import labelled
 from tests.support.quota_objects import quota
+from tests.support.rule_checks import decide
 from tests.support.rule_checks import run as judged
-from webhook.admission import pipelines
-from webhook.admission.pipelines import load_policy
 from webhook.cluster.snapshot import Snapshot
-from webhook.cluster.view import NothingKnown
 from webhook.injections.launcher_wait import SCRIPT
 
 ID = "launcher-wait"
@@ -91,12 +89,10 @@ def container_by_all_injections(mpi_job, view):
 
 
 def test_init_container_has_fields_that_other_injections_add():
-    bounds = {"metadata": {"name": "b", "namespace": "team"}, "spec": {"limits": [{"type": "PersistentVolumeClaim"}]}}
-    without_effect = {"apiVersion": "v1", "kind": "LimitRange", **bounds}
+    without_effect = limit_range("b", {"type": "PersistentVolumeClaim"}, namespace="team")
     requiring = Snapshot([quota({"requests.cpu": "100"}, namespace="team"), without_effect])
     assert container_by_all_injections(job(), requiring)["resources"] == {"requests": {"cpu": "100m"}}
-    gpu = {"limits": [{"type": "Container", "default": {"nvidia.com/gpu": "1"}}]}
-    default = {"apiVersion": "v1", "kind": "LimitRange", **bounds, "spec": gpu}
+    default = limit_range("b", {"type": "Container", "default": {"nvidia.com/gpu": "1"}}, namespace="team")
     assert container_by_all_injections(job(), Snapshot([default]))["resources"]["limits"] == {"nvidia.com/gpu": "0"}
     rights = container_by_all_injections(job(), labelled("team", enforce="restricted"))["securityContext"]
     assert (rights["runAsNonRoot"], rights["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
@@ -110,7 +106,7 @@ def test_fault_that_the_init_container_copies_is_reported_only_at_the_users_cont
     user = {"runAsUser": 0, "runAsNonRoot": True}
     faults = {f"{first}.securityContext": user, f"{first}.resources": {"limits": {"memory": "-1Gi"}}}
     faulty = mutate(changed(faults)).document
-    decision = pipelines.validate(request(faulty), policy=load_policy(None), view=NothingKnown(), today=date.min)
+    decision = decide(faulty)
     paths = [finding.violation.path for finding in (*decision.denied, *decision.warned)]
     assert len([path for path in paths if path.endswith(("runAsUser", "[memory]"))]) == 2
     assert not [path for path in paths if "initContainers" in path]
@@ -140,11 +136,9 @@ def test_init_container_uses_the_shell_of_the_launcher(command, shell):
     [
         ({}, []),
         ({"worker": {"command": ["/usr/sbin/sshd", "-De", "-p", "2222"]}}, ["-p2222"]),
-        ({"launcher": {"command": ["mpirun", "-mca", "plm_rsh_args", "-p 2022", "x"]}}, ["-p2022"]),
         ({"launcher": {"command": ["deepspeed", "--ssh_port", "2024", "t.py"]}}, ["-p2024"]),
         ({"launcher": {"command": ["horovodrun", "--ssh-port=2024", "x"]}}, ["-p2024"]),
         ({"launcher": {"env": [{"name": "PDSH_SSH_ARGS_APPEND", "value": "-p 2025"}]}}, ["-p2025"]),
-        ({"worker": {"ports": [{"containerPort": 2222}]}}, ["-p2222"]),
         ({"annotation": "2023", "labels": QUEUED}, ["-p2023"]),
     ],
 )

@@ -1,12 +1,13 @@
 import pytest
 
-from tests.support.injecting import PATHS, inject, mpijob, operations, pod_spec
+from tests.support.injecting import PATHS, inject, mpijob, operations
 from webhook.injections.mpi_env import VARIABLES
 
 ENV = f"{PATHS['Launcher']}/spec/containers/0/env"
 HOSTFILE = {"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}
 SSH = {"name": "PRTE_MCA_plm_ssh_args", "value": "-o ConnectionAttempts=10"}
 HYDRA = {"name": "HYDRA_LAUNCHER_EXTRA_ARGS", "value": "-o ConnectionAttempts=10"}
+PLAIN = "added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"
 OPEN_MPI = [(ENV, [HOSTFILE]), (f"{ENV}/-", SSH)]
 
 
@@ -17,17 +18,8 @@ def with_env(env, **spec):
 @pytest.mark.parametrize(
     ("spec", "added", "notes"),
     [
-        ({}, OPEN_MPI, ["added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"]),
-        (
-            {"mpiImplementation": None},
-            OPEN_MPI,
-            ["added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"],
-        ),
-        (
-            {"mpiImplementation": "OpenMPI"},
-            OPEN_MPI,
-            ["added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"],
-        ),
+        ({}, OPEN_MPI, [PLAIN]),
+        ({"mpiImplementation": "OpenMPI"}, OPEN_MPI, [PLAIN]),
         ({"mpiImplementation": "MPICH"}, [(ENV, [HYDRA])], ["added HYDRA_LAUNCHER_EXTRA_ARGS to the launcher"]),
         ({"mpiImplementation": "Intel"}, [], []),
         ({"mpiImplementation": "LAM"}, [], []),
@@ -58,17 +50,6 @@ def test_only_the_first_container_gets_variables():
     assert all(path.startswith(ENV) for path, _ in operations("mpi-env", with_env([])))
 
 
-@pytest.mark.parametrize("spec", [None, pod_spec(containers=[]), pod_spec(containers=None), {}])
-def test_launcher_without_containers_stays_unchanged(spec):
-    assert operations("mpi-env", mpijob(launcher={"spec": spec})) == []
-
-
-def test_job_without_launcher_stays_unchanged():
-    job = mpijob()
-    job["spec"]["mpiReplicaSpecs"]["Launcher"] = None
-    assert operations("mpi-env", job) == []
-
-
 def test_variable_that_open_mpi_4_rejects_next_to_the_option_x_is_never_injected():
     assert not any("base_env_list" in name for variables in VARIABLES.values() for name in variables)
 
@@ -81,7 +62,6 @@ def launched(script=None, env=None, **spec):
 
 
 COPIED = "added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher, with plm_rsh_args"
-PLAIN = "added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"
 LOST = "plm_rsh_args is not fixed text, and Open MPI 5 does not read it: set PRTE_MCA_plm_ssh_args"
 OLD_VARIABLE = "OMPI_MCA_plm_rsh_args"
 ATTEMPTS = "-o ConnectionAttempts=10"
@@ -98,8 +78,6 @@ def ssh_args(job):
     ("script", "value"),
     [
         ('mpirun -mca plm_rsh_args "-p 2222" -np 2 x', f"-p 2222 {ATTEMPTS}"),
-        ('mpirun --mca plm_rsh_args "-p 2222" -np 2 x', f"-p 2222 {ATTEMPTS}"),
-        ('mpirun --mca=plm_rsh_args "-p 2222" -np 2 x', f"-p 2222 {ATTEMPTS}"),
         (["mpirun", "-mca", "plm_rsh_args", "-p 2222 -i /keys/id", "x"], f"-p 2222 -i /keys/id {ATTEMPTS}"),
         ('set -e\nexport A=$(date)\nmpirun --odd -np $N -mca plm_rsh_args "-p 22" x | tee log', f"-p 22 {ATTEMPTS}"),
         ('mpirun -mca plm_rsh_args "-p 22" x && mpirun -mca plm_rsh_args "-p 22" y', f"-p 22 {ATTEMPTS}"),
@@ -115,8 +93,6 @@ def test_ssh_options_on_the_command_line_are_copied(script, value):
     "script",
     [
         'mpirun -mca plm_rsh_args "-p $PORT" x',
-        ["mpirun", "-mca", "plm_rsh_args", "-p $(PORT)", "x"],
-        'mpirun -mca plm_rsh_args "-p `port`" x',
         'mpirun -mca plm_rsh_args "-p 1" x; mpirun -mca plm_rsh_args "-p 2" x',
         'OPTIONS="-mca plm_rsh_args -p2222"; mpirun $OPTIONS x',
         'export OMPI_MCA_plm_rsh_args="-p 2222"; mpirun x',

@@ -4,16 +4,12 @@ import json
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.support.any_job import any_job
 from tests.support.injecting import mpijob, only, pod_spec
 from tests.support.jobs import request
 from tests.support.namespaces import labelled
 from tests.support.pod_security.edges import all_containers
 from tests.support.pod_security.pods import compliant_pod, pod
-from tests.support.strategies import PROPERTY
 from webhook.admission import pipelines
 from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import load_policy
@@ -279,12 +275,3 @@ def test_injection_adds_no_new_fault(seed):
 
 def by_role(job):
     return {role: template for role, _, template in templates(json.dumps(job).encode())}
-
-
-@PROPERTY
-@given(any_job(), st.sampled_from(["restricted", "oops"]))
-def test_injecting_twice_adds_nothing_to_any_job(job, level):
-    view = labelled("team", enforce=level)
-    decision = mutated(job, view)
-    if not decision.skipped:
-        assert mutated(decision.document, view).patch == []

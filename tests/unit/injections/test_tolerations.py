@@ -30,26 +30,21 @@ def test_both_templates_get_every_toleration():
 
 
 @pytest.mark.parametrize(
-    ("toleration", "item", "note"),
+    ("toleration", "note"),
     [
-        (GPU, GPU, "nvidia.com/gpu:NoSchedule"),
-        (TEAM, TEAM, "team=ml:NoExecute"),
-        ({"key": "a"}, {"key": "a", "operator": "Equal"}, "a="),
-        ({"operator": "Exists"}, {"operator": "Exists"}, "every taint"),
-        (
-            {"operator": "Exists", "effect": "NoExecute"},
-            {"operator": "Exists", "effect": "NoExecute"},
-            "every taint:NoExecute",
-        ),
-        ({**TEAM, "tolerationSeconds": 0}, {**TEAM, "tolerationSeconds": 0}, "team=ml:NoExecute"),
-        ({**TEAM, "tolerationSeconds": -5}, {**TEAM, "tolerationSeconds": -5}, "team=ml:NoExecute"),
+        (GPU, "nvidia.com/gpu:NoSchedule"),
+        (TEAM, "team=ml:NoExecute"),
+        ({"key": "a"}, "a="),  # the default of the operator is Equal
+        ({"operator": "Exists"}, "every taint"),
+        ({"operator": "Exists", "effect": "NoExecute"}, "every taint:NoExecute"),
+        ({**TEAM, "tolerationSeconds": 0}, "team=ml:NoExecute"),
+        ({**TEAM, "tolerationSeconds": -5}, "team=ml:NoExecute"),
     ],
 )
-def test_toleration_is_injected_as_written(toleration, item, note):
-    assert inject(ID, worker_only(None), tolerations=[toleration]) == (
-        {WORKER: [item]},
-        [f"added tolerations for {note}"],
-    )
+def test_toleration_is_injected_as_written(toleration, note):
+    added, notes = inject(ID, worker_only(None), tolerations=[toleration])
+    assert added == {WORKER: [{"operator": "Equal", **toleration}]}
+    assert notes == [f"added tolerations for {note}"]
 
 
 @pytest.mark.parametrize(

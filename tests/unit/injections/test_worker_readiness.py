@@ -46,13 +46,10 @@ def note(port=22):
         ({}, PORT, 22),
         ({"policy": None}, PORT, 22),
         ({}, {"port": 2022}, 2022),
-        ({"worker": {"ports": [{"containerPort": 2222}]}}, PORT, 2222),
         ({"worker": {"command": ["/usr/sbin/sshd", "-D", "-p", "2222"]}}, {}, 2222),
         ({"worker": {"ports": [{"containerPort": 2222}]}}, {}, 2222),
         ({"annotation": "2023"}, PORT, 2023),
         ({"annotation": "2023", "worker": {"command": ["/start.sh"]}}, {}, 2023),
-        ({"launcher": {"command": ["mpirun", "-mca", "plm_rsh_args", "-p 2222", "x"]}}, {}, 2222),
-        ({"launcher": {"env": [{"name": "PRTE_MCA_plm_ssh_args", "value": "-p 2222"}]}}, {}, 2222),
         ({"run_policy": {"suspend": False, "schedulingPolicy": {"minAvailable": 2}}}, PORT, 22),
     ],
 )
@@ -98,8 +95,6 @@ def test_nothing_is_injected_if_the_operator_cannot_wait(fields, settings):
         ({}, {}),
         ({"worker": {"command": ["/start.sh"]}}, PORT),
         ({"worker": {"command": ["/usr/sbin/sshd", "-De"]}}, {}),
-        # The operator overwrites the variable.
-        ({"launcher": {"env": [{"name": "OMPI_MCA_plm_rsh_args", "value": "-p 2222"}]}}, {}),
         ({"annotation": "true"}, {}),
     ],
 )

@@ -1,19 +1,17 @@
 """The sizes that are suggested for a job that does not fit. All rules of the policy must admit them."""
 
 import re
-from datetime import date
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.injecting import request
+from tests.support import rule_checks
 from tests.support.jobs import REMOVE, changed
 from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
 from tests.support.quota_objects import quota
 from tests.support.strategies import PROPERTY
-from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.api import yaml
 from webhook.cluster.snapshot import Snapshot
@@ -36,10 +34,8 @@ def job(workers: int, gpus: int = 2, **more: Any) -> Json:
 
 def decide(changes: Json, rules: Json, *objects: Json) -> Decision:
     """The decision on a job in a namespace with these objects."""
-    text = yaml.dump({"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "rules": rules})
     document = changed({"metadata.namespace": "team", **changes})
-    view = Snapshot(objects)
-    return pipelines.validate(request(document), policy=pipelines.load_policy(text), view=view, today=date.min)
+    return rule_checks.decide(document, yaml.dump({"rules": rules}), view=Snapshot(objects))
 
 
 def of_team(hard: Json, used: Json | None = None) -> Json:
@@ -232,15 +228,6 @@ def test_suggested_slots_are_enough_for_the_ranks() -> None:
     assert finding.violation.fix == "Set slotsPerWorker to 4 or more."
     (finding,) = decide(changes | {SLOTS: -1}, {}).denied
     assert finding.violation.fix == "Use 4 or more."
-
-
-def test_spans() -> None:
-    assert Span(1, 4) & Span(2) == Span(2, 4)
-    assert Span(1) & Span(2) == Span(2)
-    assert (Span(3) & Span(0, 2)).empty
-    assert not Span(3).empty
-    assert [number for number in range(6) if number in Span(2, 4)] == [2, 3, 4]
-    assert 10**9 in Span(2)
 
 
 def test_intersection_of_admitted_values() -> None:

@@ -1,6 +1,5 @@
 """accelerator-available: some node could hold each pod of the job, and all nodes together the whole job."""
 
-from datetime import date
 from typing import Any
 
 import pytest
@@ -9,12 +8,11 @@ from pydantic import ValidationError
 from tests.controlplane.nodes import GPU, gpu_nodes
 from tests.support.any_job import Json
 from tests.support.devices import device_class
-from tests.support.jobs import changed, request
+from tests.support.jobs import changed
 from tests.support.kueue_objects import cluster_queue, local_queue
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import decide, found, violations
 from webhook.admission.limits import MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding
-from webhook.admission.pipelines import load_policy, validate
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.rules import REGISTRY
@@ -25,10 +23,10 @@ POD = "spec.mpiReplicaSpecs[Worker].template.spec"
 SPEC = "Worker.template.spec"
 LIMITS = f"{SPEC}.containers.0.resources.limits"
 PRODUCT = "nvidia.com/gpu.product"
+ZONE, RACK = "topology.kubernetes.io/zone", "topology.kubernetes.io/rack"
 SLOTS, COMMAND = "spec.slotsPerWorker", "Launcher.template.spec.containers.0.command"
 RANKS = "Set it to 9, or -np to 64."
 UNREAD = "Set it to 8, or to the ranks that mpirun starts on a worker."
-TODAY = date(2026, 1, 1)
 ASK = (
     "16 nvidia.com/gpu, but no node has more than 8. "
     "Request 8 nvidia.com/gpu or less for each worker, overhead and sidecars included."
@@ -72,7 +70,7 @@ def condition(key: str, operator: str, *values: str) -> Json:
         {**gpus(8), f"{SPEC}.nodeSelector": {PRODUCT: GPU, "kubernetes.io/hostname": "anything"}},
         required([condition("kubernetes.io/hostname", "In", "gone")]),
         required([condition("zone", "Exists")], [condition(PRODUCT, "NotIn", "A100")]),
-        {LIMITS: {"cpu": "32"}, f"{SPEC}.nodeSelector": {"topology.kubernetes.io/zone": "zone-b"}},
+        {LIMITS: {"cpu": "32"}, f"{SPEC}.nodeSelector": {ZONE: "zone-b"}},
         {LIMITS: {"storage": "1Pi"}},  # the scheduler ignores storage
     ],
 )
@@ -105,113 +103,82 @@ def test_other_resources_are_not_reported_if_no_node_has_the_device() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "path", "fault", "fix"),
+    ("count", "workers", "fix"),
+    [(16, 4, "Use 8 workers with 8."), (9, 4, "Use 6 workers with 6."), (11, 1, "Use 11 workers with 1.")],
+)
+def test_worker_with_more_gpus_than_a_node_is_reported(count: int, workers: int, fix: str) -> None:
+    (result,) = violations(RULE, {**gpus(count), "Worker.replicas": workers}, view=CLUSTER)
+    assert (result.path, result.message, result.fix) == (WORKERS, f"no node has {count} nvidia.com/gpu", fix)
+
+
+@pytest.mark.parametrize(
+    ("limits", "fault", "fix"),
     [
         (
-            {**gpus(16), "Worker.replicas": 4},
-            "",
-            "no node has 16 nvidia.com/gpu",
-            "Use 8 workers with 8.",
-        ),
-        (
-            gpus(9),
-            "",
-            "no node has 9 nvidia.com/gpu",
-            "Use 6 workers with 6.",
-        ),
-        (
-            {**gpus(11), "Worker.replicas": 1},
-            "",
-            "no node has 11 nvidia.com/gpu",
-            "Use 11 workers with 1.",
-        ),
-        (
-            {LIMITS: {"memory": "1.2Ti"}},
-            "containers",
+            {"memory": "1.2Ti"},
             "1.2Ti memory, but no node has more than 1Ti",
             "Request 1Ti memory or less for each worker, overhead and sidecars included.",
         ),
         (
-            {LIMITS: {"nvidia.com/gpus": 1}},
-            "containers",
+            {"nvidia.com/gpus": 1},
             "no node has nvidia.com/gpus, but nvidia.com/gpu",
             "Use nvidia.com/gpu instead of nvidia.com/gpus.",
         ),
-        ({LIMITS: {"vendor.io/zzz": 1}}, "containers", "no node has vendor.io/zzz", "Check its name and the nodes."),
-        (
-            selected(**{PRODUCT: "H100"}),
-            f"nodeSelector[{PRODUCT}]",
-            f'no node has "H100", but {GPU}',
-            f"Use {GPU}.",
-        ),
-        (
-            selected(**{"topology.kubernetes.io/rack": "a"}),
-            "nodeSelector[topology.kubernetes.io/rack]",
-            'no node has "a", but rack-0, rack-1',
-            "Use one of rack-0, rack-1.",
-        ),
-        (
-            selected(**{"nvidia.com/gpu.products": "a"}),
-            "nodeSelector[nvidia.com/gpu.products]",
-            "no node has this label",
-            f"Use {PRODUCT}.",
-        ),
-        (
-            selected(zzz="a"),
-            "nodeSelector[zzz]",
-            "no node has this label",
-            "Remove it, or label the nodes.",
-        ),
-        (
-            required([condition("topology.kubernetes.io/zone", "In", "zone-c", "zone-d")]),
-            "affinity.nodeAffinity",
-            "no node has topology.kubernetes.io/zone In zone-c, zone-d",
-            "Use zone-a.",
-        ),
-        (
-            required([condition("zzz", "Exists")]),
-            "affinity.nodeAffinity",
-            "no node has zzz Exists",
-            "Remove it, or label the nodes.",
-        ),
-        (
-            required([condition("zzz", "Exists")], [condition("zzz", "Gt", "3")]),
-            "affinity.nodeAffinity",
-            "no node satisfies one of its 2 terms",
-            "Request labels that nodes have.",
-        ),
-        (
-            required([]),
-            "affinity.nodeAffinity",
-            "selects no node, because it has no conditions",
-            "Write some, or remove it.",
-        ),
+        ({"vendor.io/zzz": 1}, "no node has vendor.io/zzz", "Check its name and the nodes."),
+    ],
+)
+def test_worker_that_no_node_could_hold_is_reported(limits: Json, fault: str, fix: str) -> None:
+    (result,) = violations(RULE, {LIMITS: limits}, view=CLUSTER)
+    assert (result.path, result.message, result.fix) == (f"{POD}.containers", fault, fix)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "value", "fault", "fix"),
+    [
+        ({}, PRODUCT, "H100", f'no node has "H100", but {GPU}', f"Use {GPU}."),
+        ({}, RACK, "a", 'no node has "a", but rack-0, rack-1', "Use one of rack-0, rack-1."),
+        ({}, "nvidia.com/gpu.products", "a", "no node has this label", f"Use {PRODUCT}."),
+        ({}, "zzz", "a", "no node has this label", "Remove it, or label the nodes."),
         # For each demand there is a node that meets it, but no node meets all of them.
+        (gpus(1), ZONE, "zone-b", 'no node that otherwise fits has "zone-b", but zone-a', "Use zone-a."),
         (
-            {**gpus(1), **selected(**{"topology.kubernetes.io/zone": "zone-b"})},
-            "nodeSelector[topology.kubernetes.io/zone]",
+            {LIMITS: {"cpu": "64"}},
+            ZONE,
+            "zone-b",
             'no node that otherwise fits has "zone-b", but zone-a',
-            "Use zone-a.",
-        ),
-        (
-            {LIMITS: {"cpu": "64"}, **selected(**{"topology.kubernetes.io/zone": "zone-b"})},
-            "nodeSelector[topology.kubernetes.io/zone]",
-            'no node that otherwise fits has "zone-b", but zone-a',
-            "Use zone-a.",
-        ),
-        (
-            required(
-                [condition("topology.kubernetes.io/zone", "In", "zone-b"), condition(PRODUCT, "Exists")],
-            ),
-            "affinity.nodeAffinity",
-            "no node has topology.kubernetes.io/zone In zone-b",
             "Use zone-a.",
         ),
     ],
-)  # fmt: skip
-def test_worker_that_no_node_could_hold_is_reported(changes: Json, path: str, fault: str, fix: str) -> None:
-    (result,) = violations(RULE, changes, view=CLUSTER)
-    assert (result.path, result.message, result.fix) == (f"{POD}.{path}" if path else WORKERS, fault, fix)
+)
+def test_node_selector_that_no_node_matches_is_reported(
+    changes: Json, key: str, value: str, fault: str, fix: str
+) -> None:
+    (result,) = violations(RULE, {**changes, **selected(**{key: value})}, view=CLUSTER)
+    assert (result.path, result.message, result.fix) == (f"{POD}.nodeSelector[{key}]", fault, fix)
+
+
+@pytest.mark.parametrize(
+    ("terms", "fault", "fix"),
+    [
+        ([[condition(ZONE, "In", "zone-c", "zone-d")]], f"no node has {ZONE} In zone-c, zone-d", "Use zone-a."),
+        ([[condition("zzz", "Exists")]], "no node has zzz Exists", "Remove it, or label the nodes."),
+        (
+            [[condition("zzz", "Exists")], [condition("zzz", "Gt", "3")]],
+            "no node satisfies one of its 2 terms",
+            "Request labels that nodes have.",
+        ),
+        ([[]], "selects no node, because it has no conditions", "Write some, or remove it."),
+        # No node meets both conditions.
+        (
+            [[condition(ZONE, "In", "zone-b"), condition(PRODUCT, "Exists")]],
+            f"no node has {ZONE} In zone-b",
+            "Use zone-a.",
+        ),
+    ],
+)
+def test_affinity_that_no_node_matches_is_reported(terms: list[list[Json]], fault: str, fix: str) -> None:
+    (result,) = violations(RULE, required(*terms), view=CLUSTER)
+    assert (result.path, result.message, result.fix) == (f"{POD}.affinity.nodeAffinity", fault, fix)
 
 
 def test_every_demand_that_no_node_meets_is_reported() -> None:
@@ -288,7 +255,7 @@ BY_KARPENTER = Snapshot(
         # An administrator may add a device plugin or a label to the existing nodes, or remove a taint.
         ({LIMITS: {"vendor.io/card": 1}}, False, CLUSTER, "warn"),
         (selected(zone="zone-z"), False, CLUSTER, "warn"),
-        ({**gpus(8), **selected(**{"topology.kubernetes.io/zone": "zone-b"})}, False, CLUSTER, "warn"),
+        ({**gpus(8), **selected(**{ZONE: "zone-b"})}, False, CLUSTER, "warn"),
         ({}, False, Snapshot(nodes(taints=[TAINT])), "warn"),
     ],
 )
@@ -372,20 +339,13 @@ def test_unknown_nodes_cause_no_rejection(view: ClusterView) -> None:
     assert violations(RULE, gpus(1000), settings={"autoscaled": False}, view=view) == []
 
 
-def test_default_is_a_warning() -> None:
-    [result] = violations(RULE, gpus(16), view=CLUSTER)
-    assert result.advisory
-    assert REGISTRY[RULE].settings().action == "deny"
-
-
 class TestSuggestedSize:
     """The suggested size satisfies every rule and agrees with the message of the rule `slots`."""
 
     @staticmethod
     def messages(changes: Json, policy: str = "", autoscaled: str = "null") -> list[str]:
         text = f"rules: {{accelerator-available: {{autoscaled: {autoscaled}}}{policy}}}"
-        document = f"apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n{text}\n"
-        decision = validate(request(changed(changes)), policy=load_policy(document), view=CLUSTER, today=TODAY)
+        decision = decide(changed(changes), text, view=CLUSTER)
         rules = {RULE, "slots", "worker-count", "gpus", "job-size"}
         found = [*decision.denied, *decision.warned]
         return [f"{one.violation.message}. {one.violation.fix}" for one in found if one.rule in rules]

@@ -1,6 +1,5 @@
 """api-access: pods that keep an API token. The injection usually prevents the token."""
 
-from datetime import date
 from typing import Any
 
 import pytest
@@ -8,9 +7,9 @@ import pytest
 from tests.support.any_job import Json
 from tests.support.jobs import changed, request
 from tests.support.policies import HEADER
-from tests.support.rule_checks import fits_a_warning, violations
+from tests.support.rule_checks import decide, fits_a_warning, violations
 from tests.support.service_accounts import service_account
-from webhook.admission.pipelines import load_policy, mutate, validate
+from webhook.admission.pipelines import load_policy, mutate
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.rules import Violation
@@ -74,6 +73,6 @@ def test_account_that_gives_no_token_is_accepted() -> None:
 def test_token_is_reported_if_the_injection_did_not_apply(policy: str, changes: dict[str, Any], warned: int) -> None:
     loaded = load_policy(HEADER + policy)
     injected = mutate(request(changed(changes)), policy=loaded, view=NothingKnown()).document
-    decision = validate(request(injected), policy=loaded, view=NothingKnown(), today=date.min)
+    decision = decide(injected, policy)
     assert decision.allowed
     assert [each.rule for each in decision.warned].count("api-access") == warned

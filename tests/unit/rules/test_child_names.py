@@ -7,6 +7,7 @@ import pytest
 from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, found, violations
+from tests.support.snapshots import head
 from webhook.cluster.resources.pods import JOB_NAME
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
@@ -30,8 +31,7 @@ def test_existing_pod_is_reported_with_or_without_the_operators_label() -> None:
 
 
 def test_unknown_pods_without_the_label_cause_no_violation() -> None:
-    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot"}
-    labelled_pods, other_pods = {**head, "known": {"pods": {}}}, {**head, "known": {"other-pods": {}}}
+    labelled_pods, other_pods = head("pods"), head("other-pods")
     labelled = child("Pod", "train-worker-0", labels={JOB_NAME: "train"})
     assert len(violations("child-names", view=Snapshot([labelled_pods, labelled]))) == 1
     assert len(violations("child-names", view=Snapshot([other_pods, child("Pod", "train-worker-1")]))) == 1

@@ -137,7 +137,6 @@ def test_every_node_label_is_required_in_both_templates() -> None:
 
 
 ENCRYPTED = "storage class encrypted or sealed"
-ABSENT = 'PersistentVolumeClaim "gone" does not exist, so its storage class is unknown'
 
 
 def ephemeral(**template: Any) -> Json:
@@ -150,31 +149,6 @@ UNNAMED: list[Json] = [ephemeral(spec={}), ephemeral(), {"ephemeral": {}}]
 @pytest.mark.parametrize(
     ("volume", "where", "message", "fix"),
     [
-        ({"persistentVolumeClaim": {"claimName": "safe"}}, None, "", ""),
-        (
-            {"persistentVolumeClaim": {"claimName": "plain"}},
-            "persistentVolumeClaim.claimName",
-            'PersistentVolumeClaim "plain" has storage class "gp2", which is not for regulated data',
-            f"Use a claim with {ENCRYPTED}.",
-        ),
-        (
-            {"persistentVolumeClaim": {"claimName": "default"}},
-            "persistentVolumeClaim.claimName",
-            'PersistentVolumeClaim "default" has no storage class, which is not for regulated data',
-            f"Use a claim with {ENCRYPTED}.",
-        ),
-        (
-            {"persistentVolumeClaim": {"claimName": "static"}},
-            "persistentVolumeClaim.claimName",
-            'PersistentVolumeClaim "static" has no storage class, which is not for regulated data',
-            f"Use a claim with {ENCRYPTED}.",
-        ),
-        (
-            {"persistentVolumeClaim": {"claimName": "gone"}},
-            "persistentVolumeClaim.claimName",
-            ABSENT,
-            f"Create it first, with {ENCRYPTED}.",
-        ),
         (ephemeral(spec={"storageClassName": "sealed"}), None, "", ""),
         (
             ephemeral(spec={"storageClassName": "gp2"}),
@@ -223,6 +197,23 @@ def test_storage_without_an_allowed_class_is_rejected(volume: Json, where: str |
     result = check(changes, storageClasses=["encrypted", "sealed"], csiDrivers=["secrets-store.csi.k8s.io"])
     expected = Violation(f"{VOLUME}.{where}", message, fix=fix, reason=CauseReason.FORBIDDEN)
     assert result == ([] if where is None else [expected])
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "fix"),
+    [
+        ("safe", None, ""),
+        ("plain", 'has storage class "gp2", which is not for regulated data', f"Use a claim with {ENCRYPTED}."),
+        ("default", "has no storage class, which is not for regulated data", f"Use a claim with {ENCRYPTED}."),
+        ("static", "has no storage class, which is not for regulated data", f"Use a claim with {ENCRYPTED}."),
+        ("gone", "does not exist, so its storage class is unknown", f"Create it first, with {ENCRYPTED}."),
+    ],
+)
+def test_claim_without_an_allowed_class_is_rejected(name: str, fault: str | None, fix: str) -> None:
+    changes = {"Worker.template.spec.volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]}
+    path, message = f"{VOLUME}.persistentVolumeClaim.claimName", f'PersistentVolumeClaim "{name}" {fault}'
+    expected = [Violation(path, message, fix=fix, reason=CauseReason.FORBIDDEN)] if fault else []
+    assert check(changes, storageClasses=["encrypted", "sealed"]) == expected
 
 
 def test_claim_is_accepted_if_claims_are_unknown() -> None:
@@ -306,7 +297,6 @@ def test_all_violations_are_reported() -> None:
     [
         {"markers": {"a b": "x"}},
         {"nodeLabels": {"a": "b c"}},
-        {"nodeLabels": {"": "b"}},
         {"storageClasses": ["Fast"]},
         {"csiDrivers": [""]},
         {"jobAnnotations": {"a/b/c": "*"}},

@@ -1,10 +1,8 @@
-import json
 from typing import Any
 
 import pytest
-from hypothesis import given
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.kueue_objects import (
     Quotas,
     cluster_queue,
@@ -15,16 +13,14 @@ from tests.support.kueue_objects import (
     namespace,
     topology,
 )
-from tests.support.rule_checks import defaulted, fits_a_warning, violations
-from tests.support.strategies import PROPERTY
+from tests.support.limit_ranges import limit_range
+from tests.support.rule_checks import fits_a_warning, violations
+from tests.support.snapshots import head
 from webhook.api.kueue import QUEUE_NAME
 from webhook.cluster.snapshot import Snapshot
-from webhook.kit.context import Context
-from webhook.kit.settings import Action
 from webhook.predict.kueue import topology as annotations
-from webhook.rules import REGISTRY
 
-GPU, RDMA, PRODUCT = "nvidia.com/gpu", "rdma/hca", "nvidia.com/gpu.product"
+GPU, PRODUCT = "nvidia.com/gpu", "nvidia.com/gpu.product"
 LAUNCHER, WORKER = "spec.mpiReplicaSpecs[Launcher]", "spec.mpiReplicaSpecs[Worker]"
 QUEUED = {QUEUE_NAME: "train"}
 LIMITS = "Worker.template.spec.containers.0.resources.limits"
@@ -241,11 +237,6 @@ def topology_request(**levels: str) -> Json:
         (ONLY, {}, []),
         (ONLY, topology_request(preferred="zone"), []),
         (
-            queue({"h100": ROOMY}),
-            topology_request(required="rack"),
-            ["flavor h100 does not support TopologyAwareScheduling"],
-        ),
-        (
             queue({"racks": ROOMY}),
             topology_request(required="row"),
             ["flavor racks does not contain the requested level"],
@@ -265,22 +256,8 @@ def test_topology_request_that_no_flavor_serves_is_reported(behind: Json, change
 
 NONE = {"Launcher.template.spec.containers.0.resources": {}}
 NO_FLAVOR = f"{LAUNCHER}: NoMatchingFlavor: no TAS flavor assigned. "
-NO_RANGES = {
-    "apiVersion": "policy.training.openshift.io/v1",
-    "kind": "ClusterSnapshot",
-    "known": {
-        each: {}
-        for each in (
-            "limitranges",
-            "kueue-configmaps",
-            "namespaces",
-            "localqueues",
-            "clusterqueues",
-            "resourceflavors",
-            "topologies",
-        )
-    },
-}
+OF_KUEUE = ("kueue-configmaps", "localqueues", "clusterqueues", "resourceflavors", "topologies")
+NO_RANGES = head("limitranges", "namespaces", *OF_KUEUE)
 GPUS = queue({"racks": {GPU: 100}})
 UNCOUNTED = config("resources: {excludeResourcePrefixes: [cpu, memory]}\n")
 
@@ -374,28 +351,8 @@ def test_no_violation_if_kueue_may_not_manage_the_namespace() -> None:
 
 
 def test_defaults_of_limit_ranges_are_included() -> None:
-    ranges = {
-        "apiVersion": "v1",
-        "kind": "LimitRange",
-        "metadata": {"name": "defaults", "namespace": "team-a"},
-        "spec": {"limits": [{"type": "Container", "default": {"ephemeral-storage": "1Gi"}}]},
-    }
+    ranges = limit_range("defaults", {"type": "Container", "default": {"ephemeral-storage": "1Gi"}})
     lines = reported(queue({"h100": ROOMY}), H100, ranges, changes={})
     assert [line.partition(":")[2] for line in lines] == [
         " resource ephemeral-storage unavailable in ClusterQueue queue. Leave it out."
     ] * 2
-
-
-def test_default_action_is_warn() -> None:
-    assert REGISTRY["ever-fits"].settings().action is Action.WARN
-
-
-@PROPERTY
-@given(any_job())
-def test_any_job_is_checked_without_error(job: Json) -> None:
-    metadata = job["metadata"] if isinstance(job.get("metadata"), dict) else {}
-    queued = {**job, "metadata": {**metadata, "labels": QUEUED}}
-    objects = [config(), local_queue("train", "queue"), MIXED, *TAS]
-    context = Context(namespace="team-a", document=json.dumps(queued).encode(), view=Snapshot(objects))
-    rule = REGISTRY["ever-fits"]
-    list(rule.check(defaulted(queued), rule.settings(), context))

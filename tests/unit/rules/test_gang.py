@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, violations
+from tests.support.snapshots import head
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
 from webhook.rules.gang import Settings
@@ -68,8 +69,7 @@ def test_consistent_gang_settings_are_accepted(changes: Json, settings: Json) ->
 
 def without(*resources: str) -> Snapshot:
     """A cluster in which these kinds of objects are not installed."""
-    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot"}
-    return Snapshot([{**head, "unknown": dict.fromkeys(resources, "not installed")}])
+    return Snapshot([head(not_installed=resources)])
 
 
 NO_GANGS = without("queues", "podgroups")
@@ -194,25 +194,11 @@ def test_invalid_schedule_timeout_is_rejected(changes: Json, settings: Json, mes
         (policy(scheduleTimeoutSeconds=9), VOLCANO, TIMEOUT, "Volcano does not read it", "Remove it."),
         (policy(queue="q") | KUEUE, {}, QUEUE, "Kueue queues the job too", "Remove one of the two."),
         (
-            policy(queue="q") | KUEUE,
-            COSCHEDULING,
-            QUEUE,
-            "Kueue queues the job too",
-            "Remove one of the two.",
-        ),
-        (
             {"metadata.annotations": {ANNOTATION: "q"}} | KUEUE,
             VOLCANO,
             f"metadata.annotations[{ANNOTATION}]",
             "Kueue queues the job too",
             "Remove one of the two.",
-        ),
-        (
-            policy(queue="q"),
-            COSCHEDULING,
-            QUEUE,
-            "only Volcano reads it",
-            "Remove it; Kueue reads kueue.x-k8s.io/queue-name.",
         ),
         (
             {"Launcher.template.spec.schedulerName": "default-scheduler"},
@@ -268,7 +254,7 @@ def test_pod_group_label_next_to_another_gang_is_a_warning(
     ]
 
 
-@pytest.mark.parametrize("settings", [{"scheduler": "Volcano!"}, {"maxScheduleTimeoutSeconds": 0}])
+@pytest.mark.parametrize("settings", [{"scheduler": "Volcano!"}])
 def test_invalid_settings_are_rejected(settings: Json) -> None:
     with pytest.raises(ValidationError):
         Settings.model_validate(settings)

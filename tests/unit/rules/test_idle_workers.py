@@ -24,6 +24,10 @@ def launcher(command: Any, **more: Any) -> dict[str, Any]:
     }
 
 
+IDLE = "workers stay idle unless python calls mpirun"
+TORCHRUN = "torchrun runs on the launcher alone"
+
+
 @pytest.mark.parametrize(
     ("command", "message", "fix"),
     [
@@ -41,39 +45,27 @@ def launcher(command: Any, **more: Any) -> dict[str, Any]:
         ),
         ("deepspeed train.py --deepspeed", "deepspeed runs on the launcher alone", f"Add {USE}."),
         (script("cd /w && deepspeed --num_gpus 8 t.py"), "deepspeed runs on the launcher alone", f"Add {USE}."),
-        ("torchrun --nproc_per_node=8 t.py", "torchrun runs on the launcher alone", None),
+        ("torchrun --nproc_per_node=8 t.py", TORCHRUN, None),
         ("accelerate launch t.py", "accelerate runs on the launcher alone", None),
-        ("python -m accelerate.commands.launch t.py", "workers stay idle unless python calls mpirun", None),
-        (
-            "python -m torch.distributed.launch --nproc_per_node 8 t.py",
-            "workers stay idle unless python calls mpirun",
-            None,
-        ),
+        ("python -m accelerate.commands.launch t.py", IDLE, None),
+        ("python -m torch.distributed.launch --nproc_per_node 8 t.py", IDLE, None),
         ("python -m deepspeed.launcher.runner t.py", "deepspeed runs on the launcher alone", f"Add {USE}."),
-        (script("export HF_HOME=/hf\ntorchrun t.py\n"), "torchrun runs on the launcher alone", None),
+        (script("export HF_HOME=/hf\ntorchrun t.py\n"), TORCHRUN, None),
         (
             script("accelerate launch --num_machines 2 --num_processes 16 t.py"),
             "accelerate runs on the launcher alone",
             None,
         ),
-        ("python t.py --compile --data-host db", "workers stay idle unless python calls mpirun", None),
-        ("python prerun.py", "workers stay idle unless python calls mpirun", None),
-        ("python /w/train.py", "workers stay idle unless python calls mpirun", None),
-        ("conda run --no-capture-output -n env python t.py", "workers stay idle unless python calls mpirun", None),
-        (
-            script("source /opt/conda/etc/profile.d/conda.sh; conda activate a; torchrun t.py"),
-            "torchrun runs on the launcher alone",
-            None,
-        ),
-        (script(". venv/bin/activate && python t.py"), "workers stay idle unless python calls mpirun", None),
+        ("python t.py --compile --data-host db", IDLE, None),
+        ("python prerun.py", IDLE, None),
+        ("python /w/train.py", IDLE, None),
+        ("conda run --no-capture-output -n env python t.py", IDLE, None),
+        (script("source /opt/conda/etc/profile.d/conda.sh; conda activate a; torchrun t.py"), TORCHRUN, None),
+        (script(". venv/bin/activate && python t.py"), IDLE, None),
         ("python3 bench.py", "workers stay idle unless python3 calls mpirun", None),
-        (script("python prepare.py; torchrun t.py"), "torchrun runs on the launcher alone", None),
-        (script("pip install torch; python t.py"), "workers stay idle unless python calls mpirun", None),
-        (
-            script("git clone https://example.com/a; conda run -n a torchrun a/t.py"),
-            "torchrun runs on the launcher alone",
-            None,
-        ),
+        (script("python prepare.py; torchrun t.py"), TORCHRUN, None),
+        (script("pip install torch; python t.py"), IDLE, None),
+        (script("git clone https://example.com/a; conda run -n a torchrun a/t.py"), TORCHRUN, None),
         (script("date; python3 -u t.py 2>&1 | tee log"), "workers stay idle unless python3 calls mpirun", None),
         ("mpirun --hostfile /job/hosts -np 4 t", "nothing in the job writes /job/hosts", None),
         ("deepspeed --hostfile=/job/hostfile t.py", "nothing in the job writes /job/hostfile", None),

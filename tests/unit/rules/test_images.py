@@ -43,16 +43,12 @@ def test_valid_image_is_accepted(image: str, settings: Json) -> None:
         ("registry.example.com/ml/app", "has no tag, so it may change"),
         ("registry.example.com/ml/app:latest", "has the tag latest, so it may change"),
         ("localhost:5000/app", "has no tag, so it may change"),
-        ("registry.example.com/ml/app:1", None),
-        (f"registry.example.com/ml/app:latest@{DIGEST}", None),
-        (f"registry.example.com/ml/app@{DIGEST}", None),
     ],
 )
-def test_image_that_may_change_is_a_warning(image: str, fault: str | None) -> None:
-    result = violations("images", {IMAGE: image})
-    expected = [Violation(PATH, fault, fix="Name a version.", advisory=True)] if fault else []
-    assert result == expected
-    assert all(has_fix_in_the_warning(violation) for violation in result)
+def test_image_that_may_change_is_a_warning(image: str, fault: str) -> None:
+    [violation] = violations("images", {IMAGE: image})
+    assert violation == Violation(PATH, fault, fix="Name a version.", advisory=True)
+    assert has_fix_in_the_warning(violation)
 
 
 def has_fix_in_the_warning(violation: Violation) -> bool:
@@ -111,26 +107,16 @@ def test_missing_image_is_rejected(image: object) -> None:
     assert violations("images", {IMAGE: image}) == [Violation(PATH, "is missing", fix=fix, reason=CauseReason.REQUIRED)]
 
 
+BLANK = "contains a blank or a character outside ASCII"
+
+
 @pytest.mark.parametrize(
     ("image", "message", "fix"),
     [
-        (" ubuntu", '" ubuntu" contains a blank or a character outside ASCII', 'Write "ubuntu".'),
-        ("ubuntu\n", '"ubuntu\\n" contains a blank or a character outside ASCII', 'Write "ubuntu".'),
-        (
-            "my app:1",
-            '"my app:1" contains a blank or a character outside ASCII',
-            "Write it as <registry>/<name>:<tag>.",
-        ),
-        (
-            "quay.io/app: 2.1",
-            '"quay.io/app: 2.1" contains a blank or a character outside ASCII',
-            'Write "quay.io/app:2.1".',
-        ),
-        (
-            "docker pull quay.io/app:1",
-            '"docker pull quay.io/app:1" contains a blank or a character outside ASCII',
-            'Write "quay.io/app:1".',
-        ),
+        (" ubuntu", f'" ubuntu" {BLANK}', 'Write "ubuntu".'),
+        ("ubuntu\n", f'"ubuntu\\n" {BLANK}', 'Write "ubuntu".'),
+        ("quay.io/app: 2.1", f'"quay.io/app: 2.1" {BLANK}', 'Write "quay.io/app:2.1".'),
+        ("docker pull quay.io/app:1", f'"docker pull quay.io/app:1" {BLANK}', 'Write "quay.io/app:1".'),
         ("quay.io/app:<tag>", '"<tag>" is not a tag', 'Write "quay.io/app:1.0", with your tag.'),
         ("quay.io/app:${TAG}", '"${TAG}" is not a tag', 'Write "quay.io/app:1.0", with your tag.'),
         (
@@ -154,11 +140,6 @@ def test_missing_image_is_rejected(image: object) -> None:
             'Allowed are letters, digits, "_", "." and "-", the last two not at the start.',
         ),
         (
-            "quay.io/team/app@sha256:abc",
-            'a sha256 digest has 64 characters out of 0-9 and a-f, not "abc"',
-            "Write it as <registry>/<name>:<tag>.",
-        ),
-        (
             "a" * 2000,
             "an image reference has at most 1024 characters, this one has 2000",
             "Write it as <registry>/<name>:<tag>.",
@@ -169,56 +150,48 @@ def test_invalid_image_is_rejected(image: str, message: str, fix: str) -> None:
     assert violations("images", {IMAGE: image}) == [Violation(PATH, message, fix=fix)]
 
 
+MANY = ["quay.io", "a.io", "b.io", "c.io", "d.io", "e.io"]
+
+
 @pytest.mark.parametrize(
-    ("image", "settings", "message", "fix"),
+    ("image", "settings", "name", "registries"),
     [
-        ("ubuntu", OURS, '"docker.io/library/ubuntu" is not from an allowed registry', "registry.example.com/ml"),
-        (
-            "registry.example.com/mlx/app:1",
-            OURS,
-            '"registry.example.com/mlx/app" is not from an allowed registry',
-            None,
-        ),
-        (
-            "ubuntu",
-            {"allowedRegistries": ["quay.io", "a.io", "b.io", "c.io", "d.io", "e.io"]},
-            '"docker.io/library/ubuntu" is not from an allowed registry',
-            "quay.io, a.io, b.io, c.io, d.io, ...",
-        ),
+        ("ubuntu", OURS, "docker.io/library/ubuntu", "registry.example.com/ml"),
+        ("registry.example.com/mlx/app:1", OURS, "registry.example.com/mlx/app", "registry.example.com/ml"),
+        ("ubuntu", {"allowedRegistries": MANY}, "docker.io/library/ubuntu", "quay.io, a.io, b.io, c.io, d.io, ..."),
     ],
 )
-def test_image_from_another_registry_is_rejected(image: str, settings: Json, message: str, fix: str | None) -> None:
+def test_image_from_another_registry_is_rejected(image: str, settings: Json, name: str, registries: str) -> None:
     result = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
-    fix = f"Use an image from {fix or 'registry.example.com/ml'}."
+    message, fix = f'"{name}" is not from an allowed registry', f"Use an image from {registries}."
     assert result == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
 
 
+ADD_DIGEST = "Add the digest: name@sha256:... (skopeo inspect and crane digest print it)."
+NAME_TAG = "Name the tag of a version, or a digest."
+
+
 @pytest.mark.parametrize(
     ("image", "settings", "message", "fix"),
     [
-        (
-            "quay.io/a/b:1",
-            {"requireDigest": True},
-            '"quay.io/a/b:1" has no digest, so it may change',
-            "Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
-        ),
+        ("quay.io/a/b:1", {"requireDigest": True}, '"quay.io/a/b:1" has no digest, so it may change', ADD_DIGEST),
         (
             "quay.io/a/b:latest",
             {"requireDigest": True, "refuseLatest": True},
             '"quay.io/a/b:latest" has no digest, so it may change',
-            "Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
+            ADD_DIGEST,
         ),
         (
             "quay.io/a/b:latest",
             {"refuseLatest": True},
             '"quay.io/a/b:latest" has the tag latest, which changes over time',
-            "Name the tag of a version, or a digest.",
+            NAME_TAG,
         ),
         (
             "quay.io/a/b",
             {"refuseLatest": True},
             '"quay.io/a/b" has no tag, which means latest, which changes over time',
-            "Name the tag of a version, or a digest.",
+            NAME_TAG,
         ),
     ],
 )

@@ -9,7 +9,7 @@ from tests.support.jobs import REMOVE
 from tests.support.limit_ranges import limit_range
 from tests.support.rule_checks import violations
 from webhook.cluster.snapshot import Snapshot
-from webhook.rules import CauseReason, Violation
+from webhook.rules import CauseReason
 
 SPEC = "spec.mpiReplicaSpecs[Worker].template.spec"
 FIRST = f"{SPEC}.containers[0].resources"
@@ -38,164 +38,156 @@ def of_pod(**limit: Any) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("changes", "limit", "expected"),
+    ("changes", "limit", "path", "message", "fix"),
     [
         (
             with_resources(limits={"cpu": 4}),
             of_container(max={"cpu": 2}),
-            (f"{FIRST}.limits[cpu]", f"limit 4, at most 2 for a container{IN_A}", "Set limits[cpu] to 2."),
+            f"{FIRST}.limits[cpu]",
+            f"limit 4, at most 2 for a container{IN_A}",
+            "Set limits[cpu] to 2.",
         ),
         (
             with_resources({"cpu": 3}, {"cpu": 4}),
             of_container(max={"cpu": 2}),
-            (
-                f"{FIRST}.limits[cpu]",
-                f"limit 4, at most 2 for a container{IN_A}",
-                "Set limits[cpu] to 2 and requests[cpu] to 2.",
-            ),
+            f"{FIRST}.limits[cpu]",
+            f"limit 4, at most 2 for a container{IN_A}",
+            "Set limits[cpu] to 2 and requests[cpu] to 2.",
         ),
         (
             with_resources({"cpu": "100m"}, {"cpu": 4}),
             of_container(min={"cpu": "250m"}),
-            (
-                f"{FIRST}.requests[cpu]",
-                f"request 100m, at least 250m for a container{IN_A}",
-                "Set requests[cpu] to 250m.",
-            ),
+            f"{FIRST}.requests[cpu]",
+            f"request 100m, at least 250m for a container{IN_A}",
+            "Set requests[cpu] to 250m.",
         ),
         (
             with_resources(limits={"cpu": "100m"}),
             of_container(min={"cpu": "250m"}),
-            (f"{FIRST}.limits[cpu]", f"request 100m, at least 250m for a container{IN_A}", "Set limits[cpu] to 250m."),
+            f"{FIRST}.limits[cpu]",
+            f"request 100m, at least 250m for a container{IN_A}",
+            "Set limits[cpu] to 250m.",
         ),
         (
             with_resources({"cpu": 1}, {"cpu": 4}),
             of_container(maxLimitRequestRatio={"cpu": 2}),
-            (
-                f"{FIRST}.requests[cpu]",
-                f"limit 4 and request 1, limits are at most 2 times requests{IN_A}",
-                "Set requests[cpu] to 2.",
-            ),
+            f"{FIRST}.requests[cpu]",
+            f"limit 4 and request 1, limits are at most 2 times requests{IN_A}",
+            "Set requests[cpu] to 2.",
         ),
         (
             with_resources({"cpu": 1}),
             of_container(maxLimitRequestRatio={"cpu": 2}),
-            (
-                f"{FIRST}.requests[cpu]",
-                f"no cpu limit and request 1, limits are at most 2 times requests{IN_A}",
-                "Set limits[cpu] to 1.",
-            ),
+            f"{FIRST}.requests[cpu]",
+            f"no cpu limit and request 1, limits are at most 2 times requests{IN_A}",
+            "Set limits[cpu] to 1.",
         ),
         (
             with_resources(),
             of_container(maxLimitRequestRatio={"cpu": 2}),
-            (
-                f"{FIRST}.limits[cpu]",
-                f"neither cpu limit nor request, limits are at most 2 times requests{IN_A}",
-                "Set limits[cpu] to the needed amount.",
-            ),
+            f"{FIRST}.limits[cpu]",
+            f"neither cpu limit nor request, limits are at most 2 times requests{IN_A}",
+            "Set limits[cpu] to the needed amount.",
         ),
         # A pod with one container: the message is about the container.
         (
             with_resources(limits={"cpu": 4}),
             of_pod(max={"cpu": 2}),
-            (f"{FIRST}.limits[cpu]", f"limit 4, at most 2 for a pod{IN_A}", "Set limits[cpu] to 2."),
+            f"{FIRST}.limits[cpu]",
+            f"limit 4, at most 2 for a pod{IN_A}",
+            "Set limits[cpu] to 2.",
         ),
         (
             with_resources(),
             of_pod(max={"cpu": 2}),
-            (f"{FIRST}.limits[cpu]", f"no cpu limit, at most 2 for a pod{IN_A}", "Set limits[cpu] to 2 or less."),
+            f"{FIRST}.limits[cpu]",
+            f"no cpu limit, at most 2 for a pod{IN_A}",
+            "Set limits[cpu] to 2 or less.",
         ),
         (
             with_resources(),
             of_pod(min={"cpu": 2}),
-            (f"{FIRST}.limits[cpu]", f"no cpu request, at least 2 for a pod{IN_A}", "Set limits[cpu] to 2."),
+            f"{FIRST}.limits[cpu]",
+            f"no cpu request, at least 2 for a pod{IN_A}",
+            "Set limits[cpu] to 2.",
         ),
         # A pod with two containers, which exceed the limit together.
         (
             {f"{CONTAINERS}": [{"name": name, "resources": {"limits": {"cpu": 20}}} for name in ("a", "b")]},
             of_pod(max={"cpu": 32}),
-            (
-                f"{SPEC}.containers",
-                f"cpu limits of 40 in all, at most 32 for a pod{IN_A}",
-                "Set limits[cpu] to 32 and requests[cpu] to 32 in all.",
-            ),
+            f"{SPEC}.containers",
+            f"cpu limits of 40 in all, at most 32 for a pod{IN_A}",
+            "Set limits[cpu] to 32 and requests[cpu] to 32 in all.",
         ),
         # Resources of the pod itself.
         (
             {"Worker.template.spec.resources": {"limits": {"cpu": 40}}},
             of_pod(max={"cpu": 32}),
-            (f"{SPEC}.resources.limits[cpu]", f"limit 40, at most 32 for a pod{IN_A}", "Set limits[cpu] to 32."),
+            f"{SPEC}.resources.limits[cpu]",
+            f"limit 40, at most 32 for a pod{IN_A}",
+            "Set limits[cpu] to 32.",
         ),
         # Pods that a default makes invalid.
         (
             with_resources({"cpu": 4}),
             of_container(default={"cpu": 1}, max={"cpu": 8}),
-            (
-                f"{FIRST}.limits[cpu]",
-                "default limit 1 for the request 4; the pods are rejected",
-                "Set limits[cpu] to 4.",
-            ),
+            f"{FIRST}.limits[cpu]",
+            "default limit 1 for the request 4; the pods are rejected",
+            "Set limits[cpu] to 4.",
         ),
         (
             with_resources({"x/y": 2}),
             of_container(default={"x/y": 4}),
-            (
-                f"{FIRST}.limits[x/y]",
-                "default limit 4 for the request 2; the pods are rejected",
-                "Set limits[x/y] to 2.",
-            ),
+            f"{FIRST}.limits[x/y]",
+            "default limit 4 for the request 2; the pods are rejected",
+            "Set limits[x/y] to 2.",
         ),
         (
             with_resources(),
             of_container(min={"nvidia.com/gpu": 1}),
-            (
-                f"{FIRST}.limits[nvidia.com/gpu]",
-                "no limit for the request 1; the pods are rejected",
-                "Set limits[nvidia.com/gpu] to 1.",
-            ),
+            f"{FIRST}.limits[nvidia.com/gpu]",
+            "no limit for the request 1; the pods are rejected",
+            "Set limits[nvidia.com/gpu] to 1.",
         ),
         (
             with_resources({"x/y": 2}),
             of_container(default={"cpu": 4}),
-            (f"{FIRST}.limits[x/y]", "no limit for the request 2; the pods are rejected", "Set limits[x/y] to 2."),
+            f"{FIRST}.limits[x/y]",
+            "no limit for the request 2; the pods are rejected",
+            "Set limits[x/y] to 2.",
         ),
         (
             with_resources({"x/y": 2}),
             of_pod(max={"x/y": 1}),
-            (
-                f"{FIRST}.limits[x/y]",
-                "no limit for the request 2; the pods are rejected",
-                "Set limits[x/y] to 1 and requests[x/y] to 1.",
-            ),
+            f"{FIRST}.limits[x/y]",
+            "no limit for the request 2; the pods are rejected",
+            "Set limits[x/y] to 1 and requests[x/y] to 1.",
         ),
         (
             with_resources(),
             of_container(default={"hugepages-2Mi": "2Mi"}),
-            (
-                FIRST,
-                "default hugepages-2Mi 2Mi without cpu or memory; the pods are rejected",
-                "Set limits[memory] to the needed amount.",
-            ),
+            FIRST,
+            "default hugepages-2Mi 2Mi without cpu or memory; the pods are rejected",
+            "Set limits[memory] to the needed amount.",
         ),
         (
             {**with_resources(), "Worker.template.spec.resources": {"requests": {"cpu": 1}}},
             of_container(defaultRequest={"cpu": 2}),
-            (
-                f"{SPEC}.resources.requests[cpu]",
-                "1, the containers get defaults and request 2; the pods are rejected",
-                "Set it to 2 or more.",
-            ),
+            f"{SPEC}.resources.requests[cpu]",
+            "1, the containers get defaults and request 2; the pods are rejected",
+            "Set it to 2 or more.",
         ),
         (
             {**with_resources({"cpu": 1}), "Worker.template.spec.resources": {"limits": {"cpu": 1}}},
             of_container(default={"cpu": 2}),
-            (f"{FIRST}.limits[cpu]", "2, the pod has 1; the pods are rejected", "Set it to 1 or less."),
+            f"{FIRST}.limits[cpu]",
+            "2, the pod has 1; the pods are rejected",
+            "Set it to 1 or less.",
         ),
     ],
 )
-def test_message_and_fix(changes: Json, limit: Json, expected: tuple[str, str, str]) -> None:
-    assert worker_violations(changes, limit) == [expected]
+def test_message_and_fix(changes: Json, limit: Json, path: str, message: str, fix: str) -> None:
+    assert worker_violations(changes, limit) == [(path, message, fix)]
 
 
 def test_every_container_and_resource_is_reported() -> None:
@@ -253,12 +245,7 @@ def test_claim_out_of_range_is_reported(storage: str, fault: str, fix: str) -> N
     assert worker_violations(claims("4Gi"), limit) == []
 
 
-def test_violation_has_path_message_fix_and_reason() -> None:
-    view = Snapshot([limit_range("a", of_container(max={"cpu": 2}))])
-    result = violations("limit-range", with_resources(limits={"cpu": 4}), view=view)
-    assert result == [
-        Violation(f"{FIRST}.limits[cpu]", f"limit 4, at most 2 for a container{IN_A}", fix="Set limits[cpu] to 2.")
-    ]
+def test_missing_limit_has_the_reason_required() -> None:
     view = Snapshot([limit_range("a", of_pod(max={"x/y": 2}))])
     launcher, worker = violations("limit-range", view=view)
     assert (launcher.reason, worker.reason) == (CauseReason.REQUIRED, CauseReason.REQUIRED)

@@ -5,8 +5,6 @@ from tests.support.rule_checks import found, violations
 from webhook.admission.messages import Finding
 from webhook.api.kueue import QUEUE_NAME
 from webhook.cluster.snapshot import Snapshot
-from webhook.kit.settings import Action
-from webhook.rules import REGISTRY
 
 PATH = "metadata.labels[kueue.x-k8s.io/queue-name]"
 QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "train"}}
@@ -27,6 +25,9 @@ QUEUE = local_queue("train", "gpus")
 OTHER = local_queue("other", "cpus")
 CLUSTER_QUEUES = [cluster_queue("cpus"), cluster_queue("gpus")]
 ASK = "Ask for a queue."
+ABSENT = "LocalQueue train doesn't exist"
+NOT_SELECTED = "namespace doesn't match its selector (ClusterQueue gpus)"
+NO_CHECK = "the queue (ClusterQueue gpus) has no MultiKueue check"
 
 
 def test_job_without_a_queue_label_is_not_checked() -> None:
@@ -57,10 +58,10 @@ def test_usable_or_unknown_queue_is_accepted(objects: list[Json]) -> None:
 @pytest.mark.parametrize(
     ("objects", "message", "fix"),
     [
-        ([OTHER, *CLUSTER_QUEUES], "LocalQueue train doesn't exist", "Use other."),
-        ([OTHER], "LocalQueue train doesn't exist", "Use other."),
-        ([local_queue("other", "cpus", stopPolicy="Hold")], "LocalQueue train doesn't exist", ASK),
-        ([local_queue("train", "gpus", namespace="b"), *CLUSTER_QUEUES], "LocalQueue train doesn't exist", ASK),
+        ([OTHER, *CLUSTER_QUEUES], ABSENT, "Use other."),
+        ([OTHER], ABSENT, "Use other."),
+        ([local_queue("other", "cpus", stopPolicy="Hold")], ABSENT, ASK),
+        ([local_queue("train", "gpus", namespace="b"), *CLUSTER_QUEUES], ABSENT, ASK),
         (
             [local_queue("train", "gpus", stopPolicy="Hold"), OTHER, *CLUSTER_QUEUES],
             "LocalQueue train is stopped (Hold)",
@@ -78,21 +79,13 @@ def test_usable_or_unknown_queue_is_accepted(objects: list[Json]) -> None:
             "ClusterQueue gpus is inactive (FlavorNotFound)",
             ASK,
         ),
-        (
-            [QUEUE, namespace(), cluster_queue("gpus", namespaceSelector=None)],
-            "namespace doesn't match its selector (ClusterQueue gpus)",
-            ASK,
-        ),
+        ([QUEUE, namespace(), cluster_queue("gpus", namespaceSelector=None)], NOT_SELECTED, ASK),
         (
             [QUEUE, namespace(team="a"), cluster_queue("gpus", namespaceSelector={"matchLabels": {"team": "b"}})],
-            "namespace doesn't match its selector (ClusterQueue gpus)",
+            NOT_SELECTED,
             ASK,
         ),
-        (
-            [*(local_queue(name, "gpus") for name in "abcd"), *CLUSTER_QUEUES],
-            "LocalQueue train doesn't exist",
-            "Use a or b or c.",
-        ),
+        ([*(local_queue(name, "gpus") for name in "abcd"), *CLUSTER_QUEUES], ABSENT, "Use a or b or c."),
         (
             [config(SELECTOR), namespace(), QUEUE, *CLUSTER_QUEUES],
             "Kueue does not manage this namespace (the job would wait for ever)",
@@ -116,13 +109,6 @@ def test_queues_of_v1beta1_are_read() -> None:
     assert reported(*older) == [("ClusterQueue gone doesn't exist", ASK)]
 
 
-def test_default_action_is_warn() -> None:
-    assert REGISTRY["local-queue"].settings().action is Action.WARN
-    assert found(violations("local-queue", QUEUED, view=Snapshot([OTHER]))) == [
-        f"{PATH}: LocalQueue train doesn't exist"
-    ]
-
-
 MULTIKUEUE = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
 
 
@@ -142,19 +128,15 @@ CHECKS = {"admissionChecksStrategy": {"admissionChecks": [{"name": "multikueue"}
         (
             {**MULTIKUEUE, **QUEUED},
             [QUEUE, cluster_queue("gpus", **CHECKS), check_by("provisioning-request")],
-            "the queue (ClusterQueue gpus) has no MultiKueue check",
+            NO_CHECK,
         ),
         ({**MULTIKUEUE, **QUEUED}, [QUEUE], None),
         ({**MULTIKUEUE, **QUEUED}, [], None),
         (MULTIKUEUE, [local_queue("default", "gpus"), cluster_queue("gpus", **CHECKS)], None),
         (MULTIKUEUE, [config("manageJobsWithoutQueueName: true"), namespace()], None),
         (QUEUED, [QUEUE, *CLUSTER_QUEUES], None),
-        ({**MULTIKUEUE, **QUEUED}, [QUEUE, *CLUSTER_QUEUES], "the queue (ClusterQueue gpus) has no MultiKueue check"),
-        (
-            MULTIKUEUE,
-            [local_queue("default", "gpus"), *CLUSTER_QUEUES],
-            "the queue (ClusterQueue gpus) has no MultiKueue check",
-        ),
+        ({**MULTIKUEUE, **QUEUED}, [QUEUE, *CLUSTER_QUEUES], NO_CHECK),
+        (MULTIKUEUE, [local_queue("default", "gpus"), *CLUSTER_QUEUES], NO_CHECK),
         (MULTIKUEUE, [QUEUE, *CLUSTER_QUEUES], "MultiKueue needs a queue (a label)"),
         (MULTIKUEUE, [], None),
     ],

@@ -3,29 +3,23 @@
 The floor is a level that the policy sets in addition to the namespace's labels.
 """
 
-import json
 from random import Random
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support import openshift
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.jobs import changed
 from tests.support.namespaces import labelled
 from tests.support.pod_security.pods import COMPLIANT, pod
-from tests.support.pod_security.templates import values
 from tests.support.policies import HEADER
 from tests.support.rule_checks import defaulted, violations
-from tests.support.strategies import PROPERTY
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.kit.context import Context
 from webhook.policy.in_force import PolicySet, load_policies
-from webhook.predict.pod_security import LATEST, Level, PodTemplate, evaluate
+from webhook.predict.pod_security import LATEST, Level, evaluate
 from webhook.predict.pod_security.pod import convert
 from webhook.rules import REGISTRY, CauseReason, Violation
 
@@ -258,26 +252,6 @@ def test_exempt_runtime_class_is_accepted() -> None:
     assert len(check(HOST_PATH, {"exemptRuntimeClasses": ["kata"]}, enforce="baseline")) == 1
 
 
-def test_a_volume_without_source_is_an_empty_dir() -> None:
-    assert check({"Worker.template.spec.volumes": [{"name": "scratch"}]}, enforce="restricted") == []
-
-
-def test_init_containers_and_annotations_are_checked() -> None:
-    result = check(
-        {
-            "Launcher.template.spec.initContainers": [{"name": "a", "securityContext": {"privileged": True}}],
-            "Worker.template.metadata.annotations": {
-                "container.apparmor.security.beta.kubernetes.io/worker": "unconfined"
-            },
-        },
-        enforce="baseline",
-    )
-    assert [violation.path for violation in result] == [
-        f"{LAUNCHER}.spec.initContainers[0].securityContext.privileged",
-        f"{WORKER}.metadata.annotations[container.apparmor.security.beta.kubernetes.io/worker]",
-    ]
-
-
 def test_value_of_a_wrong_type_is_reported_at_its_path() -> None:
     (violation,) = check({"Worker.template.spec.hostPID": "yes"}, enforce="baseline")
     assert violation.path == f"{WORKER}.spec.hostPID"
@@ -293,7 +267,7 @@ def test_long_message_is_shortened() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"floor": "strict"}, {"floorVersion": "1.30"}, {"clusterVersion": "v1.030"}, {"exemptRuntimeClasses": "kata"}],
+    [{"floorVersion": "1.30"}, {"clusterVersion": "v1.030"}],
 )
 def test_invalid_settings_are_rejected(settings: Json) -> None:
     with pytest.raises(ValidationError):
@@ -316,21 +290,6 @@ def test_additions_of_the_operator_do_not_change_the_result(role: str, seed: int
     spec |= {"hostname": "train-worker-0", "subdomain": "train", "restartPolicy": "Never", "dnsConfig": {}}
     template["metadata"]["labels"] = {"training.kubeflow.org/job-name": "train"}
     assert evaluate(Level.RESTRICTED, LATEST, convert(template)) == before
-
-
-@PROPERTY
-@given(any_job(), values(PodTemplate), st.sampled_from(["restricted", "baseline", "oops"]))
-def test_any_job_is_checked_without_error(job: Json, template: Any, level: str) -> None:
-    rule = REGISTRY["pod-security"]
-    for document in (job, changed({"Worker.template": template})):
-        context = Context(
-            namespace="team-a",
-            document=json.dumps(document).encode(),
-            view=labelled(enforce=level, warn="restricted", audit="restricted"),
-        )
-        for violation in rule.check(defaulted(changed()), rule.settings(), context):
-            assert violation.path
-            assert violation.fix
 
 
 @pytest.mark.parametrize("mode", ["warn", "enforce"])

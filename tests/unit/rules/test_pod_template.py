@@ -10,6 +10,7 @@ from hypothesis import given
 
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import changed
+from tests.support.limit_ranges import limit_range
 from tests.support.pod_template import BOX, NO_RANGES, SPEC, told
 from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
@@ -22,9 +23,7 @@ from webhook.predict.pod_template import Role, faults, reading
 from webhook.predict.pod_template.fault import Faults
 from webhook.rules import CauseReason, Violation
 
-RANGES = Snapshot(
-    [{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "team-a"}, "spec": {}}]
-)
+RANGES = Snapshot([limit_range("l")])
 HUGE = {f"{BOX}.resources": {"limits": {"hugepages-2Mi": "4Mi"}}}
 NO_LIMIT = {f"{BOX}.resources": {"requests": {"rdma/hca": 1}}}
 
@@ -140,15 +139,6 @@ def test_fast_and_slow_decoder_agree() -> None:
     assert explained.spec is not None
     explained.spec.dns_policy = "ClusterFirst"
     assert msgspec.to_builtins(explained) == msgspec.to_builtins(decoded)
-
-
-@pytest.mark.parametrize("changes", [{}, HUGE, NO_LIMIT, {f"{BOX}.resources": {"limits": {"memory": 64}}}])
-def test_second_check_gives_the_same_result(changes: Json) -> None:
-    """Also with known, unknown or no LimitRanges, and with the fault in the other role."""
-    for view in (NO_RANGES, RANGES, NothingKnown()):
-        assert told(changes, view) == told(changes, view)
-    swapped = {key.replace("Worker", "Launcher"): value for key, value in changes.items()}
-    assert len(told(swapped)) == len(told(changes))
 
 
 @given(any_job())

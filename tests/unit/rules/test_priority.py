@@ -2,6 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.support.any_job import Json
+from tests.support.kueue_objects import priority_class, workload_priority_class
 from tests.support.rule_checks import found, violations
 from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
@@ -19,10 +20,7 @@ NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and reports nothing: the j
 NO_PODS = f"{ABSENT}, so the API server rejects the pods"
 NONE_EXISTS = "Remove it: none of the allowed classes exists."
 FIX = "Name an existing PriorityClass (kubectl get priorityclass), or remove it."
-OBJECTS: list[Json] = [
-    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}},
-    {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "prod"}},
-]
+OBJECTS = [priority_class("high"), workload_priority_class("prod")]
 CLUSTER = Snapshot(OBJECTS)
 
 
@@ -137,9 +135,7 @@ def test_missing_class_that_is_allowed_is_reported(allowed: list[str], fix: str)
 )
 def test_missing_class_is_not_suggested(allowed: list[str], fix: str) -> None:
     """Only a class that is known to be missing is left out."""
-    both = Snapshot(
-        [*OBJECTS, {**OBJECTS[0], "metadata": {"name": "prod"}}, {**OBJECTS[1], "metadata": {"name": "high"}}]
-    )
+    both = Snapshot([*OBJECTS, priority_class("prod"), workload_priority_class("high")])
     changes = job(labels={"kueue.x-k8s.io/priority-class": "urgent"}, worker="urgent")
     result = violations("priority", changes, settings={"allowed": allowed, "allowedWorkload": allowed}, view=both)
     assert [violation.fix for violation in result] == [fix, fix]
@@ -162,32 +158,19 @@ def with_priority(priority: object = None, policy: object = None, name: str = ""
     return {f"{spec}.priority": priority, f"{spec}.preemptionPolicy": policy, f"{spec}.priorityClassName": name}
 
 
-def priority_class(name: str, value: int, **more: object) -> Json:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-    } | more
-
-
-CLASSES = [priority_class("high", 10), priority_class("gentle", 5, preemptionPolicy="Never")]
+CLASSES = [priority_class("high", value=10), priority_class("gentle", value=5, preemptionPolicy="Never")]
 DEFAULTS = [
     *CLASSES,
-    priority_class("default", 7, globalDefault=True),
-    priority_class("second-default", 9, globalDefault=True),
+    priority_class("default", value=7, globalDefault=True),
+    priority_class("second-default", value=9, globalDefault=True),
 ]
-NEITHER = "no PriorityClass: the pods are rejected"
+PREEMPTS = "PreemptLowerPriority"
 
 
 @pytest.mark.parametrize(
     ("changes", "objects"),
     [
-        (with_priority(0, "PreemptLowerPriority"), CLASSES),
         (with_priority(0, "PreemptLowerPriority"), None),
-        (with_priority(10, "PreemptLowerPriority", "high"), CLASSES),
-        (with_priority(5, "Never", "gentle"), CLASSES),
-        (with_priority(7), DEFAULTS),
         (with_priority(2_000_001_000, name="system-node-critical"), None),
         (with_priority(1000, "Never", "high"), None),  # it is unknown whether the class exists
         (with_priority(None, ""), CLASSES),
@@ -199,36 +182,29 @@ def test_priority_of_the_class_is_accepted(changes: Json, objects: list[Json] | 
 
 
 @pytest.mark.parametrize(
-    ("changes", "objects", "expected"),
+    ("changes", "objects", "stated", "valid", "source"),
     [
-        (with_priority(1000), CLASSES, f"priority: is 1000, but only 0 is valid ({NEITHER})"),
+        (with_priority(1000), CLASSES, 1000, 0, "no PriorityClass"),
+        (with_priority(0), DEFAULTS, 0, 7, 'PriorityClass "default"'),
+        (with_priority(1000, name="high"), CLASSES, 1000, 10, 'PriorityClass "high"'),
+        (with_priority(policy="Never"), CLASSES, "Never", PREEMPTS, "no PriorityClass"),
         (
-            with_priority(policy="Never"),
+            with_priority(policy=PREEMPTS, name="gentle"),
             CLASSES,
-            f"preemptionPolicy: is Never, but only PreemptLowerPriority is valid ({NEITHER})",
-        ),
-        (
-            with_priority(1000, name="high"),
-            CLASSES,
-            'priority: is 1000, but only 10 is valid (PriorityClass "high": the pods are rejected)',
-        ),
-        (
-            with_priority(policy="PreemptLowerPriority", name="gentle"),
-            CLASSES,
-            'preemptionPolicy: is PreemptLowerPriority, but only Never is valid (PriorityClass "gentle": the pods are '
-            "rejected)",
-        ),
-        (
-            with_priority(0),
-            DEFAULTS,
-            'priority: is 0, but only 7 is valid (PriorityClass "default": the pods are rejected)',
+            PREEMPTS,
+            "Never",
+            'PriorityClass "gentle"',
         ),
     ],
 )
-def test_priority_that_differs_from_the_class_is_rejected(changes: Json, objects: list[Json], expected: str) -> None:
+def test_priority_that_differs_from_the_class_is_rejected(
+    changes: Json, objects: list[Json], stated: object, valid: object, source: str
+) -> None:
     (result,) = violations("priority", changes, view=Snapshot(objects))
-    assert found([result]) == [f"spec.mpiReplicaSpecs[Worker].template.spec.{expected}"]
-    assert result.fix == ("Remove it, or set priorityClassName." if NEITHER in expected else "Remove it.")
+    field = "priority" if isinstance(stated, int) else "preemptionPolicy"
+    fault = f"is {stated}, but only {valid} is valid ({source}: the pods are rejected)"
+    assert found([result]) == [f"spec.mpiReplicaSpecs[Worker].template.spec.{field}: {fault}"]
+    assert result.fix == ("Remove it, or set priorityClassName." if source.startswith("no") else "Remove it.")
 
 
 def test_priority_without_class_is_a_warning_if_the_default_class_is_unknown() -> None:

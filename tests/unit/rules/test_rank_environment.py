@@ -12,7 +12,6 @@ ID = "rank-environment"
 ON_LAUNCHER = "(advice) spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env[0]: "
 ON_WORKER = "(advice) spec.mpiReplicaSpecs[Worker].template.spec.containers[0].env[0]: "
 ONE = "NCCL_DEBUG does not reach the ranks on workers"
-DEBUG = {"name": "NCCL_DEBUG", "value": "INFO"}
 
 
 def check(

@@ -9,7 +9,7 @@ from tests.support.rule_checks import fits_a_warning, found, violations
 from webhook.admission.messages import Finding
 from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
-from webhook.rules import REGISTRY, CauseReason, Violation
+from webhook.rules import CauseReason, Violation
 
 WORKER = "spec.mpiReplicaSpecs[Worker].template"
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template"
@@ -176,10 +176,6 @@ def test_launcher_is_one_of_the_pods_that_mount_a_claim() -> None:
     assert found(violations("references", changes, view=CLUSTER)) == [
         f"{LAUNCHER}.spec.volumes[0].persistentVolumeClaim.claimName: 2 pods mount it, but ReadWriteOncePod allows one"
     ]
-
-
-def test_default_action_is_warn() -> None:
-    assert REGISTRY["references"].settings().action == "warn"
 
 
 def test_warning_names_the_object_and_the_field() -> None:

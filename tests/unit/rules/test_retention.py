@@ -4,7 +4,6 @@ import pytest
 
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, found, violations
-from webhook.rules import REGISTRY
 
 
 @pytest.mark.parametrize(
@@ -24,10 +23,6 @@ def test_ttl_below_the_minimum_is_reported(seconds: Any, settings: dict[str, Any
     assert found(result) == (
         [f"spec.runPolicy.ttlSecondsAfterFinished: after {seconds} s the job may run a second time"] if warned else []
     )
-
-
-def test_default_action_is_warn() -> None:
-    assert REGISTRY["retention"].settings().action == "warn"
 
 
 @pytest.mark.parametrize(("policy", "reported"), [(None, True), ("OnFailure", True), ("Never", False)])

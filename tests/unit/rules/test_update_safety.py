@@ -1,14 +1,11 @@
-from datetime import date
 from typing import Any
 
 import pytest
 
-from tests.support.jobs import REMOVE, changed, request
+from tests.support.jobs import REMOVE, changed
 from tests.support.kueue_objects import local_queue
-from tests.support.rule_checks import fits_a_warning, found, violations
-from webhook.admission import pipelines
+from tests.support.rule_checks import decide, fits_a_warning, found, violations
 from webhook.cluster.snapshot import Snapshot
-from webhook.policy.in_force import load_policy
 
 QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "team-queue"}}
 KUEUE = Snapshot([local_queue("team-queue", "cluster-queue")])
@@ -171,8 +168,7 @@ def test_changing_containers_of_a_job_that_kueue_admitted_is_a_warning(changes: 
 
 def test_review_of_an_update_compares_both_documents() -> None:
     old = {**RUNS, **QUEUED}
-    sent = request(changed({**old, **CONTAINERS[3][0]}), old=changed(old), operation="UPDATE")
-    decision = pipelines.validate(sent, policy=load_policy(None), view=KUEUE, today=date.min)
+    decision = decide(changed({**old, **CONTAINERS[3][0]}), old=changed(old), view=KUEUE)
     assert "so Kueue restarts the job" in "\n".join(decision.warnings)
 
 

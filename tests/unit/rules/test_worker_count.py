@@ -1,13 +1,11 @@
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import violations
 from webhook.rules import Violation
-from webhook.rules.worker_count import Settings
 
 PATH = "spec.mpiReplicaSpecs[Worker].replicas"
 LAUNCHER = "(the launcher is one of them)"
@@ -74,8 +72,3 @@ def test_count_within_the_limits_is_accepted(changes: Json, settings: Json) -> N
 def test_count_outside_the_limits_is_rejected(changes: Json, settings: Json, message: str, fix: str) -> None:
     path = PATH.replace("Worker", "worker") if "spec.mpiReplicaSpecs.worker" in changes else PATH
     assert violations("worker-count", changes, settings=settings) == [Violation(path, message, fix=fix)]
-
-
-def test_min_above_max_is_rejected() -> None:
-    with pytest.raises(ValidationError, match=r"min \(5\) is above max \(4\)"):
-        Settings(min=5, max=4)

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.support.kueue_objects import CONFIG, Json, config, local_queue, namespace
-from webhook.cluster.snapshot import API_VERSION, KIND, Snapshot
+from tests.support.snapshots import head
+from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.predict.kueue import queues
 
 DEFAULT, OTHER = local_queue("default", "cq"), local_queue("other", "cq")
-NO_QUEUES: Json = {"apiVersion": API_VERSION, "kind": KIND, "known": {"localqueues": {}}}
 SELECTS = config("managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n")
 ALL_JOBS = config("manageJobsWithoutQueueName: true\n")
 NO_MPIJOBS = config("", CONFIG.replace("kubeflow.org/mpijob", "pod"))
@@ -36,4 +36,4 @@ def test_queue_of_a_job(label: str | None, objects: list[Json], expected: str | 
 
 
 def test_job_has_no_queue_if_the_namespace_has_none() -> None:
-    assert queues.of_job(Snapshot([NO_QUEUES]), "team-a", None) == ""
+    assert queues.of_job(Snapshot([head("localqueues")]), "team-a", None) == ""

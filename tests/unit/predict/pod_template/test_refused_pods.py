@@ -3,23 +3,12 @@
 import pytest
 
 from tests.support.pod_template import BOX, SPEC, told
-from tests.support.refused_pods import CASES, MOUNTED, Case, pages
-from webhook.cluster.snapshot import Snapshot
-from webhook.cluster.view import NothingKnown
+from tests.support.refused_pods import CASES, Case
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_faults_of_rejected_pods(case: Case) -> None:
     assert told(case.changes) == ([case.told] if case.told else [])
-
-
-def test_missing_huge_pages_are_advice_if_a_limit_range_may_add_them() -> None:
-    ranges = Snapshot(
-        [{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "team-a"}, "spec": {}}]
-    )
-    changes = {**pages("HugePages-2Mi"), **MOUNTED}
-    assert told(changes, ranges) == []
-    assert [text.startswith("(advice) ") for text in told(changes, NothingKnown())] == [True]
 
 
 def test_windows_pod_may_run_as_user_0() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.support.any_job import Json
-from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import changed
 from tests.support.quota_objects import cluster, limit_range, pods, quota
 from tests.support.rule_checks import defaulted
@@ -83,25 +82,6 @@ def assessed(changes: Json, view: Snapshot) -> Assessment:
     return assessment
 
 
-def priority_class(name: str, value: int, *, default: bool = True) -> Json:
-    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
-    return kind | {"value": value, "globalDefault": default}
-
-
-@pytest.mark.parametrize(
-    ("classes", "expected"),
-    [
-        ([], None),
-        ([priority_class("high", 9, default=False)], ""),
-        ([priority_class("low", 5), priority_class("lowest", 1), priority_class("high", 9)], "lowest"),
-    ],
-)
-def test_default_priority_class_of_pods(classes: list[Json], expected: str | None) -> None:
-    by_class = quota({"pods": 9}, scopes=["PriorityClass"])
-    demand = assessed({}, cluster(by_class, *classes)).demand
-    assert {part.charges[0].traits for part in demand.parts} == {PodTraits(priority_class=expected)}
-
-
 def test_promises_include_defaults_and_overhead_for_other_jobs() -> None:
     bare = {"Worker.template.spec.containers.0.resources": {}, "Worker.template.spec.runtimeClassName": "kata"}
     other = changed(bare | {"metadata.name": "a", "metadata.uid": "a", "Worker.replicas": 3})
@@ -141,26 +121,3 @@ class TestDeadJobs:
         )
         assert assessment is not None
         assert assessment.before is not None
-
-
-class TestDeviceClaims:
-    """Devices that the pods' claims use. `tests/conformance/test_device_quota.py` checks the amounts."""
-
-    RESOURCE = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
-    TEMPLATE = claim_template("t", exactly(count=4))
-
-    def test_each_pod_of_the_job_uses_the_devices(self) -> None:
-        limit = quota({self.RESOURCE: 15})
-        [short] = assessed(claims("t"), cluster(limit, self.TEMPLATE)).shortages()
-        assert (short.resource, quantity.format(short.missing)) == (self.RESOURCE, "16")
-        assert assessed(claims("t"), cluster(quota({self.RESOURCE: 16}), self.TEMPLATE)).shortages() == []
-
-    def test_pods_of_stored_jobs_use_the_devices(self) -> None:
-        stored = changed({**claims("t"), "metadata.name": "old", "metadata.uid": "u0"})
-        promised = assessed({}, cluster(quota({self.RESOURCE: 100}), self.TEMPLATE, stored)).promised
-        assert [*promised.values()] == [{self.RESOURCE: 16 * quantity.NANO}]
-
-    def test_claims_with_an_unknown_template_are_counted(self) -> None:
-        limit = quota({self.RESOURCE: 0, "count/resourceclaims.resource.k8s.io": 3})
-        [short] = assessed(claims("t"), cluster(limit)).shortages()
-        assert short.resource == "count/resourceclaims.resource.k8s.io"

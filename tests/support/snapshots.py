@@ -1,0 +1,11 @@
+"""The head of a snapshot: which kinds of objects are completely known, and which are not installed."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from webhook.cluster.snapshot import API_VERSION, KIND
+
+
+def head(*known: str, not_installed: Iterable[str] = ()) -> dict[str, Any]:
+    unknown = dict.fromkeys(not_installed, "not installed")
+    return {"apiVersion": API_VERSION, "kind": KIND, "known": {kind: {} for kind in known}, "unknown": unknown}
