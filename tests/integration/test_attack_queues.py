@@ -52,13 +52,6 @@ def test_new_job_that_evades_the_required_queue_is_rejected(cluster: Cluster, ma
     assert "created" not in output
 
 
-def test_job_for_a_volcano_queue_gets_the_usual_queue_if_volcano_is_missing(cluster: Cluster, managed: str) -> None:
-    job = pi(managed, "volcano", annotations={"scheduling.volcano.sh/queue-name": "x"})
-    output = cluster.attempt("create", stdin=job)
-    assert 'in queue training: there is no queue "x"' in output, output
-    assert cluster.get("mpijob", "volcano", "-n", managed)["metadata"]["labels"][QUEUE_LABEL] == "training"
-
-
 def test_job_managed_elsewhere_needs_a_queue_when_this_cluster_takes_over(cluster: Cluster, managed: str) -> None:
     away = pi(managed, "away")
     away["spec"]["runPolicy"]["managedBy"] = "kueue.x-k8s.io/multikueue"
@@ -115,14 +108,3 @@ def test_replaced_claim_of_a_job_without_pods_is_checked_at_its_start(
     patch = ("patch", "mpijob", "regulated", "-n", namespace, "--type=merge", "--dry-run=server", "-p")
     start = json.dumps({"spec": {"runPolicy": starts}})
     cluster.wait_for("the start to be rejected", lambda: "[compliance]" in cluster.attempt(*patch, start) or None)
-
-
-def test_workers_added_by_an_update_get_injections(cluster: Cluster, namespace: str) -> None:
-    job = pi(namespace, "grows")
-    workers = job["spec"]["mpiReplicaSpecs"].pop("Worker")
-    job["spec"]["runPolicy"]["suspend"] = True
-    cluster.kubectl("create", "-f", "-", stdin=job)
-    patch = json.dumps({"spec": {"mpiReplicaSpecs": {"Worker": workers}}})
-    cluster.kubectl("patch", "mpijob", "grows", "-n", namespace, "--type=merge", "-p", patch)
-    template = cluster.get("mpijob", "grows", "-n", namespace)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
-    assert template["metadata"]["labels"]["team"] == "a"

@@ -65,17 +65,14 @@ class Job:
             self.cluster.kubectl(*command, "--type=merge", "-p", json.dumps({"status": status}))
 
 
-@pytest.mark.parametrize("as_worker", [False, True])
-def test_workers_without_a_launcher_have_a_separate_time_limit(
-    operator_cluster: Cluster, namespace: str, as_worker: bool
-) -> None:
+def test_workers_without_a_launcher_have_a_separate_time_limit(operator_cluster: Cluster, namespace: str) -> None:
     cluster = operator_cluster
     for scope in ("Terminating", "NotTerminating"):
         quota = {"hard": {"pods": "9"}, "scopes": [scope]}
         metadata = {"name": scope.lower(), "namespace": namespace}
         document = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": quota}
         cluster.kubectl("create", "-f", "-", stdin=document)
-    job = Job(cluster, namespace, launcherCreationPolicy="WaitForWorkersReady", runLauncherAsWorker=as_worker)
+    job = Job(cluster, namespace, launcherCreationPolicy="WaitForWorkersReady", runLauncherAsWorker=True)
     gates = [{"conditionType": "example.com/never"}]
     job.document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["readinessGates"] = gates
     assert "created" in job.create()
@@ -116,43 +113,3 @@ def test_workers_without_a_launcher_have_a_separate_time_limit(
         return any(one["type"] == "Failed" and one["reason"] == "DeadlineExceeded" for one in conditions) or None
 
     cluster.wait_for("the job to fail by the launcher's limit, which starts at a suspension", ended)
-
-
-def test_workers_have_a_time_limit_if_the_api_server_rejects_the_launcher(
-    operator_cluster: Cluster, namespace: str
-) -> None:
-    job = Job(operator_cluster, namespace)
-    above = {"key": "example.com/level", "operator": "Gt", "value": "3", "effect": "NoSchedule"}
-    job.document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["tolerations"] = [above]
-    assert "created" in job.create()
-    job.wait_for_workers()
-    events = ("get", "events", "-n", namespace, "-o", "jsonpath={.items[*].message}")
-    operator_cluster.wait_for("the rejection", lambda: '"Gt"' in operator_cluster.kubectl(*events).stdout or None)
-    assert job.launchers() == []
-    assert [pod["spec"].get("activeDeadlineSeconds") for pod in job.workers()] == [SEVEN_DAYS] * 2
-
-
-@pytest.mark.parametrize("keeps", ["None", "Running"])
-def test_workers_keep_their_time_limit_after_updates_and_deletion(
-    operator_cluster: Cluster, namespace: str, keeps: str
-) -> None:
-    job = Job(operator_cluster, namespace, runPolicy={"activeDeadlineSeconds": 600, "cleanPodPolicy": keeps})
-    assert "created" in job.create()
-    job.wait_for_workers()
-    assert [pod["spec"].get("activeDeadlineSeconds") for pod in job.workers()] == [SEVEN_DAYS] * 2
-    assert "patched" in job.patch(cleanPodPolicy="None")
-    operator_cluster.kubectl("delete", "mpijob", "pi", "-n", namespace, "--cascade=orphan")
-    assert [pod["spec"].get("activeDeadlineSeconds") for pod in job.workers()] == [SEVEN_DAYS] * 2
-
-
-@pytest.mark.parametrize("role", ["Launcher", "Worker"])
-def test_grace_period_of_a_year_is_rejected_and_of_an_hour_accepted(
-    operator_cluster: Cluster, namespace: str, role: str
-) -> None:
-    job = Job(operator_cluster, namespace)
-    pod = job.document["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
-    pod["terminationGracePeriodSeconds"] = 365 * 24 * 60 * 60
-    field = f"spec.mpiReplicaSpecs[{role}].template.spec.terminationGracePeriodSeconds"
-    assert f"{field}: 31536000 s are longer than 1h (3600 s)" in job.create()
-    pod["terminationGracePeriodSeconds"] = 3600
-    assert "created" in job.create()

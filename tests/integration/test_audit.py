@@ -4,8 +4,6 @@ Reports use the CRDs that other projects publish: Kyverno's PolicyReport, and Re
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -167,24 +165,3 @@ def test_reports_are_written_to_the_installed_kind_and_deleted_with_the_job(clus
         assert default_overlay.may(cluster, "delete", what)
         for verb in ("get", "update", "deletecollection"):
             assert not default_overlay.may(cluster, verb, what)
-
-
-def test_audit_command_reports_the_same_jobs_as_the_metrics(cluster: Cluster, account: Path) -> None:
-    """The command runs first with the service's account, then as a user without permissions."""
-    namespace = cluster.create_namespace()
-    cluster.apply([policy_configmap(FEW)])
-    create(cluster, namespace, "large", 5)
-    command = [sys.executable, "-m", "webhook", "policy", "audit", "-o", "json", "-n", namespace]
-    done = subprocess.run([*command, "--kubeconfig", str(account)], capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stderr
-    value = json.loads(done.stdout)
-    assert value["jobs"] == value["refused"] == 1
-    assert value["byRule"]["worker-count"] == {"deny": 1}
-    nobody = subprocess.run(
-        [*command, "--kubeconfig", str(cluster.kubeconfig), "--as", "nobody"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert nobody.returncode == 2
-    assert "forbidden" in nobody.stderr

@@ -228,26 +228,6 @@ def test_changed_or_removed_network_policy_is_restored(cluster: Cluster, replica
     assert "NetworkPolicyPutBack" in shown
 
 
-def test_changed_posture_of_a_job_changes_its_network_policy(cluster: Cluster, replica: Replica) -> None:
-    namespace = cluster.create_namespace()
-    create(cluster, job(namespace, "train", "isolated"))
-    cluster.wait_for("it", partial(made, cluster, namespace, "train"))
-    stored = defaulted(cluster.get("mpijob", "train", "-n", namespace))
-    for posture in ("none", "default"):
-        cluster.kubectl("annotate", "mpijob", "train", "-n", namespace, f"{LABEL}={posture}", "--overwrite")
-        expected_spec = spec(stored, Posture(posture), Settings.model_validate(SETTINGS), NothingKnown())
-
-        def changed(posture: str = posture, expected_spec: dict[str, Any] = expected_spec) -> bool:
-            policy = policies(cluster, namespace)["mpijob-train"]
-            return (
-                record(policy) == record({**policy, "spec": expected_spec})
-                and policy["metadata"]["labels"][LABEL] == posture
-            )
-
-        cluster.wait_for("the change", changed)
-    assert reasons(cluster, namespace, "train") == []
-
-
 def test_foreign_network_policy_is_not_changed(cluster: Cluster, replica: Replica) -> None:
     namespace = cluster.create_namespace()
     foreign = {

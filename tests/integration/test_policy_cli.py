@@ -84,19 +84,6 @@ def value(outcome: str, path: str) -> tuple[Any, str]:
     return found["value"], found["source"]
 
 
-def test_effective_policy_depends_on_the_labels_of_the_namespace(cluster: Cluster, policies: str, team: str) -> None:
-    where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
-    done = run("effective", "-n", team, *where, "-o", "json")
-    assert value(done.stdout, "rules.worker-count.max") == (8, "base")
-    assert done.stderr.startswith('warning: policy "broken" is broken, it has no effect: line 3: mode: ')
-    premium = cluster.create_namespace("team", labels={"tier": "premium"})
-    assert value(run("effective", "-n", premium, *where, "-o", "json").stdout, "rules.worker-count.max") == (
-        64,
-        "premium",
-    )
-    assert 'note: there is no namespace "nope"' in run("effective", "-n", "nope", *where).stdout
-
-
 def test_replay_reads_all_pages_of_jobs(cluster: Cluster, policies: str, team: str, tmp_path: Path) -> None:
     where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
     (tmp_path / "tight.yaml").write_text(
@@ -117,18 +104,6 @@ def test_replay_reads_all_pages_of_jobs(cluster: Cluster, policies: str, team: s
     assert f"\n  {team}/job-005\n" not in done.stdout
 
 
-def test_policy_written_by_new_takes_effect(cluster: Cluster, policies: str) -> None:
-    text = run("new", "warn", "--mode", "warn", "--selector", "ready=no", "--policy-namespace", policies).stdout
-    cluster.kubectl("apply", "-f", "-", stdin=text)
-    try:
-        team = cluster.create_namespace("team", labels={"ready": "no"})
-        where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
-        assert value(run("effective", "-n", team, *where, "-o", "json").stdout, "mode") == ("warn", "warn")
-        assert value(run("effective", "-n", "default", *where, "-o", "json").stdout, "mode")[0] == "enforce"
-    finally:
-        cluster.kubectl("delete", "configmap", "warn", "-n", policies)
-
-
 def test_output_of_kubectl_as_input_gives_the_same_result(
     cluster: Cluster, policies: str, team: str, tmp_path: Path
 ) -> None:
@@ -145,29 +120,6 @@ def test_output_of_kubectl_as_input_gives_the_same_result(
         outcomes.append((found["before"], found["after"], denied))
     assert outcomes[0] == outcomes[1]
     assert len(outcomes[0][2]) == JOBS - 5
-
-
-def test_policies_written_by_kubectl_are_validated_with_line_numbers(
-    cluster: Cluster, policies: str, tmp_path: Path
-) -> None:
-    text = cluster.kubectl("get", "configmap", "base", "-n", policies, "-o", "yaml").stdout
-    (tmp_path / "base.yaml").write_text(text)
-    assert f'{tmp_path}/base.yaml: ConfigMap "base": good' in run("validate", tmp_path / "base.yaml").stdout
-    text = text.replace("max: 8", "max: many")
-    (tmp_path / "base.yaml").write_text(text)
-    (line,) = [number for number, row in enumerate(text.splitlines(), start=1) if "many" in row]
-    assert f"  line {line}: rules.worker-count.max: " in run("validate", tmp_path / "base.yaml", code=1).stdout
-
-
-def test_missing_read_right_is_reported_in_one_line(cluster: Cluster, policies: str, tmp_path: Path) -> None:
-    nobody = cluster.kubeconfig_for("nobody")
-    (tmp_path / "p.yaml").write_text(HEADER)
-    for arguments in (("effective", "-n", "x"), ("replay", "--policy", tmp_path / "p.yaml")):
-        done = run(*arguments, "--kubeconfig", nobody, "--policy-namespace", policies, code=2)
-        assert done.stdout == ""
-        reason = f"the API server at {cluster.url} rejected the request: configmaps is forbidden: "
-        assert done.stderr.startswith(f"error: policies cannot be read: forbidden: {reason}")
-        assert done.stderr.count("\n") == 1
 
 
 def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies: str, tmp_path: Path) -> None:

@@ -81,19 +81,6 @@ def test_service_is_registered_from_ready_to_sigterm(cluster: Cluster, namespace
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_audit_annotations_reach_the_audit_log(cluster: Cluster, namespace: str) -> None:
-    name = f"{namespace}-audited"
-    with service.running(cluster):
-        apply_pi(cluster, namespace, name)
-        refused = f"{namespace}-refused"
-        apply_pi(cluster, namespace, refused, workers=1)
-    annotations = [event.get("annotations") or {} for event in cluster.audit_events(name)]
-    assert any("istio" in found.get("mutate.mpijob.training.openshift.io/injected", "") for found in annotations)
-    annotations = [event.get("annotations") or {} for event in cluster.audit_events(refused)]
-    assert any(found.get("validate.mpijob.training.openshift.io/denied") == "worker-count" for found in annotations)
-
-
-@pytest.mark.usefixtures("nothing_left")
 def test_leftovers_of_a_killed_run_are_replaced(cluster: Cluster, namespace: str) -> None:
     with service.running(cluster):
         cluster.programs[service.NAME].stop()  # killed, so that it cannot remove its configurations
