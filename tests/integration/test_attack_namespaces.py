@@ -1,6 +1,5 @@
-"""Attacks through objects that a replica has not read: a new namespace, or a policy for a newer version."""
+"""Attacks through a namespace that a replica has not read."""
 
-import json
 import time
 import urllib.error
 from collections.abc import Iterator
@@ -15,16 +14,12 @@ from tests.support import jobs
 from tests.support.installation import service
 from tests.support.installation.service import review_of
 from tests.support.object_api import kubeconfig
-from tests.support.policies import HEADER, NAMESPACE, configmap, policy_configmap
-from webhook import __version__
-from webhook.policy.store import REMEMBERED
+from tests.support.policies import NAMESPACE, policy_configmap
 
 # API servers are stopped here, and asyncio does not close a connection whose peer dies in the TLS handshake.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 PREMIUM = "priority: 10\nnamespaces: {matchLabels: {tier: premium}}\nmode: warn"
 OUTAGE_SECONDS = 20  # after such an outage, watches wait for up to half a minute before they connect again
-LAST_GOOD = ("configmap", REMEMBERED, "-n", NAMESPACE)
-NEWER = HEADER + "rules: {rule-of-a-newer-version: {action: deny}}"
 
 
 @pytest.fixture(scope="module")
@@ -84,81 +79,3 @@ def test_namespace_missing_from_the_cache_is_read_during_the_review(cluster: Clu
             with proxy.trouble(["namespaces", plain], Trouble.BROKEN):
                 status, text = refusal(replica, plain)
                 assert (status, text.partition(":")[0]) == (503, "the namespace could not be read (500)")
-
-
-def test_review_without_permission_to_read_the_namespace_has_no_verdict(cluster: Cluster) -> None:
-    user = "blind"
-    cluster.kubectl("create", "role", user, "-n", NAMESPACE, "--verb=get,list,watch", "--resource=configmaps")
-    cluster.kubectl("create", "rolebinding", user, "-n", NAMESPACE, f"--role={user}", f"--user={user}")
-    flags = ("--kubeconfig", str(cluster.kubeconfig_for(user)), "--policy-namespace", NAMESPACE)
-    with service.running(cluster, *flags, name=user, register=False) as replica:
-        status, text = refusal(replica, "default")
-        assert (status, text.partition(":")[0]) == (503, "the namespace could not be read (403)")
-        cluster.kubectl("create", "clusterrole", user, "--verb=get", "--resource=namespaces")
-        cluster.kubectl("create", "clusterrolebinding", user, f"--clusterrole={user}", f"--user={user}")
-
-        def verdict() -> dict[str, Any] | None:
-            try:
-                return review_of(replica, job_in("default"))
-            except urllib.error.HTTPError:  # RBAC takes a moment
-                return None
-
-        assert not cluster.wait_for("a verdict", verdict)["allowed"]
-
-
-@pytest.fixture
-def newer(cluster: Cluster) -> Iterator[Any]:
-    """A function that stores a policy for a newer version, and the last-good copies by version of the service."""
-
-    def store(**copies: str) -> None:
-        data = {f"_{version}": json.dumps({"newer": text}) for version, text in copies.items()}
-        cluster.apply([configmap("newer", NEWER), {**configmap(REMEMBERED, None, label=""), "data": data}])
-
-    cluster.kubectl("delete", "configmap", REMEMBERED, "-n", NAMESPACE, "--ignore-not-found")
-    yield store
-    cluster.kubectl("delete", "configmap", "newer", REMEMBERED, "-n", NAMESPACE, "--ignore-not-found")
-
-
-def starting(cluster: Cluster, ready: str) -> Any:
-    flags = ("--policy-namespace", NAMESPACE)
-    return service.running(cluster, *flags, name="older", register=False, ready=ready)
-
-
-def test_starting_replica_that_cannot_read_a_policy_is_not_ready(cluster: Cluster, newer: Any) -> None:
-    newer(**{"99.0": NEWER})
-    with starting(cluster, "/healthz") as replica:
-
-        def readiness() -> str | None:
-            with pytest.raises(urllib.error.HTTPError) as error:
-                replica.ops("/readyz")
-            text = error.value.read().decode()
-            return text if "newer" in text else None
-
-        readyz = cluster.wait_for("the document's name", readiness)
-        assert (
-            '[-]policy failed: policy "newer": this version can read neither the document nor its last good' in readyz
-        )
-        cluster.apply([policy_configmap("rules: {gpus: {max: 4}}", "newer")])
-        cluster.wait_for("readiness", lambda: _readyz(replica))
-        # The newer version's copy stays next to the copy of this version.
-        cluster.wait_for("our copy", lambda: f"_{__version__}" in cluster.get(*LAST_GOOD)["data"] or None)
-        assert json.loads(cluster.get(*LAST_GOOD)["data"]["_99.0"]) == {"newer": NEWER}
-        cluster.apply([configmap("newer", NEWER)])
-        cluster.wait_for(
-            "the replica to see the policy", lambda: 'state="last-good"} 1.0' in replica.ops("/metrics") or None
-        )
-        assert "readyz check passed" in replica.ops("/readyz"), "the replica stays ready with a readable copy"
-
-
-def test_after_a_rollback_the_copy_of_the_older_version_applies(cluster: Cluster, newer: Any) -> None:
-    newer(**{"99.0": NEWER, __version__: HEADER + "priority: 50\nrules: {worker-count: {max: 2}}"})
-    with starting(cluster, "/readyz") as replica:
-        message = review_of(replica, job_in("default"))["status"]["message"]
-        assert "4 workers, at most 2 allowed" in message
-
-
-def _readyz(replica: service.Replica) -> str | None:
-    try:
-        return replica.ops("/readyz")
-    except urllib.error.HTTPError:
-        return None

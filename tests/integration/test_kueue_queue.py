@@ -207,43 +207,6 @@ def test_kueue_can_start_stop_and_requeue_a_job(cluster: Cluster, managed: str, 
     assert unseen == (handling_of_kueue == "known to be Kueue")
 
 
-def test_repeated_apply_changes_nothing(cluster: Cluster, managed: str) -> None:
-    apply = ("apply", "-f", "-")
-    # The file has a list that an apply replaces: the environment of the launcher.
-    manifest = pi(managed, "applied")
-    cluster.kubectl(*apply, stdin=manifest)
-    job = Job(cluster, managed, "applied")
-    job.wait_for("Running")
-    before = job.get()
-    assert before["metadata"]["labels"][QUEUE_LABEL] == "training"
-    for _ in range(3):
-        cluster.kubectl(*apply, stdin=manifest)
-    after = job.get()
-    assert (after["spec"], after["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"])
-    assert after["metadata"]["generation"] == before["metadata"]["generation"]
-
-
-def test_replace_does_not_suspend_a_running_job(cluster: Cluster, managed: str) -> None:
-    manifest = pi(managed, "replaced")
-    job, _ = create(cluster, manifest)
-    job.wait_for("Running")
-    pods = {pod["metadata"]["uid"] for pod in job.pods()}
-    for _ in range(3):
-        cluster.kubectl("replace", "-f", "-", stdin=manifest)
-        assert not job.suspended
-        assert job.queue == "training"
-    assert {pod["metadata"]["uid"] for pod in job.pods()} == pods
-    assert has_condition(job.get(), "Running")
-
-
-def test_waiting_job_stays_suspended_after_a_replace(cluster: Cluster, managed: str) -> None:
-    manifest = pi(managed, "waits", cpu=4)
-    job, _ = create(cluster, manifest)
-    cluster.wait_for("the workload", job.workload)
-    cluster.kubectl("replace", "-f", "-", stdin=manifest)
-    assert (job.queue, job.suspended, job.pods()) == ("training", True, [])
-
-
 DEVICE = "nvidia.com/hostdev"
 
 

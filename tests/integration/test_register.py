@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,6 @@ from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.support.installation import service
 from tests.support.installation.service import example
-from webhook.installation.doctor.checks.hooks import GUARDED
 from webhook.installation.registration import BY_REGISTER, MADE_BY, NAME, RESOURCES
 
 PI = assets().upstream_examples["pi"]
@@ -94,36 +92,6 @@ def test_leftovers_of_a_killed_run_are_replaced(cluster: Cluster, namespace: str
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_existing_installation_is_not_replaced(cluster: Cluster) -> None:
-    manifest = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": NAME, "labels": {MADE_BY: "kustomize"}},
-    }
-    cluster.kubectl("create", "-f", "-", stdin=manifest)
-    done = subprocess.run(
-        [*SERVE, "--kubeconfig", str(cluster.kubeconfig)], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == (
-        f"mpijob-webhook: validatingwebhookconfigurations/{NAME} exists and was not made by --register; "
-        "use another cluster, or uninstall the webhook from this one first"
-    )
-    assert set(configurations(cluster)) == {"validatingwebhookconfigurations"}
-
-
-@pytest.mark.usefixtures("nothing_left")
-def test_missing_permission_to_register_is_an_error(cluster: Cluster) -> None:
-    kubeconfig = cluster.kubeconfig_for("alice")
-    done = subprocess.run(
-        [*SERVE, "--kubeconfig", str(kubeconfig)], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
-    assert 'User "alice" cannot get resource "mutatingwebhookconfigurations"' in done.stderr.splitlines()[-1]
-    assert configurations(cluster) == {}
-
-
-@pytest.mark.usefixtures("nothing_left")
 def test_interrupted_program_removes_its_configurations(cluster: Cluster) -> None:
     process = subprocess.Popen(
         [*SERVE, "--drain-seconds", "3600", "--kubeconfig", str(cluster.kubeconfig)], stderr=subprocess.PIPE, text=True
@@ -138,27 +106,3 @@ def test_interrupted_program_removes_its_configurations(cluster: Cluster) -> Non
                 process.send_signal(signal.SIGINT)
     assert process.returncode == 128 + signal.SIGINT
     assert configurations(cluster) == {}
-
-
-@pytest.mark.usefixtures("nothing_left")
-def test_dangerous_configuration_is_reported(cluster: Cluster) -> None:
-    hook = {
-        "name": GUARDED,
-        "failurePolicy": "Fail",
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-        "clientConfig": {"url": "https://127.0.0.1:1/"},
-        # No request matches these rules.
-        "rules": [
-            {"apiGroups": ["none.example.com"], "apiVersions": ["*"], "operations": ["*"], "resources": ["none"]}
-        ],
-    }
-    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}
-    cluster.kubectl("create", "-f", "-", stdin={**kind, "metadata": {"name": NAME}, "webhooks": [hook]})
-    with service.running(cluster, register=False) as replica:
-
-        def told() -> bool:
-            with urllib.request.urlopen(f"{replica.ops_url}/readyz", timeout=10) as reply:
-                return b"[!]secret-hook-unguarded" in reply.read()
-
-        cluster.wait_for("the concern", told)

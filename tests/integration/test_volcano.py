@@ -192,17 +192,6 @@ def test_operator_moves_the_job_to_the_default_queue_without_the_injection(clust
     assert pod_group(cluster, namespace)["metadata"]["generation"] > 1
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.ours], ids=lambda case: case.id[:20])
-def test_rejected_or_warned_queue_is_named_to_the_user(cluster: Cluster, namespace: str, case: Case) -> None:
-    job = changed({POLICY: {"queue": case.name}, "metadata.namespace": namespace})
-
-    def message() -> str | None:
-        done = cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job, check=False)
-        return done.stderr if case.ours in done.stderr and (done.returncode == 0) == case.waits else None
-
-    assert "[volcano-queue]" in cluster.wait_for("the replica to see the queue", message)
-
-
 SCHEDULER = "scheduler-plugins-scheduler"
 
 
