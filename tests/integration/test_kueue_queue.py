@@ -27,7 +27,7 @@ from tests.support.queued_jobs import (
     settle,
     with_kueue,
 )
-from webhook.api.annotations import RDMA, SKIP
+from webhook.api.annotations import SKIP
 
 pytestmark = pytest.mark.timeout(600)
 CONFIGURATION = "kueue-mutating-webhook-configuration"
@@ -205,40 +205,6 @@ def test_kueue_can_start_stop_and_requeue_a_job(cluster: Cluster, managed: str, 
     assert all(each["allowed"] and not each["injected"] for each in updates)
     unseen = {each["skipped"] for each in updates} == {"an update by a controller"}
     assert unseen == (handling_of_kueue == "known to be Kueue")
-
-
-DEVICE = "nvidia.com/hostdev"
-
-
-def test_device_without_quota_is_not_injected_and_the_job_runs(cluster: Cluster, managed: str) -> None:
-    cluster.kubectl("apply", "-f", "-", stdin=policy(f"injections:\n  rdma: {{resource: {DEVICE}, perPod: 1}}\n"))
-    manifest = pi(managed, "fast", annotations={RDMA: "true"})
-    refusal = f"rdma: no RDMA: ClusterQueue {managed}-training does not cover {DEVICE}"
-    dry_run = ("create", "--dry-run=server", "-f", "-")
-    cluster.wait_for("the policy", lambda: refusal in cluster.kubectl(*dry_run, stdin=manifest).stderr or None)
-    job, warnings = create(cluster, manifest)
-    assert refusal in warnings
-    job.wait_for("Running")
-
-    # With a quota that is too small for the job, only the reason changes.
-    flavor = f"{managed}-training"
-    quotas = {flavor: {"cpu": 8, "memory": "100Gi", DEVICE: 1}}
-    cluster.apply([kueue.cluster_queue(flavor, quotas=quotas)])
-    refusal = f"rdma: no RDMA: ClusterQueue {flavor} has at most 1 {DEVICE}, and the job would need 2"
-    manifest = pi(managed, "faster", annotations={RDMA: "true"})
-    cluster.wait_for("the quota", lambda: refusal in cluster.kubectl(*dry_run, stdin=manifest).stderr or None)
-    job, _ = create(cluster, manifest)
-    job.wait_for("Running")
-    cluster.kubectl("delete", "configmap", "test", "-n", NAMESPACE)
-
-    # A job with the device would stay suspended.
-    by_hand = pi(managed, "stuck")
-    worker = by_hand["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
-    worker["resources"]["limits"][DEVICE] = 1
-    stuck, _ = create(cluster, by_hand)
-    pending = lambda: ((found := stuck.workload()) and found.get("status", {}).get("conditions")) or None  # noqa: E731
-    (condition, *_) = cluster.wait_for("Kueue's verdict", pending)
-    assert f"insufficient quota for {DEVICE} in flavor {flavor}" in condition["message"]
 
 
 def replace(cluster: Cluster, manifest: dict[str, Any], queue: str | None) -> str:

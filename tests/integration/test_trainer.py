@@ -256,50 +256,6 @@ def test_job_whose_config_map_belongs_to_a_different_owner_is_rejected(operator_
     wait_for(operator_cluster, error, lambda: is_logged(operator_cluster, f"with-{suffix}", error))
 
 
-def test_number_of_pods_matches_the_warning(operator_cluster, checked, namespace):
-    runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
-    runtime["kind"], runtime["metadata"] = "TrainingRuntime", {"name": "own", "namespace": namespace}
-    runtime["spec"]["mlPolicy"]["numNodes"] = 3
-    warned = operator_cluster.kubectl("create", "-f", "-", stdin=runtime).stderr
-    assert "3 launchers, each of which starts all ranks" in warned
-
-    one = create(operator_cluster, namespace, job("one", numNodes=1))
-    assert one.returncode == 0
-    assert "1 node, but Trainer creates two pods" in one.stderr
-    three = job("three", runtime="own", kind="TrainingRuntime")
-    stored = lambda: create(operator_cluster, namespace, three).returncode == 0  # noqa: E731
-    wait_for(operator_cluster, "Trainer to see the runtime", stored)
-
-    def jobs():
-        found = operator_cluster.get("jobs.batch", "-n", namespace)["items"]
-        return {each["metadata"]["name"]: each["spec"]["completions"] for each in found}
-
-    completions = {"one-node-0": 1, "one-launcher-0": 1, "three-node-0": 1, "three-launcher-0": 3}
-    wait_for(operator_cluster, "all Jobs", lambda: jobs() == completions)
-
-
-def test_rules_reject_fields_of_a_train_job(operator_cluster, checked, namespace):
-    manifest = job(numNodes=300, image="Bad Image", resourcesPerNode={"limits": {"nvidia.com/gpu": 20}})
-
-    refused = create(operator_cluster, namespace, manifest).stderr
-
-    assert "spec.trainer.image" in refused
-    assert "spec.trainer.numNodes: 300 workers (the launcher is one of them), at most 100 allowed" in refused
-    assert "Set numNodes to 100 or fewer." in refused
-    assert "spec.trainer.resourcesPerNode: a worker requests 20 GPUs, at most 16 allowed" in refused
-
-
-def test_job_whose_pods_violate_pod_security_is_rejected(operator_cluster, checked):
-    name = operator_cluster.create_namespace(labels={"pod-security.kubernetes.io/enforce": "restricted"})
-
-    def refused():
-        return create(operator_cluster, name, job(), "--dry-run=server").stderr
-
-    wait_for(operator_cluster, "the service to see the namespace", lambda: "[pod-security]" in refused())
-    assert "spec.runtimeRef" in refused()
-    assert "ClusterTrainingRuntime deepspeed-distributed, spec.template.spec.replicatedJobs[0]" in refused()
-
-
 def of_nodes(count, name="job", **runtime):
     return job(name, numNodes=count, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}}, **runtime)
 
@@ -357,27 +313,6 @@ def test_only_one_of_two_simultaneous_jobs_gets_the_quota(operator_cluster, chec
     operator_cluster.kubectl("delete", "trainjob", admitted, "-n", namespace)
     fits = lambda: create(operator_cluster, namespace, two_nodes(other)).returncode == 0  # noqa: E731
     wait_for(operator_cluster, "quota for the other job", fits)
-
-
-def test_runtime_of_the_namespace_is_reviewed_and_used(operator_cluster, checked, namespace):
-    runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
-    runtime["kind"] = "TrainingRuntime"
-    runtime["metadata"] = {"name": "own", "namespace": namespace}
-    jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
-    jobs[0]["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "Bad Image"
-
-    refused = operator_cluster.kubectl("create", "-f", "-", stdin=runtime, check=False).stderr
-    assert "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].image" in refused
-    assert "[images]" in refused
-
-    jobs[0]["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "registry.example.com/own:1"
-    operator_cluster.kubectl("create", "-f", "-", stdin=runtime)
-    manifest = job("y" * 45, runtime="own", kind="TrainingRuntime")
-    wait_for(
-        operator_cluster,
-        "the service to see the runtime",
-        lambda: "name-length" in create(operator_cluster, namespace, manifest, "--dry-run=server").stderr,
-    )
 
 
 @pytest.mark.skipif(not FULL, reason="packages are fetched: `make test-long`")
@@ -482,14 +417,3 @@ def test_converted_job_has_the_same_pods_as_the_mpi_job(operator_cluster, checke
     assert slots(cluster, other, f"{name}-mpi-hostfile") == expected_slots
     cluster.kubectl("delete", "mpijob", name, "-n", namespace)
     cluster.kubectl("delete", "namespace", other, "--wait=false")
-
-
-def test_converted_job_completes(operator_cluster, checked, namespace):
-    (written,) = yaml.load_all((EXAMPLES / "horovod-gpu.yaml").read_text())
-    converted, runtime = conversion.convert(written)
-    assert create(operator_cluster, namespace, runtime).returncode == 0
-    accepted = lambda: create(operator_cluster, namespace, converted.document).returncode == 0  # noqa: E731
-    wait_for(operator_cluster, "the TrainJob to be accepted", accepted)
-    name = converted.document["metadata"]["name"]
-    finished = lambda: has_condition(operator_cluster.get("trainjob", name, "-n", namespace), "Complete")  # noqa: E731
-    wait_for(operator_cluster, "the TrainJob to complete", finished)

@@ -144,7 +144,7 @@ class TestDeadJobs:
 
 
 class TestDeviceClaims:
-    """Devices that the pods' claims use. `tests/conformance/test_device_quota.py` checks the amounts."""
+    """Devices that the pods' claims use."""
 
     RESOURCE = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
     TEMPLATE = claim_template("t", exactly(count=4))
