@@ -109,19 +109,6 @@ def line_of(output: str, rule: str) -> str:
     return before.rpartition("]")[2] if found else ""
 
 
-def test_namespace_admin_cannot_grant_exemptions(cluster: Cluster, namespace: str) -> None:
-    """RBAC lets a user grant only permissions that the user has."""
-    cluster.kubectl("create", "rolebinding", "admin", "--clusterrole=admin", "--user=eve", "-n", namespace)
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": "exempt", "namespace": namespace},
-        "rules": [RULES],
-    }
-    refused = cluster.kubectl("create", "--as=eve", "-f", "-", stdin=role, check=False).stderr
-    assert "is attempting to grant RBAC permissions not currently held" in refused
-
-
 # SSH keys
 
 
@@ -148,19 +135,6 @@ def test_new_secret_with_foreign_keys_gets_a_new_pair(operator_cluster: Cluster,
     made = json.loads(operator_cluster.kubectl(*command, stdin=forged).stdout)
     assert made["data"].keys() == forged["data"].keys()
     assert made["data"]["ssh-privatekey"] != forged["data"]["ssh-privatekey"]
-
-
-def test_user_who_may_write_secrets_can_replace_keys(operator_cluster: Cluster, namespace: str) -> None:
-    """SECURITY.md documents this: the service does not review updates of Secrets."""
-    operator_cluster.kubectl("create", "-f", "-", stdin=suspended(namespace, "train"))
-    keys_of(operator_cluster, namespace, ["train"])
-    mine = b64encode(b"mine").decode()
-    patch = f'{{"data":{{"ssh-privatekey":"{mine}","ssh-publickey":"{mine}"}}}}'
-    output = operator_cluster.kubectl("patch", "secret", "train-ssh", "-n", namespace, "--type=merge", "-p", patch)
-    assert "Warning" not in output.stderr
-    assert keys_of(operator_cluster, namespace, ["train"])["train"].private == b"mine"
-    decisions = [line for line in service.decisions(operator_cluster) if line["webhook"] == "ssh-keys"]
-    assert len([line for line in decisions if line["namespace"] == namespace]) == 1
 
 
 # Trust in Kueue

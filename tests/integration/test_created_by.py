@@ -93,13 +93,6 @@ def test_update_that_changes_the_creator_is_rejected(cluster: Cluster, namespace
     assert creator(cluster, namespace) == "alice"
 
 
-def test_an_impersonated_user_is_the_creator(cluster: Cluster, namespace: str, stored: dict[str, Any]) -> None:
-    job = {**exported(stored), "metadata": {"name": "other", "namespace": namespace}}
-    command = ("create", "--dry-run=server", "--as=eve", "-o", "json", "-f", "-")
-    made = json.loads(cluster.kubectl(*command, stdin=job).stdout)
-    assert made["metadata"]["annotations"][CREATED_BY] == "eve"
-
-
 def test_creator_cannot_be_forged_without_the_mutating_hook(
     cluster: Cluster, namespace: str, stored: dict[str, Any]
 ) -> None:

@@ -16,7 +16,7 @@ from tests.controlplane.cluster import Cluster
 from tests.support.installation.deployment import HOST, SECRET, SELF_MANAGED, SPACE
 from tests.support.installation.installed_overlay import Installed, installed
 from tests.support.object_api import kubeconfig
-from tests.support.paths import EXAMPLES, MANIFESTS
+from tests.support.paths import EXAMPLES
 from webhook.api import yaml
 from webhook.cli.main import main
 from webhook.installation.registration import NAME
@@ -177,27 +177,6 @@ def test_unreachable_service_is_diagnosed(unattended: Installed) -> None:
     assert "port-forward" in findings["certificate-unseen"]["fix"]
     assert (status.exit_code, "cannot be seen from here" in status.stdout) == (0, True)
     assert elsewhere == {}
-
-
-def test_operator_flag_that_contradicts_the_policies_is_reported(unattended: Installed) -> None:
-    cluster = unattended.cluster
-    (policy,) = yaml.load_all((MANIFESTS / "policies" / "volcano.yaml").read_text())
-    policy["metadata"]["namespace"] = SPACE
-    cluster.kubectl("create", "-f", "-", stdin=policy)
-    operator = ("deployment", "mpi-operator", "-n", "default")
-    with restored(cluster, *operator):
-        without_it, code = report(cluster)
-        args = [
-            {"op": "add", "path": "/spec/template/spec/containers/0/args", "value": ["-gang-scheduling", "volcano"]}
-        ]
-        cluster.kubectl("patch", *operator, "--type=json", "-p", json.dumps(args))
-        with_it, _ = report(cluster)
-        cluster.kubectl("delete", "configmap", policy["metadata"]["name"], *IN)
-        without_policy, _ = report(cluster)
-    assert (set(without_it), code) == ({"operator-gang"}, 0)
-    assert 'policy "mpijob-policy-volcano" assumes --gang-scheduling=volcano' in without_it["operator-gang"]["text"]
-    assert with_it == {}
-    assert "no policy says so" in without_policy["operator-gang"]["text"]
 
 
 def test_inactive_feature_is_reported(unattended: Installed) -> None:

@@ -131,7 +131,6 @@ def pod_group(cluster: Cluster, namespace: str, group: str = volcano.GROUP) -> A
 
 CHANGES = [
     {},
-    {"Worker.replicas": 7},
     {
         "Worker.template.spec.containers.0.resources": {
             "requests": {"cpu": "500m", "memory": "1Gi"},
@@ -145,9 +144,7 @@ CHANGES = [
     },
     {POLICY: {"minResources": {"cpu": "3", "memory": "1500M"}}},
     {POLICY: {"minAvailable": 0}},
-    {POLICY: {"minAvailable": 3}},
     {POLICY: {"minAvailable": 3}, "Worker.template.spec.priorityClassName": "high"},
-    {POLICY: {"minAvailable": 3}, "Launcher.template.spec.priorityClassName": "high"},
 ]
 
 

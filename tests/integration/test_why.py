@@ -108,21 +108,6 @@ def test_user_with_view_sees_the_same_diagnosis(world: World) -> None:
         assert "not judged: rules that need " in found.stdout
 
 
-def test_user_with_few_rights_sees_what_was_not_read(world: World) -> None:
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": "see-jobs", "namespace": TEAM},
-        "rules": [{"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"], "verbs": ["get"]}],
-    }
-    world.cluster.kubectl("create", "-f", "-", stdin=role)
-    world.cluster.kubectl("create", "rolebinding", "see-jobs", "--role=see-jobs", "--user=bob", "-n", TEAM)
-    found = world.why(f"{TEAM}/no-claim", kubeconfig=world.cluster.kubeconfig_for("bob"))
-    assert found.exit_code in {0, 1}
-    for what in ("pods", "jobs", "workloads", "events"):
-        assert f"not read: {what} (no permission to" in found.stdout
-
-
 @rare
 def test_first_line_names_the_cause(world: World) -> None:
     """The documentation has a table of these lines. The last test, because it stops the operator."""

@@ -147,27 +147,11 @@ async def items(fetch: Fetch, **query: str) -> list[str]:
     return [item async for each in pages(fetch, PATH, limit=2, **query) for item in each.items or ()]
 
 
-async def test_page_is_requested_with_the_token_of_the_previous_page() -> None:
-    fetch = Fetch((["a", "b"], "t/1="), (["c"], "t/2="), ([], ""))
-    assert await items(fetch, labelSelector="a=b", fieldSelector="") == ["a", "b", "c"]
-    query = {"limit": "2", "labelSelector": "a=b"}
-    assert fetch.asked == [
-        (PATH, query),
-        (PATH, query | {"continue": "t/1="}),
-        (PATH, query | {"continue": "t/2="}),
-    ]
-
-
 async def test_page_is_returned_before_the_next_page_is_requested() -> None:
     fetch = Fetch((["a"], "t"), (["b"], ""))
     found = pages(fetch, PATH, limit=1)
     assert (await anext(found)).items == ["a"]
     assert len(fetch.asked) == 1
-
-
-async def test_repeated_token_is_an_endless_list() -> None:
-    with pytest.raises(WatchFault, match="garbage: a list without version or end"):
-        await items(Fetch((["a"], "t"), (["b"], "t")))
 
 
 async def test_alternating_tokens_are_an_endless_list() -> None:

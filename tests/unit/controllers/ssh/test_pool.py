@@ -183,13 +183,6 @@ async def test_request_without_a_key_in_time_fails(maker):
         assert (await second).private == b"private 1"
 
 
-async def test_request_after_its_deadline_fails(maker):
-    maker.hold()
-    async with pool(maker) as keys:
-        with pytest.raises(NoKey):
-            await keys.take("rsa-4096", deadline=monotonic() - 1)
-
-
 async def test_too_many_waiting_reviews_are_rejected(maker, monkeypatch):
     monkeypatch.setattr(ssh_keys, "MAX_WAITING_FOR_KEYS", 2)
     maker.hold()
@@ -213,13 +206,6 @@ async def test_next_review_gets_the_key_of_a_cancelled_review(maker):
         await until(lambda: keys.waiting == 1)
         maker.release()
         assert (await second).private == b"private 1"
-
-
-async def test_failure_is_reported_to_the_waiting_review(maker):
-    maker.error = RuntimeError("no entropy")
-    async with pool(maker) as keys:
-        with pytest.raises(RuntimeError, match="no entropy"):
-            await keys.take("rsa-4096", deadline=FOREVER)
 
 
 # Other algorithms, and the end
