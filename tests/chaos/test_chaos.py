@@ -19,8 +19,6 @@ SEED = os.environ.get("MPIJOB_CHAOS_SEED", "1")
 MINUTES = float(os.environ.get("MPIJOB_CHAOS_MINUTES", "0"))
 RATE = 50
 MOST_AT_ONCE = 3
-# Unit tests of watches have these faults too, so only `make chaos` has them for the whole service.
-IN_UNIT_TESTS = {"watches slow", "watches cut", "watches broken"}
 USUAL = {"API server restarted", "replica killed", "no memory", "hostile jobs", "hostile policies"}
 
 pytestmark = [
@@ -43,12 +41,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=() if MINUTES or name in USUAL else rare)
-        for name in FAULTS
-        if MINUTES or name not in IN_UNIT_TESTS
-    ],
+    "name", [pytest.param(name, marks=() if MINUTES or name in USUAL else rare) for name in FAULTS]
 )
 def test_replicas_recover_from_each_fault(stage: Arena, name: str) -> None:
     rng = Random(f"{SEED} {name}")

@@ -211,13 +211,6 @@ def _has_lasting_ca(deployment: Deployment) -> bool:
     return current is not None and current.not_after > datetime.now(UTC) + timedelta(minutes=10)
 
 
-def test_events_report_a_rotation(deployment: Deployment, replicas: list[Backend]) -> None:
-    cluster = deployment.cluster
-    events = cluster.wait_for("Events", lambda: cluster.get("events", "-n", SPACE)["items"])
-    assert {event["involvedObject"]["name"] for event in events} == {SECRET}
-    assert "CAPromoted" in {event["reason"] for event in events}
-
-
 @rare
 def test_certificate_files_are_reloaded_under_load(deployment: Deployment, tmp_path: Path) -> None:
     for backend in list(deployment.balancer.backends):

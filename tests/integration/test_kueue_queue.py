@@ -13,7 +13,6 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation import service
 from tests.support.jobs import changed
-from tests.support.policies import NAMESPACE
 from tests.support.queued_jobs import (
     ASK,
     PLACES,
@@ -86,18 +85,6 @@ def test_volcano_queue_is_used_as_a_kueue_queue_without_volcano(cluster: Cluster
     cluster.wait_for("the usual queue", lambda: usual in output() or None)
 
 
-@pytest.mark.parametrize("requested", [False, True])
-def test_job_in_an_unmanaged_namespace_gets_no_queue_and_runs(cluster: Cluster, requested: bool) -> None:
-    namespace = cluster.create_namespace("free")
-    add_queue(cluster, namespace, cpu=8)
-    job, warnings = create(cluster, pi(namespace, "free", annotations={ASK: "training"} if requested else {}))
-    assert ("kueue-queue: not in queue training: Kueue does not manage this namespace" in warnings) == requested
-    assert (job.queue, job.suspended) == (None, False)
-    job.wait_for("Running")
-    assert len(job.pods()) == 3
-    assert job.workload() is None
-
-
 def test_job_waits_while_the_queue_is_full(cluster: Cluster, managed: str) -> None:
     first, _ = create(cluster, pi(managed, "first", cpu=2))
     first.wait_for("Running")
@@ -168,24 +155,7 @@ def test_injected_queue_never_leaves_a_job_suspended(cluster: Cluster) -> None:
         cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, "--wait=false")
 
 
-def policy(text: str) -> dict[str, Any]:
-    labels = {"training.openshift.io/mpijob-policy": "true"}
-    header = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
-    metadata = {"name": "test", "namespace": NAMESPACE, "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": header + text}}
-
-
-@pytest.fixture(params=["known to be Kueue", "like any user"])
-def handling_of_kueue(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]:
-    """How updates by Kueue are handled: they are skipped, or reviewed like updates by a user."""
-    if request.param == "like any user":
-        cluster.kubectl("apply", "-f", "-", stdin=policy("controllers: []"))
-    yield request.param
-    if request.param == "like any user":
-        cluster.kubectl("delete", "configmap", "test", "-n", NAMESPACE)
-
-
-def test_kueue_can_start_stop_and_requeue_a_job(cluster: Cluster, managed: str, handling_of_kueue: str) -> None:
+def test_kueue_can_start_stop_and_requeue_a_job(cluster: Cluster, managed: str) -> None:
     earlier = len(service.decisions(cluster))
     job, _ = create(cluster, pi(managed, "stopped"))
     job.wait_for("Running")
@@ -203,8 +173,7 @@ def test_kueue_can_start_stop_and_requeue_a_job(cluster: Cluster, managed: str, 
     assert {each["webhook"] for each in updates} == {"mutate", "validate"}
     assert len(updates) >= 6, "start, stop, start"
     assert all(each["allowed"] and not each["injected"] for each in updates)
-    unseen = {each["skipped"] for each in updates} == {"an update by a controller"}
-    assert unseen == (handling_of_kueue == "known to be Kueue")
+    assert {each["skipped"] for each in updates} == {"an update by a controller"}
 
 
 def replace(cluster: Cluster, manifest: dict[str, Any], queue: str | None) -> str:

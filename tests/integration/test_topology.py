@@ -120,7 +120,7 @@ class TestScheduler:
 
 
 class TestGpuNodes:
-    """Three nodes with AMD GPUs have the vendor's label, and three do not."""
+    """Nodes of an autoscaler."""
 
     def test_workers_run_on_new_nodes_without_labels(self, cluster: Cluster, namespace: str) -> None:
         """A new node of an autoscaler has no labels of the vendor yet."""
