@@ -88,8 +88,16 @@ BELOW_HEADER = [
         " false)",
     ),
     (
+        "rules: {«gpus: off→gpus: {action: 'off'}»}",
+        "line 3: rules.gpus: must be a mapping: {action: 'off'} (it is false: unquoted off and no mean false)",
+    ),
+    (
         "«rules:\n- gpus: {max: 4}\n- slots: {max: 4}→rules: {gpus: {max: 4}, slots: {max: 4}}»",
         "line 3: rules: must be a mapping: {gpus: {max: 4}, slots: {max: 4}}",
+    ),
+    (
+        "namespaces: «{matchlabels: {tier: premium}}→{matchLabels: {tier: premium}}»",
+        "line 3: namespaces: must be a label selector: {matchLabels: {tier: premium}}",
     ),
     (
         "«rules:→injections:» {shared-memory: {enabled: false}}",
