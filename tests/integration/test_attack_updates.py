@@ -48,13 +48,6 @@ def test_new_job_with_a_deletion_timestamp_is_reviewed(
         assert "at most 100 allowed" in output
 
 
-def test_new_job_with_null_uid_gets_a_time_limit(cluster: Cluster, namespace: str) -> None:
-    """Server-side apply keeps the null. A service that cannot read it would inject nothing."""
-    said = cluster.attempt(*SERVER_SIDE, stdin=pi(namespace, "no-id", uid=None))
-    stored = cluster.get("mpijob", "no-id", "-n", namespace)
-    assert stored["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400, said
-
-
 CLAIMS: dict[str, dict[str, Any]] = {
     "owner": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "controller": True}]},
     "copy": {"labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}},
@@ -96,15 +89,6 @@ def test_job_being_deleted_allows_only_removal_of_finalizers(cluster: Cluster, n
     assert "at most 100 allowed" in said
     cluster.kubectl(*patch, json.dumps({"metadata": {"finalizers": None}}))
     cluster.wait_for("the job to be gone", lambda: not cluster.get("mpijobs", "-n", namespace)["items"] or None)
-
-
-@pytest.mark.parametrize("claim", list(CLAIMS))
-def test_new_job_that_claims_a_controller_is_reviewed_and_limited(cluster: Cluster, namespace: str, claim: str) -> None:
-    bad = pi(namespace, "claims", **CLAIMS[claim])
-    worker(bad)["replicas"] = 500
-    assert "at most 100 allowed" in cluster.attempt("create", stdin=bad)
-    command = ("create", "--dry-run=server", "-o", "jsonpath={.spec.runPolicy.activeDeadlineSeconds}", "-f", "-")
-    assert cluster.kubectl(*command, stdin=pi(namespace, "claims", **CLAIMS[claim])).stdout == "86400"
 
 
 def test_value_removed_by_an_administrator_stays_removed(cluster: Cluster, namespace: str) -> None:
