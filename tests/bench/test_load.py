@@ -98,14 +98,6 @@ async def test_correct_replies_are_counted(tmp_path: Path) -> None:
     assert "Content-Type: application/json\r\n" in server.heads[0]
 
 
-async def test_fixed_rate_sends_the_exact_number_of_requests(tmp_path: Path) -> None:
-    server = Server(allow, tmp_path)
-    result = await server.load(rate=200, seconds=0.5)
-    assert result["requests"] + result["errors"] == 100
-    assert result["errors"] == 0
-    assert len(server.uids) == 100 + 20
-
-
 @pytest.mark.parametrize(
     ("answer", "error"),
     [

@@ -21,16 +21,11 @@ from tests.support.loopback import served
 
 HOP_BY_HOP = {"host", "connection", "transfer-encoding", "content-length", "authorization"}
 GARBAGE = b'{"type":"ADDED","object":{"metadata":\n\x00\xff}\n'
-DRIP_SECONDS = 0.2
 
 
 class Trouble(Enum):
     """A fault in the lists and watches of a kind."""
 
-    SLOW = "slow"
-    """Each piece of an answer is late."""
-    CUT = "cut"
-    """An answer is aborted halfway."""
     BROKEN = "broken"
     """The answer is a 500."""
     GARBAGE = "garbage"
@@ -129,12 +124,6 @@ class ApiProxy:
             if trouble is Trouble.GARBAGE:
                 await response.write(GARBAGE)
             async for piece in answer.content.iter_any():
-                if trouble is Trouble.SLOW:
-                    await asyncio.sleep(DRIP_SECONDS)
-                if trouble is Trouble.CUT:
-                    await response.write(piece[: len(piece) // 2])
-                    _abort(request)
-                    return response
                 await response.write(piece)
             with suppress(ConnectionError):
                 await response.write_eof()

@@ -4,8 +4,6 @@ Reports use the CRDs that other projects publish: Kyverno's PolicyReport, and Re
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +28,6 @@ KYVERNOS = "config/crds/policyreport/wgpolicyk8s.io_policyreports.yaml"
 OPEN_REPORTS = ("github.com/openreports/reports-api", "v0.2.1", "h1:g9KS3yle9Y1elmww4TK9EkD1rl6inIaiIJPX6e+u680=")
 OPEN = "config/crd/openreports.io_reports.yaml"
 FEW = "rules: {worker-count: {max: 3}}"
-MANY = "rules: {worker-count: {max: 30}}"
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +60,6 @@ def metric(replica: Replica, namespace: str, rule: str = "worker-count", action:
     return float(lines[0].removeprefix(wanted)) if lines else 0
 
 
-def judged(replica: Replica, namespace: str) -> float:
-    """The number of audited jobs in the namespace, by the metric."""
-    wanted = f'mpijob_webhook_audit_jobs{{namespace="{namespace}"}} '
-    lines = [line for line in replica.ops("/metrics/jobs").splitlines() if line.startswith(wanted)]
-    return float(lines[0].removeprefix(wanted)) if lines else 0
-
-
 def running(cluster: Cluster, account: Path, *flags: str, name: str) -> Any:
     return service.running(cluster, *flags, "--kubeconfig", str(account), name=name, register=False)
 
@@ -83,32 +73,6 @@ def reports(cluster: Cluster, namespace: str, plural: str) -> dict[str, Any]:
 def install(cluster: Cluster, file: Path) -> None:
     cluster.apply(load_all(file.read_text()))
     cluster.kubectl("wait", "--for=condition=Established", "-f", file, "--timeout=30s")
-
-
-def test_metrics_follow_changes_of_policies_and_jobs(cluster: Cluster, account: Path) -> None:
-    namespace = cluster.create_namespace()
-    cluster.apply([policy_configmap(MANY)])
-    for number in range(3):
-        create(cluster, namespace, f"large-{number}", 5)
-    create(cluster, namespace, "small", 2)
-    with running(cluster, account, "--audit", name="audit") as replica:
-        cluster.wait_for("the first audit", lambda: judged(replica, namespace) == 4 or None, timeout=60)
-        assert metric(replica, namespace) == 0
-        cluster.apply([policy_configmap(FEW)])
-        cluster.wait_for("the new policy", lambda: metric(replica, namespace) == 3 or None, timeout=60)
-        scale(cluster, namespace, "large-0", 3)
-        cluster.wait_for("the fixed job", lambda: metric(replica, namespace) == 2 or None, timeout=60)
-        cluster.kubectl("delete", "mpijob", "large-1", "-n", namespace)
-        create(cluster, namespace, "new", 9)
-        create(cluster, namespace, "newer", 9)
-        cluster.wait_for("the new jobs", lambda: metric(replica, namespace) == 3 or None, timeout=60)
-        assert judged(replica, namespace) == 5
-        cluster.apply([policy_configmap("mode: warn\n" + FEW)])
-        cluster.wait_for("the new mode", lambda: metric(replica, namespace, action="warn") == 3 or None, timeout=60)
-        assert metric(replica, namespace) == 0
-        assert "[!]audit" not in replica.ops("/readyz")
-    events = cluster.kubectl("get", "events", "-n", namespace, "-o", "name").stdout
-    assert events == "", "an audit writes no Events"
 
 
 @rare
@@ -167,24 +131,3 @@ def test_reports_are_written_to_the_installed_kind_and_deleted_with_the_job(clus
         assert default_overlay.may(cluster, "delete", what)
         for verb in ("get", "update", "deletecollection"):
             assert not default_overlay.may(cluster, verb, what)
-
-
-def test_audit_command_reports_the_same_jobs_as_the_metrics(cluster: Cluster, account: Path) -> None:
-    """The command runs first with the service's account, then as a user without permissions."""
-    namespace = cluster.create_namespace()
-    cluster.apply([policy_configmap(FEW)])
-    create(cluster, namespace, "large", 5)
-    command = [sys.executable, "-m", "webhook", "policy", "audit", "-o", "json", "-n", namespace]
-    done = subprocess.run([*command, "--kubeconfig", str(account)], capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stderr
-    value = json.loads(done.stdout)
-    assert value["jobs"] == value["refused"] == 1
-    assert value["byRule"]["worker-count"] == {"deny": 1}
-    nobody = subprocess.run(
-        [*command, "--kubeconfig", str(cluster.kubeconfig), "--as", "nobody"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert nobody.returncode == 2
-    assert "forbidden" in nobody.stderr

@@ -16,8 +16,6 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.skipif(not FULL, reason="pac
 BIN = Path(sys.executable).parent
 LINES = [
     ("mpijob-webhook comp", "mpijob-webhook completion "),
-    ("mpijob-webhook completion z", "mpijob-webhook completion zsh "),
-    ("mpijob-webhook policy val", "mpijob-webhook policy validate "),
     ("mpijob-webhook check --fail-on w", "mpijob-webhook check --fail-on warn "),
     ("mpijob-webhook explain worker-c", "mpijob-webhook explain worker-count "),
     ("mpijob-webhook check tr", "mpijob-webhook check train.yaml "),

@@ -1,4 +1,4 @@
-"""Converted jobs of other systems: the webhook admits them, the operator runs them, and they succeed."""
+"""A converted job of SageMaker: the webhook admits it, the operator runs it, and it succeeds."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,11 +6,8 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster, has_condition
-from tests.support.older_jobs import HOROVOD, TENSORFLOW
 from tests.support.rare import rare
 from tests.support.training_jobs import CASES, filled_in
-from webhook.api import yaml
-from webhook.parts.older_versions import older_jobs
 from webhook.parts.sagemaker import job as training_job
 from webhook.parts.sagemaker.machines import Options
 
@@ -50,29 +47,17 @@ def claim(operator_cluster: Cluster, namespace: str) -> Iterator[str]:
     operator_cluster.kubectl("delete", "persistentvolume", namespace, "--wait=false")
 
 
-def of_older_version(text: str) -> Json:
-    (written,) = yaml.load_all(text)
-    return older_jobs.convert(written).document
-
-
-def of_sagemaker(request: Mapping[str, Any]) -> Json:
+def converted(request: Mapping[str, Any]) -> Json:
     options = Options(network="none", claims=dict.fromkeys(("train", "code", "model", "checkpoints"), DATA))
-    converted: Json = filled_in(training_job.convert(request, options).document)
-    return converted
-
-
-JOBS = {
-    "Horovod of v1": of_older_version(HOROVOD),
-    "TensorFlow of v1alpha2": of_older_version(TENSORFLOW),
-    "PyTorch of SageMaker": of_sagemaker(CASES["spot, with checkpoints"].request),
-}
+    document: Json = filled_in(training_job.convert(request, options).document)
+    return document
 
 
 @pytest.mark.usefixtures("claim")
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("name", JOBS)
-def test_converted_job_is_admitted_and_succeeds(operator_cluster: Cluster, namespace: str, name: str) -> None:
-    job = {**JOBS[name], "metadata": {**JOBS[name]["metadata"], "namespace": namespace}}
+def test_converted_job_is_admitted_and_succeeds(operator_cluster: Cluster, namespace: str) -> None:
+    job = converted(CASES["spot, with checkpoints"].request)
+    job["metadata"]["namespace"] = namespace
     title = job["metadata"]["name"]
     # The service sees the claim a moment after kubectl.
     created = lambda: operator_cluster.kubectl("create", "-f", "-", stdin=job, check=False).returncode == 0  # noqa: E731

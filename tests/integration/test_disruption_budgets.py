@@ -21,7 +21,6 @@ PODS = 3
 KEEPS = {"spec.runPolicy": {"cleanPodPolicy": "None"}}
 NAME = "drained"
 OF_JOB = f"training.kubeflow.org/job-name={NAME}"
-RESUMED = '{"spec": {"runPolicy": {"suspend": false}}}'
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +78,3 @@ def test_drain_waits_for_the_end_of_the_job(operator_cluster: Cluster, namespace
     cluster.kubectl("delete", *of_job)
     gone = lambda: not cluster.get("poddisruptionbudgets", "-n", namespace)["items"]  # noqa: E731
     cluster.wait_for("the garbage collector to delete the budget", gone, timeout=60)
-
-
-def test_suspended_job_has_no_budget(operator_cluster: Cluster, namespace: str) -> None:
-    cluster = operator_cluster
-    suspended = job(namespace)
-    suspended["spec"]["runPolicy"] = {"suspend": True}
-    cluster.kubectl("create", "-f", "-", stdin=suspended)
-    has = lambda: cluster.get("poddisruptionbudgets", "-n", namespace)["items"]  # noqa: E731
-    assert not has()
-    cluster.kubectl("patch", "mpijob", NAME, "-n", namespace, "--type=merge", "-p", RESUMED)
-    cluster.wait_for("the budget", lambda: has() or None, timeout=60)

@@ -63,13 +63,6 @@ def test_argo_cd_shows_the_job_in_sync_with_the_documented_settings(cluster: Clu
     assert not shown["server-side apply"]["outOfSync"], shown["server-side apply"]
 
 
-def test_argo_cd_still_shows_a_change_in_git(cluster: Cluster, namespace: str) -> None:
-    manifest = job(namespace)
-    apply(cluster, manifest, "--server-side")
-    manifest["metadata"]["labels"]["team"] = "speech"
-    assert differences(cluster, manifest)["server-side diff"]["outOfSync"]
-
-
 def test_flux_finds_no_drift(cluster: Cluster, namespace: str) -> None:
     manifest = job(namespace)
     apply(cluster, manifest, "--server-side", manager=FLUX)

@@ -104,25 +104,6 @@ def samples(replica: Replica, path: str = "/metrics/jobs") -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")}
 
 
-def test_missing_right_to_write_events_is_reported_to_the_administrator(cluster: Cluster, account: Path) -> None:
-    assert not default_overlay.may(cluster, "create", "events")
-    namespace = cluster.create_namespace()
-    with service.running(cluster, *FLAGS, "--kubeconfig", str(account), name="denied", register=False) as replica:
-        create(cluster, notify_only(namespace, "ends", "1s"))
-        failing = 'mpijob_webhook_companion_failing{companion="deadline-events"}'
-        cluster.wait_for("the refusal", lambda: samples(replica, "/metrics").get(failing), timeout=60)
-        (line,) = [line for line in replica.ops("/readyz").splitlines() if line.startswith("[!]deadline-events")]
-        assert 'cannot create resource "events"' in line
-        assert event_counts(cluster, namespace) == {}
-        # The service tries again until it has the permission.
-        cluster.apply(load_all(RIGHTS.read_text()))
-        cluster.wait_for("the Event", lambda: event_counts(cluster, namespace) or None)
-        assert event_counts(cluster, namespace) == {("ends", OVER): 1}
-    assert default_overlay.may(cluster, "create", "events")
-    for verb in ("get", "list", "update", "delete"):
-        assert not default_overlay.may(cluster, verb, "events")
-
-
 def test_deadline_during_downtime_is_reported(cluster: Cluster, account: Path, rights: None) -> None:
     namespace = cluster.create_namespace()
     create(cluster, notify_only(namespace, "ends", "1s"))

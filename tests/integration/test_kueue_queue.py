@@ -13,7 +13,6 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation import service
 from tests.support.jobs import changed
-from tests.support.policies import NAMESPACE
 from tests.support.queued_jobs import (
     ASK,
     PLACES,
@@ -27,7 +26,7 @@ from tests.support.queued_jobs import (
     settle,
     with_kueue,
 )
-from webhook.api.annotations import RDMA, SKIP
+from webhook.api.annotations import SKIP
 
 pytestmark = pytest.mark.timeout(600)
 CONFIGURATION = "kueue-mutating-webhook-configuration"
@@ -84,18 +83,6 @@ def test_volcano_queue_is_used_as_a_kueue_queue_without_volcano(cluster: Cluster
     output = lambda: cluster.kubectl(*dry_run, stdin=changed({"metadata.name": "third"}, unknown)).stderr  # noqa: E731
     usual = 'kueue-queue: in queue training: there is no queue "gone" (spec.runPolicy.schedulingPolicy.queue)'
     cluster.wait_for("the usual queue", lambda: usual in output() or None)
-
-
-@pytest.mark.parametrize("requested", [False, True])
-def test_job_in_an_unmanaged_namespace_gets_no_queue_and_runs(cluster: Cluster, requested: bool) -> None:
-    namespace = cluster.create_namespace("free")
-    add_queue(cluster, namespace, cpu=8)
-    job, warnings = create(cluster, pi(namespace, "free", annotations={ASK: "training"} if requested else {}))
-    assert ("kueue-queue: not in queue training: Kueue does not manage this namespace" in warnings) == requested
-    assert (job.queue, job.suspended) == (None, False)
-    job.wait_for("Running")
-    assert len(job.pods()) == 3
-    assert job.workload() is None
 
 
 def test_job_waits_while_the_queue_is_full(cluster: Cluster, managed: str) -> None:
@@ -168,24 +155,7 @@ def test_injected_queue_never_leaves_a_job_suspended(cluster: Cluster) -> None:
         cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, "--wait=false")
 
 
-def policy(text: str) -> dict[str, Any]:
-    labels = {"training.openshift.io/mpijob-policy": "true"}
-    header = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
-    metadata = {"name": "test", "namespace": NAMESPACE, "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": header + text}}
-
-
-@pytest.fixture(params=["known to be Kueue", "like any user"])
-def handling_of_kueue(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]:
-    """How updates by Kueue are handled: they are skipped, or reviewed like updates by a user."""
-    if request.param == "like any user":
-        cluster.kubectl("apply", "-f", "-", stdin=policy("controllers: []"))
-    yield request.param
-    if request.param == "like any user":
-        cluster.kubectl("delete", "configmap", "test", "-n", NAMESPACE)
-
-
-def test_kueue_can_start_stop_and_requeue_a_job(cluster: Cluster, managed: str, handling_of_kueue: str) -> None:
+def test_kueue_can_start_stop_and_requeue_a_job(cluster: Cluster, managed: str) -> None:
     earlier = len(service.decisions(cluster))
     job, _ = create(cluster, pi(managed, "stopped"))
     job.wait_for("Running")
@@ -203,79 +173,7 @@ def test_kueue_can_start_stop_and_requeue_a_job(cluster: Cluster, managed: str, 
     assert {each["webhook"] for each in updates} == {"mutate", "validate"}
     assert len(updates) >= 6, "start, stop, start"
     assert all(each["allowed"] and not each["injected"] for each in updates)
-    unseen = {each["skipped"] for each in updates} == {"an update by a controller"}
-    assert unseen == (handling_of_kueue == "known to be Kueue")
-
-
-def test_repeated_apply_changes_nothing(cluster: Cluster, managed: str) -> None:
-    apply = ("apply", "-f", "-")
-    # The file has a list that an apply replaces: the environment of the launcher.
-    manifest = pi(managed, "applied")
-    cluster.kubectl(*apply, stdin=manifest)
-    job = Job(cluster, managed, "applied")
-    job.wait_for("Running")
-    before = job.get()
-    assert before["metadata"]["labels"][QUEUE_LABEL] == "training"
-    for _ in range(3):
-        cluster.kubectl(*apply, stdin=manifest)
-    after = job.get()
-    assert (after["spec"], after["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"])
-    assert after["metadata"]["generation"] == before["metadata"]["generation"]
-
-
-def test_replace_does_not_suspend_a_running_job(cluster: Cluster, managed: str) -> None:
-    manifest = pi(managed, "replaced")
-    job, _ = create(cluster, manifest)
-    job.wait_for("Running")
-    pods = {pod["metadata"]["uid"] for pod in job.pods()}
-    for _ in range(3):
-        cluster.kubectl("replace", "-f", "-", stdin=manifest)
-        assert not job.suspended
-        assert job.queue == "training"
-    assert {pod["metadata"]["uid"] for pod in job.pods()} == pods
-    assert has_condition(job.get(), "Running")
-
-
-def test_waiting_job_stays_suspended_after_a_replace(cluster: Cluster, managed: str) -> None:
-    manifest = pi(managed, "waits", cpu=4)
-    job, _ = create(cluster, manifest)
-    cluster.wait_for("the workload", job.workload)
-    cluster.kubectl("replace", "-f", "-", stdin=manifest)
-    assert (job.queue, job.suspended, job.pods()) == ("training", True, [])
-
-
-DEVICE = "nvidia.com/hostdev"
-
-
-def test_device_without_quota_is_not_injected_and_the_job_runs(cluster: Cluster, managed: str) -> None:
-    cluster.kubectl("apply", "-f", "-", stdin=policy(f"injections:\n  rdma: {{resource: {DEVICE}, perPod: 1}}\n"))
-    manifest = pi(managed, "fast", annotations={RDMA: "true"})
-    refusal = f"rdma: no RDMA: ClusterQueue {managed}-training does not cover {DEVICE}"
-    dry_run = ("create", "--dry-run=server", "-f", "-")
-    cluster.wait_for("the policy", lambda: refusal in cluster.kubectl(*dry_run, stdin=manifest).stderr or None)
-    job, warnings = create(cluster, manifest)
-    assert refusal in warnings
-    job.wait_for("Running")
-
-    # With a quota that is too small for the job, only the reason changes.
-    flavor = f"{managed}-training"
-    quotas = {flavor: {"cpu": 8, "memory": "100Gi", DEVICE: 1}}
-    cluster.apply([kueue.cluster_queue(flavor, quotas=quotas)])
-    refusal = f"rdma: no RDMA: ClusterQueue {flavor} has at most 1 {DEVICE}, and the job would need 2"
-    manifest = pi(managed, "faster", annotations={RDMA: "true"})
-    cluster.wait_for("the quota", lambda: refusal in cluster.kubectl(*dry_run, stdin=manifest).stderr or None)
-    job, _ = create(cluster, manifest)
-    job.wait_for("Running")
-    cluster.kubectl("delete", "configmap", "test", "-n", NAMESPACE)
-
-    # A job with the device would stay suspended.
-    by_hand = pi(managed, "stuck")
-    worker = by_hand["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
-    worker["resources"]["limits"][DEVICE] = 1
-    stuck, _ = create(cluster, by_hand)
-    pending = lambda: ((found := stuck.workload()) and found.get("status", {}).get("conditions")) or None  # noqa: E731
-    (condition, *_) = cluster.wait_for("Kueue's verdict", pending)
-    assert f"insufficient quota for {DEVICE} in flavor {flavor}" in condition["message"]
+    assert {each["skipped"] for each in updates} == {"an update by a controller"}
 
 
 def replace(cluster: Cluster, manifest: dict[str, Any], queue: str | None) -> str:

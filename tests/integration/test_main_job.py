@@ -68,9 +68,8 @@ def test_every_upstream_example_is_admitted(cluster: Cluster, namespace: str, na
     assert f'{ISTIO}: "false"' in result.stdout
 
 
-@pytest.mark.parametrize("name", sorted(EXAMPLES))
-def test_upstream_example_with_one_worker_is_rejected(cluster: Cluster, namespace: str, name: str) -> None:
-    job = changed({"Worker.replicas": 1}, example(EXAMPLES[name], namespace=namespace))
+def test_upstream_example_with_one_worker_is_rejected(cluster: Cluster, namespace: str) -> None:
+    job = changed({"Worker.replicas": 1}, example(EXAMPLES["pi"], namespace=namespace))
     result = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
     assert result.returncode == 1
     assert (
@@ -78,18 +77,6 @@ def test_upstream_example_with_one_worker_is_rejected(cluster: Cluster, namespac
         "[worker-count]"
     ) in result.stderr
     assert cluster.get("mpijobs", "-n", namespace)["items"] == []
-
-
-def test_one_rejection_lists_all_problems(cluster: Cluster, namespace: str) -> None:
-    changes = {"Worker.replicas": 1, "Launcher.replicas": 2, "spec.launcherCreationPolicy": "Later"}
-    job = changed(changes, example(EXAMPLES["pi"], namespace=namespace))
-    result = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
-    for problem in (
-        "spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher. Set replicas to 1.",
-        'spec.launcherCreationPolicy: "Later" is not supported. Use one of AtStartup, WaitForWorkersReady.',
-        "spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required.",
-    ):
-        assert problem in result.stderr
 
 
 def test_decision_is_in_the_audit_log_of_the_api_server(cluster: Cluster, namespace: str) -> None:
@@ -103,67 +90,14 @@ def test_decision_is_in_the_audit_log_of_the_api_server(cluster: Cluster, namesp
     assert annotations["validate.mpijob.training.openshift.io/denied"] == "worker-count"
 
 
-def test_generated_name_that_is_too_long_is_rejected(cluster: Cluster, namespace: str) -> None:
-    job = example(EXAMPLES["pi"], namespace=namespace)
-    job["metadata"] = {"generateName": "pi-", "namespace": namespace}
-    name = cluster.kubectl("create", "-f", "-", "-o", "name", stdin=job).stdout.strip()
-    assert name.startswith("mpijob.kubeflow.org/pi-")
-    job["metadata"]["generateName"] = "x" * 60
-    refused = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
-    assert "metadata.generateName" in refused.stderr
-    assert "or another name of at most 48 characters" in refused.stderr
-
-
-def test_server_side_dry_run_shows_the_changes_and_stores_nothing(cluster: Cluster, namespace: str) -> None:
-    job = example(EXAMPLES["pi"], namespace=namespace)
-    shown = cluster.kubectl("apply", "--dry-run=server", "-f", "-", "-o", "json", stdin=job)
-    assert '"activeDeadlineSeconds": 86400' in shown.stdout
-    assert cluster.get("mpijobs", "-n", namespace)["items"] == []
-
-
 @pytest.mark.parametrize("flags", [[], ["--server-side"]])
 def test_applying_twice_changes_nothing(cluster: Cluster, namespace: str, flags: list[str]) -> None:
     job = example(EXAMPLES["pi"], namespace=namespace)
     cluster.kubectl("apply", *flags, "-f", "-", stdin=job)
     before = cluster.get("mpijob", "pi", "-n", namespace)
-    cluster.kubectl("apply", *flags, "-f", "-", stdin=job)
+    assert cluster.kubectl("apply", *flags, "-f", "-", stdin=job).stderr == ""
     after = cluster.get("mpijob", "pi", "-n", namespace)
     assert after["spec"] == before["spec"]
     assert after["metadata"]["labels"] == before["metadata"]["labels"]
+    assert after["metadata"]["annotations"] == before["metadata"]["annotations"]
     assert after["metadata"]["generation"] == before["metadata"]["generation"]
-
-
-@pytest.mark.parametrize("key", ["spec.mpiReplicaSpecs", "spec"])
-def test_missing_field_is_rejected_by_the_schema(cluster: Cluster, namespace: str, key: str) -> None:
-    job: Any = example(EXAMPLES["pi"], namespace=namespace)
-    if key == "spec":
-        del job["spec"]
-    else:
-        del job["spec"]["mpiReplicaSpecs"]
-    result = cluster.kubectl("create", "--validate=false", "-f", "-", stdin=job, check=False)
-    assert result.returncode == 1
-    assert "equired value" in result.stderr or "is missing" in result.stderr, result.stderr
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("Worker.replicas", "two"),
-        ("Launcher.template.spec.containers.0.command", "mpirun"),
-        ("spec.mpiReplicaSpecs", []),
-        ("spec.runPolicy", "none"),
-        ("metadata.labels", ["a"]),
-        ("Worker.template.spec.containers", {"name": "x"}),
-        ("Worker.template.metadata.labels", {"a": 1}),
-        ("Worker.template.spec.containers.0.resources.limits", {"cpu": "1e1.5"}),
-    ],
-)
-def test_value_of_a_wrong_type_is_rejected_with_its_field(
-    cluster: Cluster, namespace: str, path: str, value: Any
-) -> None:
-    job = changed({path: value}, example(EXAMPLES["pi"], namespace=namespace))
-    result = cluster.kubectl("create", "--validate=false", "-f", "-", stdin=job, check=False)
-    assert result.returncode == 1
-    assert "failed calling webhook" not in result.stderr
-    assert "InternalError" not in result.stderr
-    assert path.rsplit(".", 1)[-1] in result.stderr

@@ -22,7 +22,6 @@ from tests.support.installation.installed import OURS
 from tests.support.installation.service import Replica
 from tests.support.paths import MANIFESTS
 from tests.support.policies import HEADER
-from tests.support.rare import rare
 from tests.support.rule_checks import defaulted
 from webhook.api.yaml import load_all
 from webhook.cluster.view import NothingKnown
@@ -33,7 +32,6 @@ pytestmark = pytest.mark.timeout(1200)
 
 RIGHTS = MANIFESTS / "components" / "network-policies" / "rbac.yaml"
 record = NETWORK_POLICY_KIND.record
-MANY = 40
 LIVES = 7 * int(os.environ.get("MPIJOB_LIVES", "2"))
 POSTURES = ("default", "restricted", "isolated")
 SETTINGS = {
@@ -228,26 +226,6 @@ def test_changed_or_removed_network_policy_is_restored(cluster: Cluster, replica
     assert "NetworkPolicyPutBack" in shown
 
 
-def test_changed_posture_of_a_job_changes_its_network_policy(cluster: Cluster, replica: Replica) -> None:
-    namespace = cluster.create_namespace()
-    create(cluster, job(namespace, "train", "isolated"))
-    cluster.wait_for("it", partial(made, cluster, namespace, "train"))
-    stored = defaulted(cluster.get("mpijob", "train", "-n", namespace))
-    for posture in ("none", "default"):
-        cluster.kubectl("annotate", "mpijob", "train", "-n", namespace, f"{LABEL}={posture}", "--overwrite")
-        expected_spec = spec(stored, Posture(posture), Settings.model_validate(SETTINGS), NothingKnown())
-
-        def changed(posture: str = posture, expected_spec: dict[str, Any] = expected_spec) -> bool:
-            policy = policies(cluster, namespace)["mpijob-train"]
-            return (
-                record(policy) == record({**policy, "spec": expected_spec})
-                and policy["metadata"]["labels"][LABEL] == posture
-            )
-
-        cluster.wait_for("the change", changed)
-    assert reasons(cluster, namespace, "train") == []
-
-
 def test_foreign_network_policy_is_not_changed(cluster: Cluster, replica: Replica) -> None:
     namespace = cluster.create_namespace()
     foreign = {
@@ -320,32 +298,3 @@ def test_network_policies_are_correct_while_jobs_change_and_a_replica_is_killed(
         reasons_now = [each["reason"] for each in cluster.get("events", "-n", namespace)["items"]]
         assert not [reason for reason in reasons_now if reason.startswith("NetworkPolicy")]
         assert metric(replica, "failing") == 0
-
-
-@rare
-def test_many_jobs_at_once_need_few_requests(cluster: Cluster, flags: list[str], replica: Replica) -> None:
-    namespace = cluster.create_namespace()
-    names = [f"job-{number}" for number in range(MANY)]
-    with service.running(cluster, *flags, name="two", register=False) as second:
-        both = (replica, second)
-        for each in both:
-            cluster.wait_for("an end of the work", partial(idle, each), timeout=60)
-        before = sum(metric(each, "requests_total") for each in both)
-        create(cluster, *(job(namespace, name, suspend=True) for name in names))
-        cluster.wait_for("all", partial(made, cluster, namespace, *names), timeout=120)
-        for each in both:
-            cluster.wait_for("an end of the work", partial(idle, each), timeout=60)
-        # Both replicas read the job and try to create its policy, and one of them then reads the other's policy.
-        assert sum(metric(each, "requests_total") for each in both) - before <= 6 * MANY
-        assert len(policies(cluster, namespace)) == MANY
-        assert all(metric(each, "failing") == 0 for each in both)
-        uids = {
-            each["metadata"]["name"]: each["metadata"]["uid"]
-            for each in cluster.get("mpijobs", "-n", namespace)["items"]
-        }
-        owners = {name: record(each).owner for name, each in policies(cluster, namespace).items()}
-        assert owners == {f"mpijob-{name}": uid for name, uid in uids.items()}
-        generations = {each["metadata"]["generation"] for each in policies(cluster, namespace).values()}
-        assert generations == {1}
-        cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, timeout=300)
-        cluster.wait_for("the garbage collector", lambda: not policies(cluster, namespace), timeout=120)

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.page.browser import browser
-from tests.support.page.person import fix_a_job
-from tests.support.page.serving import served
 from tests.support.paths import EXAMPLES, ROOT
 from tests.support.rare import rare
 from tools.page import build, static
@@ -18,7 +15,6 @@ from webhook.parts.playground.verdicts import answer
 
 # Pyodide starts in ten seconds, or much more slowly on a busy machine.
 pytestmark = pytest.mark.timeout(900)
-PATIENCE_MS = 400_000
 GOOD = (EXAMPLES / "openmpi-pi.yaml").read_text()
 PROGRAM = ROOT / "tests" / "support" / "page" / "answers.mjs"
 POLICY = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nsecurity: yes\n"
@@ -51,29 +47,3 @@ def test_pyodide_gives_the_same_verdicts(site: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     for question, found in zip(inputs, json.loads(done.stdout), strict=True):
         assert found == json.loads(json.dumps(answer(question))), question
-
-
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    with served(site) as url:
-        yield url
-
-
-@rare
-def test_browser_sends_no_data_to_a_server(address: str) -> None:
-    requested: list[str] = []
-    errors: list[str] = []
-    with browser() as started:
-        context = started.new_context()
-        context.set_default_timeout(PATIENCE_MS)
-        tab = context.new_page()
-        context.on("request", lambda each: requested.append(each.url))
-        context.on("console", lambda said: said.type == "error" and errors.append(said.text))
-        tab.goto(address)
-        tab.locator("#status", has_text="one-worker would be rejected, 2 problems").wait_for()
-        loaded = len(requested)
-        fix_a_job(tab)
-        assert tab.get_by_text("nothing that you write leaves it").is_visible()
-    assert errors == []
-    assert [url for url in requested if not url.startswith((address, "data:"))] == []
-    assert requested[loaded:] == [], "a verdict needs no request"

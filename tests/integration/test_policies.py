@@ -12,7 +12,6 @@ import pytest
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.support.installation import service
-from tests.support.installation.exempting import RULES, grant
 from tests.support.installation.service import example, review_of
 from tests.support.jobs import changed
 from tests.support.paths import MANIFESTS
@@ -104,63 +103,12 @@ def test_policies_apply_by_the_labels_of_the_namespace(
         cluster.wait_for("the base tier", lambda replica=replica: not verdict(replica, namespace, 4) or None)
 
 
-def test_shipped_policy_for_cpu_clusters_allows_a_rank_per_core(
-    cluster: Cluster, namespace: str, replicas: list[service.Replica]
-) -> None:
-    """The job has 64 cores per worker and runs mpirun in a shell. Jobs with GPUs keep the limit of slots."""
-    resources = "Worker.template.spec.containers.0.resources"
-    cores = {
-        "spec.slotsPerWorker": 64,
-        "Launcher.template.spec.containers.0.command": ["/bin/sh", "-c"],
-        "Launcher.template.spec.containers.0.args": ["cd /run && exec mpirun -np 128 lmp -in melt.in"],
-        resources: {"limits": {"cpu": "64", "memory": "64Gi"}},
-    }
-    job = changed(cores, example(PI, namespace=namespace))
-
-    def output() -> str:
-        done = cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job, check=False)
-        return done.stdout + done.stderr
-
-    assert "64 slots per worker, at most 8 allowed" in output()
-    assert "an administrator can allow more in slots.maxCpu" in output()
-    cluster.kubectl("apply", "-n", POLICIES, "-f", "manifests/policies/hpc-cpu.yaml")
-    cluster.wait_for("the policy", lambda: "created" in output() or None)
-    assert "slots" not in output(), "neither a rejection nor a warning"
-    job = changed({resources: {"limits": {"cpu": "64", "memory": "64Gi", "nvidia.com/gpu": 8}}}, job)
-    assert "64 slots per worker, at most 8 allowed" in output()
-
-
 def test_every_shipped_policy_can_be_applied(cluster: Cluster) -> None:
     folder = MANIFESTS / "policies"
     files = (*folder.glob("*.yaml"), *folder.glob("published/*.yaml"))
     named = [flag for path in files if path.name != "kustomization.yaml" for flag in ("-f", str(path))]
     done = cluster.kubectl("apply", "--dry-run=server", "-n", POLICIES, *named)
     assert done.stdout.count("created (server dry run)") >= len(named) / 2
-
-
-def test_injection_warnings_setting_selects_one_line_many_lines_or_none(cluster: Cluster, namespace: str) -> None:
-    def warnings() -> list[str]:
-        lines = create(cluster, namespace, 2, name="warned").splitlines()
-        return [line.removeprefix("Warning: ") for line in lines if line.startswith("Warning: ")]
-
-    (line,) = warnings()
-    assert line.startswith("injected: job-timeout 24h, ")
-    apply(cluster, policy_configmap("injectionWarnings: each"))
-    cluster.wait_for("each", lambda: len(warnings()) > 1 or None)
-    (limit,) = (each for each in warnings() if each.startswith("job-timeout: "))
-    assert (
-        limit == "job-timeout: the job is ended and fails after 24h (86400 s); longer by training.openshift.io/timeout"
-    )
-    apply(cluster, policy_configmap("injectionWarnings: none"))
-    cluster.wait_for("none", lambda: not warnings() or None)
-
-
-def test_broken_policy_is_rejected_with_field_value_and_line(cluster: Cluster) -> None:
-    output = apply(cluster, policy_configmap("mode: loud\nrules:\n  worker-count: {max: many}"))
-    assert 'The ConfigMap "platform" is invalid' in output
-    assert 'data[policy.yaml].mode: line 3: must be enforce, warn or audit (it is "loud")' in output
-    assert "data[policy.yaml].rules.worker-count.max: line 5: must be a whole number" in output
-    assert cluster.kubectl("get", "configmap", "platform", "-n", POLICIES, check=False).returncode == 1
 
 
 def test_last_good_policy_applies_when_a_broken_policy_bypasses_the_hook(
@@ -217,33 +165,15 @@ def test_warning_shows_the_impact_of_a_policy(cluster: Cluster, namespace: str) 
     assert re.fullmatch(r"node-selector newly into \d+", line), line
 
 
-NO_REASON = {"training.openshift.io/exempt": "worker-count"}
-WISH = NO_REASON | {"training.openshift.io/exempt-reason": "one-off"}
 TENANT = ("--as=tenant", "--as-group=tenants")
 
 
 class TestExemption:
-    def create_exempt(self, cluster: Cluster, namespace: str, **annotations: str) -> str:
-        return create(cluster, namespace, 1, *TENANT, annotations=annotations)
-
     @pytest.fixture(autouse=True)
     def tenant(self, cluster: Cluster, namespace: str) -> None:
         """Allows the user tenant to create jobs in the namespace."""
         cluster.kubectl("create", "role", "jobs", "--verb=create", "--resource=mpijobs.kubeflow.org", "-n", namespace)
         cluster.kubectl("create", "rolebinding", "jobs", "--role=jobs", "--group=tenants", "-n", namespace)
-
-    def test_exemption_is_only_for_permitted_users(self, cluster: Cluster, namespace: str) -> None:
-        assert "you are not allowed to exempt a job from this rule" in self.create_exempt(cluster, namespace, **WISH)
-        grant(cluster, namespace, "tenant", {**RULES, "resourceNames": ["worker-count"]})
-        cluster.wait_for(
-            "the permission to be seen",
-            lambda: "created (server dry run)" in self.create_exempt(cluster, namespace, **WISH) or None,
-        )
-        output = self.create_exempt(cluster, namespace, **NO_REASON)
-        assert "needs the annotation training.openshift.io/exempt-reason too" in output
-        log = [line for line in service.decisions(cluster) if line["exempted"]]
-        assert log[-1]["exempted"] == ["worker-count"]
-        assert log[-1]["user"] == "tenant"
 
     def test_tenant_cannot_write_policies_or_disable_checks_by_labels(self, cluster: Cluster, namespace: str) -> None:
         for verb in ("create", "update", "delete"):

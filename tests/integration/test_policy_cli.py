@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.controlplane.cluster import Cluster
 from tests.support.installation.exempting import may_exempt
@@ -17,7 +16,6 @@ from tests.support.jobs import changed
 from tests.support.paths import DOCS
 from tests.support.policies import HEADER, policy_configmap
 from webhook.client.limits import SNAPSHOT_OBJECTS_PER_PAGE
-from webhook.policy.store import LABEL
 
 JOBS = SNAPSHOT_OBJECTS_PER_PAGE + 5
 
@@ -84,19 +82,6 @@ def value(outcome: str, path: str) -> tuple[Any, str]:
     return found["value"], found["source"]
 
 
-def test_effective_policy_depends_on_the_labels_of_the_namespace(cluster: Cluster, policies: str, team: str) -> None:
-    where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
-    done = run("effective", "-n", team, *where, "-o", "json")
-    assert value(done.stdout, "rules.worker-count.max") == (8, "base")
-    assert done.stderr.startswith('warning: policy "broken" is broken, it has no effect: line 3: mode: ')
-    premium = cluster.create_namespace("team", labels={"tier": "premium"})
-    assert value(run("effective", "-n", premium, *where, "-o", "json").stdout, "rules.worker-count.max") == (
-        64,
-        "premium",
-    )
-    assert 'note: there is no namespace "nope"' in run("effective", "-n", "nope", *where).stdout
-
-
 def test_replay_reads_all_pages_of_jobs(cluster: Cluster, policies: str, team: str, tmp_path: Path) -> None:
     where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
     (tmp_path / "tight.yaml").write_text(
@@ -115,59 +100,6 @@ def test_replay_reads_all_pages_of_jobs(cluster: Cluster, policies: str, team: s
     assert "\nonly loosens: would newly deny none of " in done.stdout
     assert f"\n  {team}/job-004\n" in done.stdout
     assert f"\n  {team}/job-005\n" not in done.stdout
-
-
-def test_policy_written_by_new_takes_effect(cluster: Cluster, policies: str) -> None:
-    text = run("new", "warn", "--mode", "warn", "--selector", "ready=no", "--policy-namespace", policies).stdout
-    cluster.kubectl("apply", "-f", "-", stdin=text)
-    try:
-        team = cluster.create_namespace("team", labels={"ready": "no"})
-        where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
-        assert value(run("effective", "-n", team, *where, "-o", "json").stdout, "mode") == ("warn", "warn")
-        assert value(run("effective", "-n", "default", *where, "-o", "json").stdout, "mode")[0] == "enforce"
-    finally:
-        cluster.kubectl("delete", "configmap", "warn", "-n", policies)
-
-
-def test_output_of_kubectl_as_input_gives_the_same_result(
-    cluster: Cluster, policies: str, team: str, tmp_path: Path
-) -> None:
-    jobs = cluster.kubectl("get", "namespaces,mpijobs", "-A", "-o", "yaml").stdout
-    maps = cluster.kubectl("get", "configmaps", "-n", policies, "-l", f"{LABEL}=true", "-o", "yaml").stdout
-    (tmp_path / "cluster.yaml").write_text(f"{jobs}---\n{maps}")
-    (tmp_path / "tight.yaml").write_text(HEADER + "rules: {worker-count: {max: 3}}")
-    outcomes = []
-    for source in (("--kubeconfig", cluster.kubeconfig), ("--cluster", tmp_path / "cluster.yaml")):
-        arguments = ("--policy", tmp_path / "tight.yaml", "--policy-namespace", policies, *source, "-o", "json")
-        found = json.loads(run("replay", *arguments, code=1).stdout)
-        # Namespaces of other tests may be deleted meanwhile.
-        denied = {name: rules for name, rules in found["newlyDenied"].items() if name.startswith(f"{team}/")}
-        outcomes.append((found["before"], found["after"], denied))
-    assert outcomes[0] == outcomes[1]
-    assert len(outcomes[0][2]) == JOBS - 5
-
-
-def test_policies_written_by_kubectl_are_validated_with_line_numbers(
-    cluster: Cluster, policies: str, tmp_path: Path
-) -> None:
-    text = cluster.kubectl("get", "configmap", "base", "-n", policies, "-o", "yaml").stdout
-    (tmp_path / "base.yaml").write_text(text)
-    assert f'{tmp_path}/base.yaml: ConfigMap "base": good' in run("validate", tmp_path / "base.yaml").stdout
-    text = text.replace("max: 8", "max: many")
-    (tmp_path / "base.yaml").write_text(text)
-    (line,) = [number for number, row in enumerate(text.splitlines(), start=1) if "many" in row]
-    assert f"  line {line}: rules.worker-count.max: " in run("validate", tmp_path / "base.yaml", code=1).stdout
-
-
-def test_missing_read_right_is_reported_in_one_line(cluster: Cluster, policies: str, tmp_path: Path) -> None:
-    nobody = cluster.kubeconfig_for("nobody")
-    (tmp_path / "p.yaml").write_text(HEADER)
-    for arguments in (("effective", "-n", "x"), ("replay", "--policy", tmp_path / "p.yaml")):
-        done = run(*arguments, "--kubeconfig", nobody, "--policy-namespace", policies, code=2)
-        assert done.stdout == ""
-        reason = f"the API server at {cluster.url} rejected the request: configmaps is forbidden: "
-        assert done.stderr.startswith(f"error: policies cannot be read: forbidden: {reason}")
-        assert done.stderr.count("\n") == 1
 
 
 def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies: str, tmp_path: Path) -> None:
@@ -204,18 +136,6 @@ def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies
     assert 'groups "readers" is forbidden: User "carol" cannot impersonate' in error_of(
         carol, "--as", "dave", "--as-group", "readers"
     )
-
-    def written(by: Path, **user: Any) -> Path:
-        config = yaml.safe_load(by.read_text())
-        config["users"][0]["user"] |= user
-        path = tmp_path / f"{by.name}-as"
-        path.write_text(json.dumps(config))
-        return path
-
-    as_dave = written(carol, **{"as": "dave"})
-    cluster.kubectl("--kubeconfig", as_dave, "get", "configmaps", "-n", policies)  # kubectl accepts the same file
-    assert 'User "dave" cannot list resource "mpijobs"' in error_of(as_dave)
-    assert 'users "dave" is forbidden: User "eve" cannot impersonate' in error_of(written(eve, **{"as": "dave"}))
 
 
 def test_documented_role_grants_exemptions(cluster: Cluster, namespace: str) -> None:

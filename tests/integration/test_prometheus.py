@@ -2,7 +2,6 @@
 
 import math
 import re
-import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -10,14 +9,10 @@ from urllib.error import HTTPError
 
 import pytest
 
-from tests.support import promtool
 from tests.support.dashboard import EMPTY, filled, panels
 from tests.support.prometheus import rule_groups
 from tests.support.rare import rare
 from tests.support.scraped_run import Run, real_run, submit
-from webhook.parts.job_metrics.metrics import JOB_METRICS
-from webhook.parts.standing_audit.metrics import AUDIT_METRICS
-from webhook.server.metrics import METRICS
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -102,15 +97,3 @@ def test_prometheus_accepts_all_rules_and_metrics(run: Run) -> None:
     with suppress(TimeoutError):  # on a busy machine, a scrape may time out and the next one succeed
         run.cluster.wait_for("Prometheus to have no errors", lambda: not errors(run))
     assert errors(run) == set()
-
-
-def test_exposed_metrics_are_documented_and_accepted_by_promtool(run: Run) -> None:
-    documented = {metric.name: metric.kind for metric in (*METRICS, *JOB_METRICS, *AUDIT_METRICS)}
-    targets = run.prometheus.ask("targets")["activeTargets"]
-    for url in [each["scrapeUrl"] for each in targets if each["scrapePool"].startswith("mpijob-webhook-")]:
-        with urllib.request.urlopen(url, timeout=10) as response:
-            text = response.read().decode()
-        assert promtool.run("check", "metrics", text=text) == ""
-        kinds = dict(re.findall(r"^# TYPE (\S+) (\w+)$", text, re.MULTILINE))
-        ours = {name: kind for name, kind in kinds.items() if not name.startswith("process_")}
-        assert ours.items() <= documented.items()

@@ -151,15 +151,6 @@ def kill_once_something_is_reserved(deployment: Deployment, replica: Backend) ->
 
 
 @rare
-def test_quota_is_used_completely_although_a_replica_is_killed(
-    deployment: Deployment, replicas: list[Backend], quota: str
-) -> None:
-    kill = partial(kill_once_something_is_reserved, deployment, replicas[0])
-    assert submit(deployment, quota, kill) == {ADMITTED: HOLDS, EXCEEDED: SUBMITTED - HOLDS}
-    assert_settled(deployment.cluster, quota, HOLDS)
-
-
-@rare
 def test_reservation_of_a_killed_replica_expires_within_seconds(
     deployment: Deployment, replicas: list[Backend], quota: str
 ) -> None:
@@ -175,21 +166,6 @@ def test_reservation_of_a_killed_replica_expires_within_seconds(
 
     cluster.wait_for("the quota to be used up", full, timeout=LIFETIME_SECONDS + 10)
     assert_settled(cluster, quota, HOLDS)
-
-
-def test_dry_run_reserves_nothing(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
-    cluster = deployment.cluster
-    for number in range(3):
-        cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job(quota, f"dry-{number}"))
-    assert f"quota-{quota}" not in {each["metadata"]["name"] for each in ledgers(cluster)}
-
-
-def test_namespace_without_quota_has_no_ledger(deployment: Deployment, replicas: list[Backend]) -> None:
-    cluster = deployment.cluster
-    namespace = cluster.create_namespace("free")
-    cluster.kubectl("create", "-f", "-", stdin=job(namespace, "train"))
-    assert ledgers(cluster) == []
-    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
 def test_quota_of_a_deleted_job_is_free_at_once(deployment: Deployment, replicas: list[Backend], quota: str) -> None:

@@ -7,26 +7,8 @@ import pytest
 from tests.controlplane.cluster import Cluster
 from tests.support.installation.service import Replica, review_of, running
 from tests.support.jobs import changed
-from webhook.api.networks import NETWORKS
 
 pytestmark = pytest.mark.timeout(240)
-NETWORK: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "network-attachment-definitions.k8s.cni.cncf.io"},
-    "spec": {
-        "group": "k8s.cni.cncf.io",
-        "scope": "Namespaced",
-        "names": {
-            "plural": "network-attachment-definitions",
-            "singular": "network-attachment-definition",
-            "kind": "NetworkAttachmentDefinition",
-        },
-        "versions": [
-            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-        ],
-    },
-}
 
 
 def job(namespace: str, name: str, **changes: Any) -> dict[str, Any]:
@@ -69,9 +51,7 @@ def test_operator_never_starts_a_job_if_a_foreign_object_has_a_name_that_it_need
 
 @pytest.fixture(scope="module")
 def replica(operator_cluster: Cluster) -> Any:
-    """The registered service, with the CRD of Multus. It starts after the tests above, which need its absence."""
-    operator_cluster.apply([NETWORK])
-    operator_cluster.kubectl("wait", "--for=condition=Established", f"crd/{NETWORK['metadata']['name']}")
+    """The registered service. It starts after the tests above, which need its absence."""
     with running(operator_cluster) as started:
         yield started
 
@@ -89,31 +69,6 @@ def test_job_is_rejected_if_a_foreign_object_has_a_name_that_it_needs(
     assert result.returncode == 1
     assert f'{kind} "{NAMES[kind]}" exists and is not the job\'s' in result.stderr
     assert operator_cluster.get("mpijobs", "-n", namespace)["items"] == []
-
-
-def test_update_is_admitted_although_the_jobs_own_objects_have_the_names(
-    operator_cluster: Cluster, replica: Replica, namespace: str
-) -> None:
-    made = job(namespace, "train")
-    operator_cluster.kubectl("create", "-f", "-", stdin=made)
-    operator_cluster.wait_for("the workers", lambda: operator_cluster.get("pod", "train-worker-1", "-n", namespace))
-    patch = '{"spec":{"mpiReplicaSpecs":{"Worker":{"replicas":3}}}}'
-    operator_cluster.kubectl("patch", "mpijob", "train", "-n", namespace, "--type=merge", "-p", patch)
-    operator_cluster.wait_for("the new one", lambda: operator_cluster.get("pod", "train-worker-2", "-n", namespace))
-
-
-def test_objects_of_a_former_job_cause_a_warning_until_they_are_deleted(
-    operator_cluster: Cluster, replica: Replica, namespace: str
-) -> None:
-    """The garbage collector deletes them."""
-    made = job(namespace, "train")
-    operator_cluster.kubectl("create", "-f", "-", stdin=made)
-    operator_cluster.wait_for("the Service", lambda: operator_cluster.get("service", "train", "-n", namespace))
-    operator_cluster.wait_for("the service to see it", lambda: warned(replica, made, "former job") or None)
-    operator_cluster.kubectl("delete", "mpijob", "train", "-n", namespace)
-    # The garbage collector discovers new kinds every 30 s.
-    operator_cluster.wait_for("the end", lambda: not warned(replica, made, "former job") or None)
-    operator_cluster.kubectl("create", "-f", "-", stdin=made)
 
 
 def test_new_job_is_rejected_because_of_orphaned_objects_of_a_former_job(
@@ -176,45 +131,3 @@ def test_missing_key_of_a_config_map_causes_a_warning(
     assert not warned(replica, with_key("level"), "[references]")
     operator_cluster.kubectl("patch", "configmap", "settings", "-n", namespace, "-p", '{"data":{"levle":"2"}}')
     operator_cluster.wait_for("the key to be there", lambda: not warned(replica, other, "[references]") or None)
-
-
-def test_network_policy_that_isolates_the_launcher_causes_a_warning(
-    operator_cluster: Cluster, replica: Replica, namespace: str
-) -> None:
-    def policy(name: str, **spec: Any) -> dict[str, Any]:
-        metadata = {"name": name, "namespace": namespace}
-        fields = {"podSelector": {}, "policyTypes": ["Ingress"], **spec}
-        return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": fields}
-
-    made = job(namespace, "train")
-    fault = "NetworkPolicy closed blocks the launcher. Allow its own pods in."
-    assert not warned(replica, made, fault)
-    operator_cluster.kubectl("create", "-f", "-", stdin=policy("closed"))
-    operator_cluster.wait_for("the warning", lambda: warned(replica, made, fault) or None)
-    opening = policy("open", ingress=[{"from": [{"podSelector": {}}]}])
-    operator_cluster.kubectl("create", "-f", "-", stdin=opening)
-    operator_cluster.wait_for("no warning", lambda: not warned(replica, made, fault) or None)
-
-
-def test_missing_networks_cause_warnings(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
-    made = job(namespace, "train")
-    annotations = {NETWORKS: f"ib, {namespace}/roce@net2"}
-    made["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["metadata"] = {"annotations": annotations}
-    metadata = {"name": "roce", "namespace": namespace}
-    network = {"apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition", "metadata": metadata}
-    operator_cluster.wait_for(
-        "both networks to be missing", lambda: warned(replica, made, '"roce" does not exist') or None
-    )
-    operator_cluster.kubectl("create", "-f", "-", stdin=network)
-    operator_cluster.wait_for(
-        "one network to be seen", lambda: not warned(replica, made, '"roce" does not exist') or None
-    )
-    assert warned(replica, made, '"ib" does not exist')
-
-
-def test_more_gpus_than_a_node_has_cause_a_warning(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
-    """Each of the eight simulated nodes has eight GPUs."""
-    limits = "Worker.template.spec.containers.0.resources.limits"
-    made = job(namespace, "train", **{limits: {"nvidia.com/gpu": 9}})
-    assert warned(replica, made, "no node has 9 nvidia.com/gpu")
-    assert not warned(replica, job(namespace, "train", **{limits: {"nvidia.com/gpu": 8}}), "nvidia.com/gpu")

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,6 @@ from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.support.installation import service
 from tests.support.installation.service import example
-from webhook.installation.doctor.checks.hooks import GUARDED
 from webhook.installation.registration import BY_REGISTER, MADE_BY, NAME, RESOURCES
 
 PI = assets().upstream_examples["pi"]
@@ -81,19 +79,6 @@ def test_service_is_registered_from_ready_to_sigterm(cluster: Cluster, namespace
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_audit_annotations_reach_the_audit_log(cluster: Cluster, namespace: str) -> None:
-    name = f"{namespace}-audited"
-    with service.running(cluster):
-        apply_pi(cluster, namespace, name)
-        refused = f"{namespace}-refused"
-        apply_pi(cluster, namespace, refused, workers=1)
-    annotations = [event.get("annotations") or {} for event in cluster.audit_events(name)]
-    assert any("istio" in found.get("mutate.mpijob.training.openshift.io/injected", "") for found in annotations)
-    annotations = [event.get("annotations") or {} for event in cluster.audit_events(refused)]
-    assert any(found.get("validate.mpijob.training.openshift.io/denied") == "worker-count" for found in annotations)
-
-
-@pytest.mark.usefixtures("nothing_left")
 def test_leftovers_of_a_killed_run_are_replaced(cluster: Cluster, namespace: str) -> None:
     with service.running(cluster):
         cluster.programs[service.NAME].stop()  # killed, so that it cannot remove its configurations
@@ -103,36 +88,6 @@ def test_leftovers_of_a_killed_run_are_replaced(cluster: Cluster, namespace: str
         assert apply_pi(cluster, namespace, "pi").returncode == 0
         now = configurations(cluster)
         assert all(now[resource]["metadata"]["uid"] != leftovers[resource]["metadata"]["uid"] for resource in leftovers)
-    assert configurations(cluster) == {}
-
-
-@pytest.mark.usefixtures("nothing_left")
-def test_existing_installation_is_not_replaced(cluster: Cluster) -> None:
-    manifest = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": NAME, "labels": {MADE_BY: "kustomize"}},
-    }
-    cluster.kubectl("create", "-f", "-", stdin=manifest)
-    done = subprocess.run(
-        [*SERVE, "--kubeconfig", str(cluster.kubeconfig)], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == (
-        f"mpijob-webhook: validatingwebhookconfigurations/{NAME} exists and was not made by --register; "
-        "use another cluster, or uninstall the webhook from this one first"
-    )
-    assert set(configurations(cluster)) == {"validatingwebhookconfigurations"}
-
-
-@pytest.mark.usefixtures("nothing_left")
-def test_missing_permission_to_register_is_an_error(cluster: Cluster) -> None:
-    kubeconfig = cluster.kubeconfig_for("alice")
-    done = subprocess.run(
-        [*SERVE, "--kubeconfig", str(kubeconfig)], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
-    assert 'User "alice" cannot get resource "mutatingwebhookconfigurations"' in done.stderr.splitlines()[-1]
     assert configurations(cluster) == {}
 
 
@@ -151,27 +106,3 @@ def test_interrupted_program_removes_its_configurations(cluster: Cluster) -> Non
                 process.send_signal(signal.SIGINT)
     assert process.returncode == 128 + signal.SIGINT
     assert configurations(cluster) == {}
-
-
-@pytest.mark.usefixtures("nothing_left")
-def test_dangerous_configuration_is_reported(cluster: Cluster) -> None:
-    hook = {
-        "name": GUARDED,
-        "failurePolicy": "Fail",
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-        "clientConfig": {"url": "https://127.0.0.1:1/"},
-        # No request matches these rules.
-        "rules": [
-            {"apiGroups": ["none.example.com"], "apiVersions": ["*"], "operations": ["*"], "resources": ["none"]}
-        ],
-    }
-    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}
-    cluster.kubectl("create", "-f", "-", stdin={**kind, "metadata": {"name": NAME}, "webhooks": [hook]})
-    with service.running(cluster, register=False) as replica:
-
-        def told() -> bool:
-            with urllib.request.urlopen(f"{replica.ops_url}/readyz", timeout=10) as reply:
-                return b"[!]secret-hook-unguarded" in reply.read()
-
-        cluster.wait_for("the concern", told)

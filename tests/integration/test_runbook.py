@@ -88,12 +88,6 @@ def test_hooks_can_be_removed_and_restored(installation: Installed) -> None:
         assert findings(installation) == set()
 
 
-def test_messages_during_an_outage_match_the_table(installation: Installed) -> None:
-    with down(installation):
-        text = refusal(installation, GOOD)
-    assert 'failed calling webhook "validate.mpijob.training.openshift.io"' in text
-
-
 def test_certificate_can_be_rotated_by_hand(installation: Installed) -> None:
     cluster = installation.cluster
     cluster.wait_for("no rotation in progress", lambda: phase(installation) == "steady")

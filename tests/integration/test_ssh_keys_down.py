@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,10 +19,7 @@ OWNER = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "x", "u
 SSH: dict[str, Any] = {"type": "kubernetes.io/ssh-auth", "data": {"ssh-privatekey": "eA=="}}
 SECRETS: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "opaque": ([], {"data": {"a": "eA=="}}),
-    "empty": ([], {}),
-    "string-data": ([], {"stringData": {"a": "b"}}),
     "immutable": ([], {"immutable": True, "data": {"a": "eA=="}}),
-    "typed": ([], {"type": "example.com/any"}),
     "ssh-of-nobody": ([], SSH),
     "ssh-of-a-batch-job": ([{**OWNER, "apiVersion": "batch/v1", "kind": "Job"}], SSH),
     "x-ssh": ([{**OWNER, "controller": False}], SSH),
@@ -33,8 +29,6 @@ SECRETS: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "w-ssh": ([{**OWNER, "name": "w"}], {"data": {"a": "eA=="}}),
     "": ([OWNER], SSH),
     "many-owners": ([{**OWNER, "controller": False, "uid": f"u-{number}"} for number in range(5000)], SSH),
-    "large": ([], {**SSH, "data": {"ssh-privatekey": b64encode(b"x" * 1_000_000).decode()}}),
-    "many-keys": ([], {**SSH, "data": SSH["data"] | {f"k{number}": "eA==" for number in range(20_000)}}),
 }
 
 

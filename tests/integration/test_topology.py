@@ -11,18 +11,16 @@ from click.testing import CliRunner
 from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
-from tests.support.injecting import only
 from tests.support.installation import service
-from tests.support.placement import GPU, RACK, delete_jobs, hosts, job, mutated, nodes, worker_pods
+from tests.support.placement import GPU, RACK, delete_jobs, hosts, job, nodes, worker_pods
 from tests.support.policies import quick_keys
 from tests.support.rare import rare
 from webhook.api.annotations import SKIP
 from webhook.cli.main import main
 
 pytestmark = [rare, pytest.mark.timeout(600)]
+XE = "gpu.intel.com/xe"
 HOSTNAME = "kubernetes.io/hostname"
-AMD, AMD_PRESENT = "amd.com/gpu", "feature.node.kubernetes.io/amd-gpu"
-GAUDI, XE = "habana.ai/gaudi", "gpu.intel.com/xe"
 # Fields of a node's status that the API server requires.
 INFO = (
     "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion",
@@ -35,22 +33,20 @@ LEVEL, GROUP, ANYWHERE = (
 )
 
 
-def devices(resource: str, count: int, prefix: str, **labels: str) -> list[dict[str, Any]]:
-    """Nodes with eight devices and only `labels`, without labels of the vendor."""
+def devices(resource: str, count: int, prefix: str) -> list[dict[str, Any]]:
+    """Nodes with eight devices, without labels of the vendor."""
     found = gpu_nodes(count, gpus=0, racks=1, prefix=prefix)
     for node in found:
         node["status"]["capacity"][resource] = node["status"]["allocatable"][resource] = "8"
-        node["metadata"]["labels"] |= {key.replace("__", "/"): value for key, value in labels.items()}
     return found
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A separate cluster with Kueue and nodes with AMD GPUs. Three of these nodes have the vendor's label."""
+    """A separate cluster with Kueue."""
     with Cluster(log_dir=tmp_path_factory.mktemp("topology")) as running:
         running.start_scheduler()
-        amd = [*devices(AMD, 3, "amd-labelled", **{AMD_PRESENT: "true"}), *devices(AMD, 3, "amd-plain")]
-        with_version = [*nodes(6), *amd]
+        with_version = nodes(6)
         for node in with_version:
             node["status"]["nodeInfo"] = dict.fromkeys(INFO, "") | {"kubeletVersion": "v1.35.4"}
         running.start_kwok(with_version)
@@ -92,20 +88,6 @@ class TestScheduler:
         name = create(cluster, namespace, job("small", 8))
         assert len(racks(cluster, hosts(cluster, namespace, name, 8))) == 1
 
-    def test_workers_share_a_node_if_the_scheduler_scores_all_nodes(self, cluster: Cluster, namespace: str) -> None:
-        manifest = job("packed", 4)
-        spec = manifest["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
-        spec["containers"][0]["resources"]["limits"][GPU] = 1
-        spec["nodeSelector"] = {RACK: "rack-0"}  # with more than a hundred nodes, the scheduler scores only some
-        name = create(cluster, namespace, manifest)
-        assert len(set(hosts(cluster, namespace, name, 4))) == 1
-
-    def test_workers_spread_over_racks_where_they_do_not_fit(self, cluster: Cluster, namespace: str) -> None:
-        name = create(cluster, namespace, job("large", 25))
-        found = racks(cluster, hosts(cluster, namespace, name, 25))
-        assert 3 <= len(found) <= 4
-        assert not any("cpu" in rack for rack in found)
-
     def test_workers_of_a_job_with_a_generated_name_share_a_rack(self, cluster: Cluster, namespace: str) -> None:
         """The API server accepts matchLabelKeys, the operator copies them to the pods, and the scheduler obeys them."""
         names = [create(cluster, namespace, job("unnamed-", 6)) for _ in range(2)]
@@ -138,30 +120,7 @@ class TestScheduler:
 
 
 class TestGpuNodes:
-    """Three nodes with AMD GPUs have the vendor's label, and three do not."""
-
-    def create_amd_job(self, cluster: Cluster, namespace: str, workers: int, strength: str) -> str:
-        manifest = mutated(job("amd", workers, resource=AMD), cluster, only("gpu-nodes", nodeAffinity=strength))
-        return create(cluster, namespace, manifest)
-
-    def count_labelled(self, found: list[str]) -> int:
-        return sum(host.startswith("amd-labelled") for host in found)
-
-    def test_preferred_nodes_are_used_first(self, cluster: Cluster, namespace: str) -> None:
-        """Nodes without the label are used when all nodes with the label are full."""
-        name = self.create_amd_job(cluster, namespace, 5, "preferred")
-        assert self.count_labelled(hosts(cluster, namespace, name, 5)) == 3
-
-    def test_only_labelled_nodes_are_used_if_the_label_is_required(self, cluster: Cluster, namespace: str) -> None:
-        name = self.create_amd_job(cluster, namespace, 5, "required")
-        assert self.count_labelled(hosts(cluster, namespace, name, 3)) == 3
-
-        def refused() -> list[str] | None:
-            pods = [pod for pod in worker_pods(cluster, namespace, name) if not pod["spec"].get("nodeName")]
-            reasons = [one.get("reason") for pod in pods for one in pod["status"].get("conditions", ())]
-            return reasons if reasons == ["Unschedulable"] * 2 else None
-
-        cluster.wait_for("the other workers to be unschedulable", refused)
+    """Nodes of an autoscaler."""
 
     def test_workers_run_on_new_nodes_without_labels(self, cluster: Cluster, namespace: str) -> None:
         """A new node of an autoscaler has no labels of the vendor yet."""

@@ -107,7 +107,6 @@ def test_job_that_jobset_rejects_is_rejected(operator_cluster, checked, namespac
 
 JOB_SET = "template.spec"
 NODE_JOB = f"{JOB_SET}.replicatedJobs.0"
-LAUNCHER_JOB = f"{JOB_SET}.replicatedJobs.1"
 NODE_PODS = f"{NODE_JOB}.template.spec.template.spec"
 CLAIM = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteMany"]}}
 CLAIMS = f"{JOB_SET}.volumeClaimPolicies"
@@ -133,28 +132,13 @@ REFUSED_LATER = {
         {f"{NODE_JOB}.dependsOn": [{"name": "launcher", "status": "Ready"}]},
         "DependsOn can't be set for the first ReplicatedJob",
     ),
-    "depends-on-nobody": (
-        {f"{LAUNCHER_JOB}.dependsOn": [{"name": "nobody", "status": "Ready"}]},
-        "cannot depend on replicatedJob: nobody",
-    ),
     "succeeds-with-nobody": (
         {f"{JOB_SET}.successPolicy.targetReplicatedJobs": ["workers"]},
         "does not appear in .spec.ReplicatedJobs",
     ),
     "bad-subdomain": ({f"{JOB_SET}.network.subdomain": "9to5"}, "spec.network.subdomain"),
     "restarts-always": ({f"{NODE_PODS}.restartPolicy": "Always"}, "spec.template.spec.restartPolicy"),
-    "bad-group": ({f"{NODE_JOB}.groupName": "My_Group"}, "spec.replicatedJobs[0].groupName"),
-    "bad-rule": (fails({"name": "1st"}), "invalid failure policy rule name"),
     "same-rules": (fails({}, {}), "rule names are not unique"),
-    "fails-of-nobody": (
-        fails({"targetReplicatedJobs": ["workers"]}),
-        "in failure policy does not appear in .spec.ReplicatedJobs",
-    ),
-    "fails-for-no-reason": (fails({"onJobFailureReasons": ["BadLuck"]}), "invalid job failure reason"),
-    "coordinated-by-nobody": (
-        {f"{JOB_SET}.coordinator": {"replicatedJob": "nobody"}},
-        "coordinator replicatedJob nobody does not exist",
-    ),
     "coordinated-by-no-pod": (
         {f"{JOB_SET}.coordinator": {"replicatedJob": "node", "podIndex": 7}},
         "coordinator pod index 7 is invalid",
@@ -164,16 +148,7 @@ REFUSED_LATER = {
         {CLAIMS: [{"templates": [CLAIM]}], **MOUNT, f"{NODE_PODS}.volumes": [{"name": "data", "emptyDir": {}}]},
         "volume name conflicts with VolumeClaimPolicy template name",
     ),
-    "same-claims": (
-        {CLAIMS: [{"templates": [CLAIM, CLAIM]}], **MOUNT},
-        "names must be unique for VolumeClaimPolicies",
-    ),
     "bad-label": ({"template.metadata": {"labels": {"team": "a b"}}}, "metadata.labels: Invalid value"),
-    "bad-label-of-jobs": (
-        {f"{NODE_JOB}.template.metadata": {"labels": {"team": "a b"}}},
-        "metadata.labels: Invalid value",
-    ),
-    "negative": ({f"{NODE_JOB}.template.spec.backoffLimit": -1}, "spec.backoffLimit: Invalid value"),
     "fails-by-pods": (
         {
             f"{NODE_JOB}.template.spec.podFailurePolicy": {
@@ -182,7 +157,6 @@ REFUSED_LATER = {
         },
         "podFailurePolicy",
     ),
-    "selects": ({f"{NODE_JOB}.template.spec.selector": {"matchLabels": {"a": "b"}}}, "spec.selector"),
     "fetches-into-nothing": (
         {
             f"{JOB_SET}.replicatedJobs.0": FETCHES,
@@ -282,50 +256,6 @@ def test_job_whose_config_map_belongs_to_a_different_owner_is_rejected(operator_
     wait_for(operator_cluster, error, lambda: is_logged(operator_cluster, f"with-{suffix}", error))
 
 
-def test_number_of_pods_matches_the_warning(operator_cluster, checked, namespace):
-    runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
-    runtime["kind"], runtime["metadata"] = "TrainingRuntime", {"name": "own", "namespace": namespace}
-    runtime["spec"]["mlPolicy"]["numNodes"] = 3
-    warned = operator_cluster.kubectl("create", "-f", "-", stdin=runtime).stderr
-    assert "3 launchers, each of which starts all ranks" in warned
-
-    one = create(operator_cluster, namespace, job("one", numNodes=1))
-    assert one.returncode == 0
-    assert "1 node, but Trainer creates two pods" in one.stderr
-    three = job("three", runtime="own", kind="TrainingRuntime")
-    stored = lambda: create(operator_cluster, namespace, three).returncode == 0  # noqa: E731
-    wait_for(operator_cluster, "Trainer to see the runtime", stored)
-
-    def jobs():
-        found = operator_cluster.get("jobs.batch", "-n", namespace)["items"]
-        return {each["metadata"]["name"]: each["spec"]["completions"] for each in found}
-
-    completions = {"one-node-0": 1, "one-launcher-0": 1, "three-node-0": 1, "three-launcher-0": 3}
-    wait_for(operator_cluster, "all Jobs", lambda: jobs() == completions)
-
-
-def test_rules_reject_fields_of_a_train_job(operator_cluster, checked, namespace):
-    manifest = job(numNodes=300, image="Bad Image", resourcesPerNode={"limits": {"nvidia.com/gpu": 20}})
-
-    refused = create(operator_cluster, namespace, manifest).stderr
-
-    assert "spec.trainer.image" in refused
-    assert "spec.trainer.numNodes: 300 workers (the launcher is one of them), at most 100 allowed" in refused
-    assert "Set numNodes to 100 or fewer." in refused
-    assert "spec.trainer.resourcesPerNode: a worker requests 20 GPUs, at most 16 allowed" in refused
-
-
-def test_job_whose_pods_violate_pod_security_is_rejected(operator_cluster, checked):
-    name = operator_cluster.create_namespace(labels={"pod-security.kubernetes.io/enforce": "restricted"})
-
-    def refused():
-        return create(operator_cluster, name, job(), "--dry-run=server").stderr
-
-    wait_for(operator_cluster, "the service to see the namespace", lambda: "[pod-security]" in refused())
-    assert "spec.runtimeRef" in refused()
-    assert "ClusterTrainingRuntime deepspeed-distributed, spec.template.spec.replicatedJobs[0]" in refused()
-
-
 def of_nodes(count, name="job", **runtime):
     return job(name, numNodes=count, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}}, **runtime)
 
@@ -340,7 +270,7 @@ def lasting(cluster, namespace, checked):
 
 
 def limited(cluster, namespace, gpus):
-    """Create a quota. Returns the rejection of a job with too many nodes, once the service sees the quota."""
+    """Create a quota, and wait until the service rejects a job with too many nodes."""
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -348,20 +278,9 @@ def limited(cluster, namespace, gpus):
         "spec": {"hard": {"requests.nvidia.com/gpu": str(gpus)}},
     }
     cluster.kubectl("create", "-f", "-", stdin=quota)
-    rejections = []
-
-    def refused():
-        rejections.append(create(cluster, namespace, of_nodes(gpus // 4 + 2), "--dry-run=server").stderr)
-        return "Quota exceeded" in rejections[-1]
-
-    wait_for(cluster, "the service to see the quota", refused)
-    return rejections[-1]
-
-
-def test_job_above_the_quota_is_rejected(operator_cluster, checked, namespace):
-    assert "Reduce numNodes to 2 (8 GPUs total)" in limited(operator_cluster, namespace, 8)
-    fitting = job(numNodes=2, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
-    assert create(operator_cluster, namespace, fitting, "--dry-run=server").returncode == 0
+    too_large = of_nodes(gpus // 4 + 2)
+    refused = lambda: create(cluster, namespace, too_large, "--dry-run=server").stderr  # noqa: E731
+    wait_for(cluster, "the service to see the quota", lambda: "Quota exceeded" in refused())
 
 
 def test_only_one_of_two_simultaneous_jobs_gets_the_quota(operator_cluster, checked, namespace):
@@ -383,27 +302,6 @@ def test_only_one_of_two_simultaneous_jobs_gets_the_quota(operator_cluster, chec
     operator_cluster.kubectl("delete", "trainjob", admitted, "-n", namespace)
     fits = lambda: create(operator_cluster, namespace, two_nodes(other)).returncode == 0  # noqa: E731
     wait_for(operator_cluster, "quota for the other job", fits)
-
-
-def test_runtime_of_the_namespace_is_reviewed_and_used(operator_cluster, checked, namespace):
-    runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
-    runtime["kind"] = "TrainingRuntime"
-    runtime["metadata"] = {"name": "own", "namespace": namespace}
-    jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
-    jobs[0]["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "Bad Image"
-
-    refused = operator_cluster.kubectl("create", "-f", "-", stdin=runtime, check=False).stderr
-    assert "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].image" in refused
-    assert "[images]" in refused
-
-    jobs[0]["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "registry.example.com/own:1"
-    operator_cluster.kubectl("create", "-f", "-", stdin=runtime)
-    manifest = job("y" * 45, runtime="own", kind="TrainingRuntime")
-    wait_for(
-        operator_cluster,
-        "the service to see the runtime",
-        lambda: "name-length" in create(operator_cluster, namespace, manifest, "--dry-run=server").stderr,
-    )
 
 
 @pytest.mark.skipif(not FULL, reason="packages are fetched: `make test-long`")
@@ -447,13 +345,7 @@ def test_stored_train_job_can_be_suspended_and_deleted(operator_cluster, checked
 
 
 # (example, whether its launcher is a worker)
-CONVERTED = (
-    *((path.stem, False) for path in sorted(EXAMPLES.glob("*.yaml")) if not path.stem.startswith("bad-")),
-    *((f"frameworks/{path.stem}", False) for path in sorted((EXAMPLES / "frameworks").iterdir())),
-    ("openmpi-pi", True),
-    ("horovod-gpu", True),
-)
-NOT_OF_OPEN_MPI = ("intel", "mpich")
+CONVERTED = (("rdma-efa", False), ("frameworks/deepspeed", False), ("openmpi-pi", True), ("horovod-gpu", True))
 OF_INDEXED_JOBS = "JOB_COMPLETION_INDEX"
 
 
@@ -486,9 +378,7 @@ def slots(cluster, namespace, config_map):
     ]
 
 
-@pytest.mark.parametrize(
-    ("example", "as_worker"), [each for each in CONVERTED if not any(name in each[0] for name in NOT_OF_OPEN_MPI)]
-)
+@pytest.mark.parametrize(("example", "as_worker"), CONVERTED)
 def test_converted_job_has_the_same_pods_as_the_mpi_job(operator_cluster, checked, namespace, example, as_worker):
     """The comparison includes injected values and the API server's defaults."""
     cluster, written = operator_cluster, mpi_job(example, namespace, runLauncherAsWorker=as_worker)
@@ -516,14 +406,3 @@ def test_converted_job_has_the_same_pods_as_the_mpi_job(operator_cluster, checke
     assert slots(cluster, other, f"{name}-mpi-hostfile") == expected_slots
     cluster.kubectl("delete", "mpijob", name, "-n", namespace)
     cluster.kubectl("delete", "namespace", other, "--wait=false")
-
-
-def test_converted_job_completes(operator_cluster, checked, namespace):
-    (written,) = yaml.load_all((EXAMPLES / "horovod-gpu.yaml").read_text())
-    converted, runtime = conversion.convert(written)
-    assert create(operator_cluster, namespace, runtime).returncode == 0
-    accepted = lambda: create(operator_cluster, namespace, converted.document).returncode == 0  # noqa: E731
-    wait_for(operator_cluster, "the TrainJob to be accepted", accepted)
-    name = converted.document["metadata"]["name"]
-    finished = lambda: has_condition(operator_cluster.get("trainjob", name, "-n", namespace), "Complete")  # noqa: E731
-    wait_for(operator_cluster, "the TrainJob to complete", finished)

@@ -87,22 +87,3 @@ def test_running_job_can_be_patched_scaled_suspended_resumed_and_deleted(job: Jo
     job.cluster.kubectl("delete", "mpijob", "pi", "-n", job.namespace, "--cascade=foreground", "--timeout=60s")
     assert job.cluster.get("mpijobs", "-n", job.namespace)["items"] == []
     assert job.cluster.get("jobs", "-n", job.namespace)["items"] == []
-
-
-def test_server_side_apply_changes_a_running_job(job: Job) -> None:
-    patch = {
-        "apiVersion": "kubeflow.org/v2beta1",
-        "kind": "MPIJob",
-        "metadata": {"name": "pi", "namespace": job.namespace, "annotations": {"note": "seen"}},
-    }
-    job.cluster.kubectl("apply", "--server-side", "--field-manager=other", "-f", "-", stdin=patch)
-    assert job.get()["metadata"]["annotations"]["note"] == "seen"
-
-
-def test_finalizers_of_a_job_being_deleted_can_be_removed(cluster: Cluster, namespace: str) -> None:
-    job = Job(cluster, namespace)
-    job.patch('{"metadata": {"finalizers": ["example.com/wait"]}}')
-    cluster.kubectl("delete", "mpijob", "pi", "-n", namespace, "--wait=false")
-    assert "deletionTimestamp" in job.get()["metadata"]
-    assert "patched" in job.patch('{"metadata": {"finalizers": null}}')
-    cluster.wait_for("the job to be gone", lambda: not cluster.get("mpijobs", "-n", namespace)["items"] or None)

@@ -1,11 +1,7 @@
 """`why` for jobs that do not run, each for a different reason, with the real operator, Kueue and scheduler."""
 
-import json
-import os
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +11,7 @@ from tests.support.jobs import REMOVE, changed
 from tests.support.paths import MANIFESTS
 from tests.support.rare import rare
 from tests.support.stuck import page
-from tests.support.stuck.cases import CASES, CONTAINER, HOLDS_THE_QUEUE, TEAM, Case
+from tests.support.stuck.cases import CASES, CONTAINER, TEAM, Case
 from tests.support.stuck.world import World, stuck
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -31,13 +27,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def world(cluster: Cluster) -> Iterator[World]:
     with stuck(cluster) as made:
         yield made
-
-
-def test_running_job_is_reported_as_running(world: World) -> None:
-    found = world.why(f"{TEAM}/{HOLDS_THE_QUEUE.name}")
-    assert found.exit_code == 0
-    line = found.stdout.partition("\n")[0]
-    assert re.fullmatch(r"team-a/first runs since \S+ \S+Z \(\w+\), 2 of 2 workers ready", line)
 
 
 def test_succeeded_job_and_deadline_are_reported(world: World) -> None:
@@ -100,22 +89,6 @@ def test_workers_evicted_by_a_drain_are_reported(world: World) -> None:
         cluster.kubectl("uncordon", node)
 
 
-def test_json_output_has_the_cause(world: World) -> None:
-    found = json.loads(world.why(f"{TEAM}/queue-full", "-o", "json").stdout)
-    assert (found["namespace"], found["name"], found["state"]) == (TEAM, "queue-full", "stuck")
-    assert found["place"]["queue"] == "LocalQueue small"
-    cause = found["causes"][0]
-    assert (cause["id"], cause["stage"], cause["passes"]) == ("queue-full", "queue", True)
-    assert found["text"] == f"does not run: {cause['text']}"
-    assert found["notRead"] == {}
-
-
-def test_why_works_as_a_kubectl_plugin(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    done = world.cluster.kubectl("mpijob", "why", f"{TEAM}/{HOLDS_THE_QUEUE.name}")
-    assert done.stdout.startswith("team-a/first runs since ")
-
-
 def test_user_with_view_sees_the_same_diagnosis(world: World) -> None:
     """The role `view` includes roles of Kueue and of this project, but no access to nodes and policies."""
     cluster = world.cluster
@@ -133,42 +106,6 @@ def test_user_with_view_sees_the_same_diagnosis(world: World) -> None:
         assert re.search(case.says, found.stdout.partition("\n")[0]), found.stdout
         assert "not read: " not in found.stdout
         assert "not judged: rules that need " in found.stdout
-
-
-def test_all_jobs_of_a_namespace_are_listed(world: World) -> None:
-    found = world.why("-n", TEAM)
-    assert found.exit_code == 1
-    lines = found.stdout.splitlines()
-    assert sum(" does not run: " in line for line in lines) > 20
-    assert not any(line.startswith("team-a/first ") for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("name", "error"),
-    [
-        ("team-a/wrong-kye", "there is no MPIJob team-a/wrong-kye; did you mean wrong-key?"),
-        ("team-b/train", "there is no namespace team-b; did you mean team-a?"),
-        ("default/train", "there is no MPIJob in namespace default"),
-    ],
-)
-def test_missing_job_is_an_error(world: World, name: str, error: str) -> None:
-    found = world.why(name)
-    assert (found.exit_code, found.stderr) == (2, f"error: {error}\n")
-
-
-def test_user_with_few_rights_sees_what_was_not_read(world: World) -> None:
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": "see-jobs", "namespace": TEAM},
-        "rules": [{"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"], "verbs": ["get"]}],
-    }
-    world.cluster.kubectl("create", "-f", "-", stdin=role)
-    world.cluster.kubectl("create", "rolebinding", "see-jobs", "--role=see-jobs", "--user=bob", "-n", TEAM)
-    found = world.why(f"{TEAM}/no-claim", kubeconfig=world.cluster.kubeconfig_for("bob"))
-    assert found.exit_code in {0, 1}
-    for what in ("pods", "jobs", "workloads", "events"):
-        assert f"not read: {what} (no permission to" in found.stdout
 
 
 @rare

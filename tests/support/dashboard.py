@@ -24,11 +24,6 @@ def boards() -> list[dict[str, Any]]:
     return [json.loads(text) for document in documents for text in document["data"].values()]
 
 
-def rows() -> list[dict[str, Any]]:
-    """The row panels, each with the title of a row."""
-    return [panel for board in boards() for panel in board["panels"] if panel["type"] == "row"]
-
-
 def panels() -> list[dict[str, Any]]:
     """All panels except the row panels."""
     return [panel for board in boards() for panel in board["panels"] if panel["type"] != "row"]

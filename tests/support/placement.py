@@ -1,14 +1,9 @@
 """Jobs whose workers need whole nodes, and their placement in a real cluster with hundreds of simulated nodes."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
-from tests.support.jobs import request
-from webhook.admission import pipelines
-from webhook.admission.pipelines import Policy
-from webhook.cluster.snapshot import Snapshot
 
 GPU = "nvidia.com/gpu"
 RACK = "topology.kubernetes.io/rack"
@@ -40,13 +35,6 @@ def job(name: str, workers: int, *, resource: str = GPU, **fields: Any) -> dict[
         "metadata": {"generateName" if name.endswith("-") else "name": name},
         "spec": {"runPolicy": {"cleanPodPolicy": "Running"}, "mpiReplicaSpecs": roles, **fields},
     }
-
-
-def mutated(manifest: Mapping[str, Any], cluster: Cluster, policy: Policy) -> dict[str, Any]:
-    """The job after the injections for this cluster."""
-    view = Snapshot(cluster.get("nodes")["items"])
-    document: dict[str, Any] = pipelines.mutate(request(manifest), policy=policy, view=view).document
-    return document
 
 
 def worker_pods(cluster: Cluster, namespace: str, name: str) -> list[dict[str, Any]]:

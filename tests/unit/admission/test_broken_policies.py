@@ -78,7 +78,6 @@ BELOW_HEADER = [
         "exemptions:\n- {rules: [gpus], users: [alice], reason: OPS-42, expires: «31.01.2027→2027-01-31»}",
         'line 4: exemptions[0].expires: must be a date such as 2027-01-31 (it is "31.01.2027")',
     ),
-    ("rules: {worker-count: {max: «yes→8»}}", "line 3: rules.worker-count.max: must be a whole number (it is true)"),
     (
         "rules: {«gpus: warn→gpus: {action: warn}»}",
         'line 3: rules.gpus: must be a mapping: {action: warn} (it is "warn")',
@@ -96,7 +95,6 @@ BELOW_HEADER = [
         "«rules:\n- gpus: {max: 4}\n- slots: {max: 4}→rules: {gpus: {max: 4}, slots: {max: 4}}»",
         "line 3: rules: must be a mapping: {gpus: {max: 4}, slots: {max: 4}}",
     ),
-    ("injections: «[shared-memory]→{shared-memory: {}}»", "line 3: injections: must be a mapping: {shared-memory: {}}"),
     (
         "namespaces: «{matchlabels: {tier: premium}}→{matchLabels: {tier: premium}}»",
         "line 3: namespaces: must be a label selector: {matchLabels: {tier: premium}}",
@@ -104,10 +102,6 @@ BELOW_HEADER = [
     (
         "«rules:→injections:» {shared-memory: {enabled: false}}",
         "line 3: rules.shared-memory: is an injection: write it below injections",
-    ),
-    (
-        "rules: {«workerCount→worker-count»: {max: 4}}",
-        "line 3: rules.workerCount: is not a setting; did you mean worker-count?",
     ),
     (
         "«spec:\n  mode→mode»: warn",

@@ -12,7 +12,7 @@ from aiohttp.test_utils import RawTestServer
 
 from certs.authority import Authority, KeyPair
 from tests.support.ca_store import DAY, Cluster
-from tests.support.installation.looked_at import ALL, KUEUE, MUTATING, VALIDATING, Installation
+from tests.support.installation.looked_at import ALL, KUEUE, VALIDATING, Installation
 from tests.support.installation.looked_at import Api as ConfigurationApi
 from tests.support.logs import Log
 from tests.support.object_api import kubeconfig
@@ -150,12 +150,6 @@ EXPIRED, OTHER = pair(hours=-1), pair(FOREIGN)
             ConfigurationApi({VALIDATING: ALL[VALIDATING], KUEUE: ALL[KUEUE]}),
             "configuration-missing",
             "there is no MutatingWebhookConfiguration: nothing is injected into jobs",
-        ),
-        (
-            installation,
-            ConfigurationApi({MUTATING: ALL[MUTATING], KUEUE: ALL[KUEUE]}),
-            "configuration-missing",
-            "there is no ValidatingWebhookConfiguration: jobs are not checked",
         ),
         (installation, ConfigurationApi(ALL, denied="leases"), "right-missing", "the service may not get, create"),
         (installation, ConfigurationApi(ALL, denied="namespaces"), "right-essential", "the service may not get names"),

@@ -48,15 +48,6 @@ async def test_jobs_not_judged_in_time_are_in_the_next_write(monkeypatch: pytest
     assert world.api.writes == 3
 
 
-async def test_two_replicas_share_a_quota() -> None:
-    world = World()
-    other = world.replica()
-    world.api.slow = 0.001
-    first, second = await asyncio.gather(world.submit("a", "b", "c"), world.submit("d", "e", "f", ledger=other))
-    assert len(first) + len(second) == HOLDS
-    assert sorted(world.reserved) == sorted(first + second)
-
-
 async def test_job_that_is_sent_again_is_reserved_once() -> None:
     world = World()
     assert await world.submit("a", "b", "c") == ["a", "b", "c"]

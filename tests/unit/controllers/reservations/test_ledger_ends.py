@@ -23,15 +23,6 @@ async def test_expired_reservations_are_removed_and_valid_ones_stay() -> None:
     assert world.reserved == ["b", "c"]
 
 
-async def test_reservation_ends_after_its_lifetime() -> None:
-    world = World()
-    await world.submit("a", "b", "c")
-    assert await world.submit("d") == []
-    world.api.time += LIFETIME_SECONDS
-    assert await world.submit("d") == ["d"]
-    assert world.reserved == ["d"]
-
-
 async def test_times_are_by_the_api_servers_clock() -> None:
     """Formerly, nine jobs were admitted although three fit, if the clocks of two nodes differed by 31 seconds."""
     world = World()

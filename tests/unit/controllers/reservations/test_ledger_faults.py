@@ -121,15 +121,6 @@ async def test_fitting_job_is_admitted_despite_a_stale_cache_of_leases() -> None
     assert await world.submit("a", "b", "c", "d") == ["a", "b", "c"]
 
 
-async def test_slow_call_gives_no_verdict() -> None:
-    world = World()
-    world.api.slow = 0.2
-    with pytest.raises(DeadlineExceeded):
-        await world.ledger.verdict("team", decide=deciding("a"), first=fits("a"), writes=True, seconds=0.01)
-    assert world.outcomes["late"] == 1
-    await world.ledger.close()
-
-
 async def test_error_of_one_job_does_not_affect_other_jobs() -> None:
     def broken(_: ClusterView) -> Decision:
         raise DeadlineExceeded("worker-count")
