@@ -12,6 +12,8 @@ MAX_PAGE_BYTES: Final = 16 * 2**20
 """Bytes of a page of a list. After a larger page, fewer objects are requested."""
 MAX_ERROR_BYTES: Final = 64 * 2**10
 """Bytes that are read of an error answer."""
+MAX_PAGES: Final = 50_000
+"""Pages of a list. The API server keeps the state of a list for minutes only, too short for more pages."""
 MAX_OBJECTS_AT_STRETCH: Final = 50
 """Objects that are decoded without a pause. Reviews wait in this time."""
 MAX_BYTES_AT_STRETCH: Final = 512 * 2**10

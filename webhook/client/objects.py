@@ -11,7 +11,7 @@ from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.connection import JSON, METADATA
 from webhook.client.limits import MAX_EVENT_CHARACTERS, OBJECTS_PER_PAGE
 from webhook.client.paging import pages
-from webhook.client.wire import Page, PageMetadata
+from webhook.client.wire import Page, PageMetadata, WatchFault
 
 KubernetesObject = dict[str, Any]
 
@@ -49,8 +49,11 @@ async def listed(api: Client, path: str, *, metadata_only: bool = False, **query
             raise ClusterError(f"what answers at {api.host} is not an API server")
         return Page(PageMetadata(token=str(metadata.get("continue") or "")), items)
 
-    all_pages = pages(fetch, path, limit=OBJECTS_PER_PAGE, **query)
-    return [item async for page in all_pages for item in page.items or ()]
+    try:
+        all_pages = pages(fetch, path, limit=OBJECTS_PER_PAGE, **query)
+        return [item async for page in all_pages for item in page.items or ()]
+    except WatchFault:
+        raise ClusterError(f"the cluster at {api.host} sends a list without end") from None
 
 
 async def write_event(

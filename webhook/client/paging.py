@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from msgspec import Raw
 
-from webhook.client.limits import MAX_BYTES_AT_STRETCH, MAX_OBJECTS_AT_STRETCH
+from webhook.client.limits import MAX_BYTES_AT_STRETCH, MAX_OBJECTS_AT_STRETCH, MAX_PAGES
 from webhook.client.wire import FaultReason, Item, Page, WatchFault
 
 # The number of items is divided by this after a page that was too large or too slow.
@@ -20,11 +20,12 @@ async def pages(
 
     All pages show the state of the collection at the time of the first page. If a page is too large, this page and all
     later pages are requested with fewer items. `fetch` reads one page by its path and query. Empty parameters of
-    `query` are left out. Exceptions of `fetch` are passed on.
+    `query` are left out. WatchFault for an endless list; exceptions of `fetch` are passed on.
     """
     # resourceVersion=0 is not sent: API servers would ignore `limit` and might return old data.
     parameters = {"limit": str(limit)} | {name: value for name, value in query.items() if value}
-    while True:
+    followed: set[int] = set()  # hashes of tokens, which can be long
+    while len(followed) < MAX_PAGES:
         try:
             page = await fetch(f"{path}?{urlencode(parameters)}")
         except WatchFault as fault:
@@ -37,7 +38,11 @@ async def pages(
         token = page.metadata.token
         if not token:
             return
+        if hash(token) in followed:
+            raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
+        followed.add(hash(token))
         parameters["continue"] = token
+    raise WatchFault(FaultReason.GARBAGE, f"a list of more than {MAX_PAGES} pages")
 
 
 def slices(items: Sequence[Raw]) -> Iterator[Sequence[Raw]]:

@@ -9,8 +9,9 @@ from aiohttp.test_utils import RawTestServer
 
 from tests.support.object_api import fake_api, kubeconfig
 from tests.support.watch_api import FakeApi, answer, page, refused, serving, thing
-from webhook.client import calls
+from webhook.client import calls, paging
 from webhook.client.calls import ApiError, ClusterError
+from webhook.client.limits import MAX_PAGES
 from webhook.client.objects import get, listed
 from webhook.client.paging import pages
 from webhook.client.wire import Page, PageMetadata, WatchFault
@@ -48,6 +49,11 @@ async def test_list_with_null_items_is_empty(tmp_path: Path) -> None:
 async def test_incomplete_list_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="too old"):
         await listed_names(tmp_path, page(thing("a"), token="t"), refused(410, "the continue parameter is too old"))
+
+
+async def test_endless_list_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="a list without end"):
+        await listed_names(tmp_path, page(thing("a"), token="t"))
 
 
 @pytest.mark.parametrize(
@@ -157,6 +163,30 @@ async def test_page_is_returned_before_the_next_page_is_requested() -> None:
     found = pages(fetch, PATH, limit=1)
     assert (await anext(found)).items == ["a"]
     assert len(fetch.asked) == 1
+
+
+async def test_repeated_token_is_an_endless_list() -> None:
+    with pytest.raises(WatchFault, match="garbage: a list without version or end"):
+        await items(Fetch((["a"], "t"), (["b"], "t")))
+
+
+async def test_alternating_tokens_are_an_endless_list() -> None:
+    """Otherwise the list would be read forever."""
+    fetch = Fetch(*[(["a"], "t1"), (["b"], "t2")] * 50)
+    with pytest.raises(WatchFault, match="garbage: a list without version or end"):
+        await items(fetch)
+    assert len(fetch.asked) == 3
+
+
+async def test_list_with_too_many_pages_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit also applies if each token is new."""
+    assert MAX_PAGES >= 50_000, "the limit is high enough for every cluster, even with the smallest pages"
+    monkeypatch.setattr(paging, "MAX_PAGES", 50)
+    fetch = Fetch(*((["a"], f"t{number}") for number in range(51)))
+    with pytest.raises(WatchFault, match="garbage: a list of more than 50 pages"):
+        await items(fetch)
+    assert len(fetch.asked) == 50
+    assert len(await items(Fetch(*((["a"], f"t{number}") for number in range(49)), (["b"], "")))) == 50
 
 
 async def test_page_without_version_is_an_error() -> None:

@@ -432,6 +432,15 @@ async def test_watches_that_end_too_soon_are_opened_less_often(world: World) -> 
     assert world.log.lines == []
 
 
+async def test_endless_list_is_aborted(world: World) -> None:
+    world.api.lists = [page(thing("a"), token="again")]
+    watch = world.watch()
+    await world.spend(watch, 600)
+    assert len(world.api.requests) <= 2 * FASTEST
+    assert set(watch.restarts) == {FaultReason.GARBAGE}
+    assert len(watch.store.records) == 0
+
+
 @pytest.mark.parametrize("listing", [page(version=""), page({"metadata": {"resourceVersion": "1"}})])
 async def test_list_without_version_or_items_has_the_fault_reason_garbage(world: World, listing: Any) -> None:
     world.api.lists = [listing]
