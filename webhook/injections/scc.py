@@ -20,8 +20,6 @@ from msgspec.structs import replace
 
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.api.shape import ShapeError
-from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS
-from webhook.cluster.view import UNKNOWN
 from webhook.injections import injection
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, equal, in_templates, in_worker
@@ -42,8 +40,7 @@ FORMS: Final = (
 @injection("scc", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Injects the user namespace first, because it decides which SCC the pods get."""
-    known = ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS) is not UNKNOWN
-    for role, _, _ in job.replicas() if known else ():
+    for role, _, _ in job.replicas():
         where = template_path(role)
         try:
             template = convert(patch.get(where) or {})
