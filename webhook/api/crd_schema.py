@@ -5,11 +5,10 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pkgutil import get_data
 from typing import Any, Final
-
-import msgspec
 
 FILE: Final = "mpijob_schema.json"
 ANY: Final = "any"
@@ -80,12 +79,13 @@ _METADATA: Final[dict[str, Any]] = {
 }
 
 
-class Shape(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Shape:
     """The allowed shape of a value."""
 
     type: str
     """A type of OpenAPI; `quantity` for text or a whole number; or `any`."""
-    fields: Mapping[str, "Shape"] = {}
+    fields: Mapping[str, "Shape"] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     values: "Shape | None" = None
     """For a mapping with any keys."""
@@ -97,7 +97,8 @@ class Shape(msgspec.Struct, frozen=True):
     default: Any = None
 
 
-class CrdSchema(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class CrdSchema:
     """The shape of an MPIJob, and its source."""
 
     origin: str

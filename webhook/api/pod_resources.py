@@ -6,9 +6,8 @@ gate PodLevelResources on, as it is since 1.34.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-
-import msgspec
 
 from webhook.api import quantity
 from webhook.api.pod import Container, PodTemplate, ResourceRequirements
@@ -23,27 +22,29 @@ HUGE_PAGES: Final = "hugepages-"
 _MILLI: Final = quantity.NANO // 1000
 
 
-class ContainerResources(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ContainerResources:
     """A container's requests and limits; `path` is the container's path below the pod template."""
 
     path: str
     name: str = ""
     init: bool = False
     sidecar: bool = False
-    requests: Amounts = {}
-    limits: Amounts = {}
+    requests: Amounts = field(default_factory=dict)
+    limits: Amounts = field(default_factory=dict)
 
     def __hash__(self) -> int:
         return hash((self.path, self.name, self.sidecar, _hashable(self.requests), _hashable(self.limits)))
 
 
-class PodResources(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class PodResources:
     """Containers, then init containers, in order; the pod-level resources; the overhead of the runtime class."""
 
     containers: tuple[ContainerResources, ...] = ()
-    requests: Amounts = {}
-    limits: Amounts = {}
-    overhead: Amounts = {}
+    requests: Amounts = field(default_factory=dict)
+    limits: Amounts = field(default_factory=dict)
+    overhead: Amounts = field(default_factory=dict)
 
     def __hash__(self) -> int:
         return hash((self.containers, _hashable(self.requests), _hashable(self.limits), _hashable(self.overhead)))

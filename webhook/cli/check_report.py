@@ -1,9 +1,8 @@
 """Writes the verdicts of `check` in the formats that CI systems read."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
-
-from msgspec.structs import replace
 
 from webhook import PROGRAM
 from webhook.cli import ci_reports, explanations, job_verdict

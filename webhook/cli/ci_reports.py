@@ -7,14 +7,13 @@ https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-comm
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
 from os import fsencode
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
-
-import msgspec
 
 from webhook import PROGRAM, __version__
 from webhook.cli.files import STDIN_TITLE
@@ -24,7 +23,8 @@ SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT: Final = "field/v1"
 
 
-class Problem(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Problem:
     """A problem, and its place in a file."""
 
     rule: str
@@ -41,7 +41,8 @@ class Problem(msgspec.Struct, frozen=True):
         return f"{self.field}: {self.message}" if self.field else self.message
 
 
-class Checked(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Checked:
     """A checked test, job or file, with its problems."""
 
     file: str

@@ -1,10 +1,9 @@
 """What each injection added to a job: its purpose, its notes, and its patch."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
-
-import msgspec
 
 from webhook import injections
 from webhook.admission.decision import Decision
@@ -23,7 +22,8 @@ APPENDED: Final = "-"
 Operation = Mapping[str, Any]
 
 
-class Injected(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Injected:
     """What one injection added to a job."""
 
     id: str

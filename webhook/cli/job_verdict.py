@@ -1,10 +1,8 @@
 """The verdict on a job in a file, as text and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-from msgspec.structs import replace
 
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding

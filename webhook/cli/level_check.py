@@ -1,9 +1,8 @@
 """Checks the pods in files against a Pod Security level. Nothing is injected into the pods before the check."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
-
-import msgspec
 
 from webhook.api.mpijob import GROUP, LAUNCHER, WORKER, replica_path
 from webhook.api.shape import ShapeError
@@ -28,7 +27,8 @@ TEMPLATES: Final[Mapping[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
 }
 
 
-class Cause(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Cause:
     """A failed check. `check` is empty for a field of the wrong type."""
 
     check: str
@@ -37,7 +37,8 @@ class Cause(msgspec.Struct, frozen=True):
     fix: str
 
 
-class LevelVerdict(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class LevelVerdict:
     """The verdict on the pods of an object. `message` has the message of Pod Security for each template."""
 
     manifest: Manifest

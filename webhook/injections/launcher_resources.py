@@ -20,6 +20,7 @@ unknown.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from re import compile as compiled
 from typing import Annotated, Final
@@ -242,8 +243,8 @@ def _breaks_a_bound(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context)
     for index, container in enumerate(containers):
         own, least = stated.get((index, LIMITS), {}), stated.get((index, REQUESTS), {})
         requests = {**own, **container.requests, **least}
-        containers[index] = structs.replace(container, requests=requests, limits={**container.limits, **own})
-    changed = structs.replace(launcher.resources, containers=tuple(containers))
+        containers[index] = replace(container, requests=requests, limits={**container.limits, **own})
+    changed = replace(launcher.resources, containers=tuple(containers))
     return any(isinstance(fault, OutOfBounds) for fault in _faults(launcher, changed, ctx))
 
 

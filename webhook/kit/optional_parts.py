@@ -5,11 +5,10 @@ name of an object in a part's module. A part may import any module of the core.
 """
 
 from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Final
-
-import msgspec
 
 NAMES: Final = (
     "job_metrics",
@@ -25,7 +24,8 @@ NAMES: Final = (
 """In the order of their options in `serve --help`."""
 
 
-class PartHook(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartHook:
     """A webhook path whose reviews a part answers."""
 
     name: str
@@ -43,7 +43,8 @@ class PartHook(msgspec.Struct, frozen=True, kw_only=True):
     """Builds the reply from the request and the telemetry, for requests other than reviews."""
 
 
-class PartCheck(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartCheck:
     """Objects of other kinds that the command `check` can check with an option."""
 
     option: str
@@ -56,7 +57,8 @@ class PartCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Gets the files and the `JobWorld` of `check`, and returns the function that checks an object."""
 
 
-class RoleRule(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class RoleRule:
     """Permissions in all namespaces."""
 
     group: str
@@ -64,7 +66,8 @@ class RoleRule(msgspec.Struct, frozen=True):
     verbs: tuple[str, ...]
 
 
-class ComponentRights(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ComponentRights:
     """A component of manifests/components that adds an option of `serve`, and the permissions that it needs."""
 
     component: str
@@ -75,16 +78,17 @@ class ComponentRights(msgspec.Struct, frozen=True):
     rules: tuple[RoleRule, ...]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
     """What a part adds to the core."""
 
-    commands: Mapping[str, str] = {}
+    commands: Mapping[str, str] = field(default_factory=dict)
     """Commands of `mpijob-webhook`, and the functions that run them."""
-    conversions: Mapping[str, str] = {}
+    conversions: Mapping[str, str] = field(default_factory=dict)
     """Commands of `mpijob-webhook convert`, and the functions that run them."""
-    options: Mapping[str, str] = {}
+    options: Mapping[str, str] = field(default_factory=dict)
     """Options of `serve` that enable the part, with their help texts."""
-    excludes: Mapping[str, str] = {}
+    excludes: Mapping[str, str] = field(default_factory=dict)
     """Settings of `serve` that cannot be combined with these options, and why."""
     rights: tuple[ComponentRights, ...] = ()
     hooks: tuple[PartHook, ...] = ()

@@ -7,7 +7,7 @@ cannot read. If a replica of the older version then restarts, it uses the copy o
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import msgspec
@@ -46,15 +46,16 @@ class PolicySource(msgspec.Struct, frozen=True):
     """The content of `policy.yaml`; None if it is missing."""
 
 
-class Loaded(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Loaded:
     """The result of loading the ConfigMaps."""
 
     layers: tuple[Layer, ...] = ()
-    states: Mapping[str, State] = {}
+    states: Mapping[str, State] = field(default_factory=dict)
     """Which text of each ConfigMap is used: the current one, the last good one, or none."""
-    errors: Mapping[str, str] = {}
+    errors: Mapping[str, str] = field(default_factory=dict)
     """Why the current text is not used."""
-    last_good: Mapping[str, str] = {}
+    last_good: Mapping[str, str] = field(default_factory=dict)
     """The texts to store, for all ConfigMaps that exist."""
 
 

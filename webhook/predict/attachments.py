@@ -8,9 +8,8 @@ does not count these devices.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
-
-import msgspec
 
 from webhook.api import annotations, names, networks
 from webhook.api.networks import Network, NetworksError
@@ -25,13 +24,14 @@ _LENGTH: Final = 36
 """Characters of a network's name in a message: two names of 63 characters do not fit into a warning."""
 
 
-class Attachments(msgspec.Struct):
+@dataclass(slots=True)
+class Attachments:
     """For one template: the networks in its annotation, the added networks, and why other networks cannot be added."""
 
     text: str
-    there: list[Network] = []
-    added: list[Network] = []
-    problems: list[str] = []
+    there: list[Network] = field(default_factory=list)
+    added: list[Network] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     @property
     def extended(self) -> str:

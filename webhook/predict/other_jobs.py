@@ -4,11 +4,10 @@ In the reservations of quota such a job has the name `<kind>/<name>`. The name o
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Protocol
-
-import msgspec
 
 from webhook.api.mpijob import MPIJob
 from webhook.api.quota_charges import Charge
@@ -35,7 +34,8 @@ class PodsMade(Protocol):
         """The number of the job's existing pods of a role."""
 
 
-class OtherJobs(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherJobs:
     """A kind of jobs."""
 
     kind: str

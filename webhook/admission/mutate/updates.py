@@ -15,6 +15,7 @@ an injection, such as `training.openshift.io/timeout`, and the new result replac
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -53,15 +54,17 @@ _KEYS: Final[Mapping[str, str]] = {
 _GONE: Final = object()
 
 
-class Restored(msgspec.Struct):
+@dataclass(slots=True)
+class Restored:
     """Notes to the user about an update."""
 
-    changed: list[str] = []
+    changed: list[str] = field(default_factory=list)
     """Injections that changed a value of the job."""
-    notes: Notes = {}
+    notes: Notes = field(default_factory=dict)
 
 
-class Dropped(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Dropped:
     """A value that the stored job has and the new job lacks."""
 
     injection: str

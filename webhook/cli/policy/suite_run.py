@@ -60,7 +60,8 @@ class Reported(NamedTuple):
         )
 
 
-class Outcome(Checked, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Outcome(Checked):
     """The outcome of a test."""
 
     findings: Sequence[Reported] = ()

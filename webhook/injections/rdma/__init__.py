@@ -32,9 +32,8 @@ run as root: the capability has no effect for other users. Otherwise the nodes n
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final
-
-import msgspec
 
 from webhook.api import annotations
 from webhook.api.accelerators import is_accelerator
@@ -54,12 +53,13 @@ from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.rdma_devices import HUGEPAGES, Undecided, Wanted, choose, hugepages
 
 
-class _Plan(msgspec.Struct):
+@dataclass(slots=True)
+class _Plan:
     """The additions to one template."""
 
     pods: JobPods
     attached: Attachments | None = None
-    amounts: dict[str, str] = {}
+    amounts: dict[str, str] = field(default_factory=dict)
 
 
 FORMS: Final = (

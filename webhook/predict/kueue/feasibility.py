@@ -7,6 +7,7 @@ launcher got the flavor that the workers need.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import product
 from typing import Final
@@ -110,13 +111,14 @@ def _units(pod_sets: Sequence[PodSet]) -> Iterable[Sequence[PodSet]]:
     return together.values()
 
 
-class _Search(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class _Search:
     view: ClusterView
     queue: ClusterQueue
     config: KueueConfig
     flavors: Mapping[str, ResourceFlavor | Answer]
     only_topologies: bool
-    reach: dict[FlavorResource, int] = {}
+    reach: dict[FlavorResource, int] = field(default_factory=dict)
 
     def group(self, group: Group, units: Sequence[_Unit]) -> Iterator[Obstacle]:
         """Why every combination of the group's flavors fails for the units."""

@@ -1,10 +1,9 @@
 """A job compared with the ResourceQuotas of its namespace: its use, the promises to other jobs, and what is left."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
-
-import msgspec
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.operator_checks import never_begun, refused
@@ -28,7 +27,8 @@ from webhook.predict.sizes import Size, Sizes
 Quotas = tuple[ResourceQuota, ...]
 
 
-class Assessment(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Assessment:
     """A job and the quotas that may apply to it."""
 
     quotas: Quotas
@@ -42,8 +42,8 @@ class Assessment(msgspec.Struct, frozen=True):
     """For each set of pod shapes, the number of other running jobs that have it; None if unknown."""
     charges: Callable[[PodShape], tuple[Charge, ...]]
     find_sizes: Callable[[], Sizes]
-    _most: dict[str, int] = {}
-    _promised: dict[str, Amounts] = {}
+    _most: dict[str, int] = field(default_factory=dict)
+    _promised: dict[str, Amounts] = field(default_factory=dict)
 
     @property
     def promised(self) -> Mapping[str, Amounts]:

@@ -4,7 +4,7 @@ A job is promised quota as soon as it is admitted. Until it is stored, only a re
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -32,7 +32,8 @@ Quotas = tuple[ResourceQuota, ...]
 Pairs = tuple[tuple[str, Quantity], ...]
 
 
-class Promises(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Promises:
     """Promises from the known jobs, pods and reservations of a namespace."""
 
     ctx: Context
