@@ -53,7 +53,7 @@ def test_inject_only_restricts_the_enabled_injections(text: str, used: set[str])
         ("a\n---\nb", "expected one mapping of kind MPIJobPolicy, found a plain value"),
         ("apiVersion: policy.training.openshift.io/v1", "kind: is missing, write kind: MPIJobPolicy"),
         (HEADER.replace("v1", "v2"), "apiVersion: must be policy.training.openshift.io/v1 (it is "),
-        (HEADER + "rules: {worker-count: {min: 3}", "line 4, column 1"),
+        (HEADER + "rules: {worker-count: {min: 3}", "line 3, column 8"),
         (HEADER + "injectOnly: labels", "line 3: injectOnly: must be a list: [labels]"),
         (HEADER + "injectOnly: [label]", 'line 3: injectOnly[0]: there is no "label"; did you mean labels?'),
         (HEADER + "injectOnly: [zzz]", 'line 3: injectOnly[0]: there is no "zzz"; `mpijob-webhook rules` lists'),

@@ -49,6 +49,8 @@ import sys
 from datetime import date
 from webhook.server.process import _load_for_good
 _load_for_good()
+from webhook.predict import other_jobs
+other_jobs.all_kinds()  # the service loads them when it starts
 from tests.bench.replies.cases import clusters
 from tests.support.hostile import SHAPES
 from tests.support.jobs import body, changed

@@ -31,7 +31,7 @@ def test_secret_gets_a_key_pair_by_default():
         assert is_pair(private, public, "rsa-4096")
         assert answer["auditAnnotations"] == {
             "injected": "ssh-keys",
-            "ssh-key-fingerprint": pool.fingerprint(public),
+            "ssh-key-fingerprint": pool.KeyPair("rsa-4096", private, public).fingerprint,
         }
         assert running.metric("ssh_key_duration_seconds_count", algorithm="rsa-4096") == 1
         assert running.metric("ssh_key_wait_seconds_count", algorithm="rsa-4096") == 1
