@@ -160,7 +160,7 @@ def _split(document: Json, path: str, found: re.Match[str]) -> None:
 
 
 def _volume(document: Json, path: str, found: re.Match[str]) -> None:
-    pod, _ = _parts(document, path.partition(".containers[")[0] + ".volumes")
+    pod, _ = _parts(document, path.partition(".containers[")[0] + ".containers")
     pod.setdefault("volumes", []).append(_value(found[1]))
 
 
@@ -191,6 +191,10 @@ def _program(document: Json, path: str, found: re.Match[str]) -> None:
 
 
 _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]] = (
+    (
+        r"Write (\S+-worker-0\.\S+)\.$",
+        _edited(lambda words, name: [word.replace("ADDR=localhost", f"ADDR={name}") for word in words]),
+    ),
     (r"Move it to (\S+(?: and to \S+)*)\.$", _move),
     (r"(?:Rename it to|Write the field) (\S+?)[.,](?: |$)", _rename),
     (r"Write (kind|apiVersion): (\S+)\.$", _head),

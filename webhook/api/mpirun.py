@@ -60,8 +60,8 @@ ON_EACH_NODE: Final = frozenset(
 )
 """Programs that start a process for each GPU of their node: https://docs.pytorch.org/docs/stable/elastic/run.html"""
 LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
-OF_SCHEDULERS: Final = frozenset(("aprun", "jsrun", "srun"))
-"""Programs that start the ranks of a batch system, such as Slurm."""
+OF_SCHEDULERS: Final = frozenset(("aprun", "jsrun", "qsub", "sbatch", "srun"))
+"""Programs that start the ranks, or jobs, of a batch system such as Slurm."""
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
 """Every call contains at least one of these names."""

@@ -34,7 +34,8 @@ _OTHER_NAMES: Final = {
     "cmd": "command", "entrypoint": "command", "environment": "env", "pvc": "persistentVolumeClaim",
     **dict.fromkeys(("timeout", "time", "walltime"), "activeDeadlineSeconds"), "retries": "backoffLimit",
     "maxretries": "backoffLimit", "target": "mountPath", "nprocpernode": "slotsPerWorker",
-    "ntaskspernode": "slotsPerWorker", "gpuspernode": _GPU, **MEANT_RESOURCES,
+    "ntaskspernode": "slotsPerWorker", "gpuspernode": _GPU, **MEANT_RESOURCES, "replicacount": "replicas",
+    "count": "replicas",
 }  # fmt: skip
 _ENDING: Final = len("ReplicaSpecs")
 _PARTS: Final = re.compile("([=:])")
@@ -140,9 +141,9 @@ class SchemaVerdict:
         fitting = {name: shape.fields[name].type for name in free if _takes(shape.fields[name], given)}
         if (other := _OTHER_NAMES.get(lower, f"{key}s")) in fitting:
             return other
-        of_items = {
-            field for each in (given if isinstance(given, list) else ()) if _is(each, "object") for field in each
-        }
+        listed = given if isinstance(given, list) else ()
+        of_items = {field for each in listed if _is(each, "object") for field in each}
+        of_items |= {"mountPath" for each in listed if _is(each, "string") and ":/" in each}
         able = [name for name in fitting if (item := shape.fields[name].items) and of_items <= item.fields.keys()]
         if of_items and len(able) == 1:
             return able[0]
@@ -156,9 +157,10 @@ class SchemaVerdict:
 
     def _homes(self, key: str, value: Any) -> dict[str, Shape]:
         """The paths where the field is valid: in an enclosing object, in an object below it, or in each role."""
-        if key == "queueName" and len(self._around) == 2:  # the object is the spec of the job
+        of_job = len(self._around) == 2  # the object is the spec or the metadata of the job
+        if key == QUEUE_NAME or (of_job and key in {"queueName", "queue"}):
             return {f"metadata.labels[{QUEUE_NAME}]": _TEXT}
-        if key == _GPU and len(self._around) == 2:  # the GPUs of all workers, as in MPIJobs of v1alpha1
+        if key == _GPU and of_job:  # the GPUs of all workers, as in MPIJobs of v1alpha1
             return {}
         for around in reversed(self._around):
             if key in _OF_METADATA and (metadata := _metadata(around)):
@@ -166,7 +168,7 @@ class SchemaVerdict:
             level = [around]
             while level:
                 places = {_joined(each.path, at): field for each in level for at, field in _places(key, value, each)}
-                if len(places) in {1, len(level)} and places.keys().isdisjoint(self._moved):
+                if len(places) == len(level) and places.keys().isdisjoint(self._moved):
                     return places
                 level = [] if places else [below for each in level for below in _below(each)]
         return {}
@@ -191,6 +193,11 @@ class SchemaVerdict:
         if isinstance(value, dict) and names >= {"name", "value"} and not value.keys() & names:
             value = (_listed(value, shape) or [value])[0]
             self._report(path, "has no name", f"Write {_shown(value)}.")
+        if isinstance(value, dict) and "secretRef" in names and value and not value.keys() & names:
+            [(kind, each), *_] = value.items()
+            reference = "secretRef" if "secret" in kind.lower() else "configMapRef"
+            value = {reference: each if isinstance(each, dict) else {"name": each}}
+            self._report(path, "names no source of variables", f"Write {_shown(value)}.")
         if isinstance(value, dict):
             return self._object(value, shape, path) if shape.fields or shape.values is not None else value
         if isinstance(value, list) and shape.items is not None:
@@ -314,7 +321,7 @@ def _is_entry(key: str, value: Any, name: str, shape: Shape, around: Shape) -> b
     meant = "requests" if key == "storage" else "limits"
     return (
         name == meant
-        and ("/" in key or key in _RESOURCES)
+        and (key in _RESOURCES or ("/" in key and str(value)[:1].isdigit()))
         and {"limits", "requests"} <= around.fields.keys()
         and _is(value, shape.type)
     )
@@ -338,6 +345,8 @@ def _meant(value: Any, shape: Shape) -> Any:
     """The value that is meant by a value of the wrong type, or None if it is unclear."""
     if shape.type == "array" and shape.items is not None:
         return _listed(value, shape.items)
+    if shape.type == "string" and isinstance(value, dict) and value.keys() == {"repository", "tag"}:
+        return "{repository}:{tag}".format(**value)
     return _mapped(value, shape) if shape.type == "object" else _converted(value, shape.type)
 
 
@@ -392,14 +401,18 @@ def _of_text(text: str, fields: Container[str]) -> dict[str, Any] | None:
     rest, volume = rest.removesuffix(":"), corrected(first, dns_1123_label_problem)
     forms = {
         "mountPath": volume and {"name": volume, "mountPath": rest or f"/{first.lstrip('/')}"},
-        "emptyDir": volume and {"name": volume},
+        "emptyDir": volume and not rest and {"name": volume},
         "containerPort": rest.isdecimal() and {"containerPort": int(rest)},
         "tolerationSeconds": {"key": first, "operator": "Exists"},
         "configMapRef": {"configMapRef": {"name": text}},
         "value": rest and {"name": first, "value": rest},
         "server": rest and {"server": first, "path": rest},
         "sizeLimit": text[0].isdigit() and {"sizeLimit": text},
-        **{key: {key: text} for key in ("name", "claimName", "secretName", "medium", "path")},
+        **{
+            key: {key: text}
+            for key in ("name", "claimName", "secretName", "medium", "path")
+            if "emptyDir" not in fields
+        },
     }
     return next((form for field, form in forms.items() if field in fields and isinstance(form, dict)), None)
 

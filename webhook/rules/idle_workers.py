@@ -6,7 +6,9 @@ The list of workers is the operator's file `/etc/mpi/hostfile`. Open MPI, MPICH 
 operator.
 
 mpirun connects to workers only by ssh, so it cannot use a worker that runs `sleep infinity` or the training itself, or
-a worker that ends after it has installed or started sshd.
+a worker that ends after it has installed or started sshd. The ranks on different workers do not find each other if the
+address of the first rank (`MASTER_ADDR`, `--master-addr` or `--rdzv-endpoint`) is localhost, or a pod's name without
+the name of the Service.
 
 A violation is a warning, because a program may start processes on the workers in other ways, and a Python script may
 start mpirun. Nothing is reported if the command is a file of the image, or if it mentions ssh, hosts or another program
@@ -47,6 +49,9 @@ _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
 # A worker's host name without the name of the Service, or with a wrong one. The hostfile has `worker.service`.
 _UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
+_ADDRESS: Final = re.compile(r"(?:MASTER_ADDR=|--master[_-]addr[= ]|--rdzv[_-]endpoint[= ])([\w.-]*)")
+# A host name that the workers do not resolve, or resolve to themselves.
+_OF_ONE_WORKER: Final = re.compile(r"localhost|127\.0\.0\.1|[\w-]+-(?:worker-\d+|launcher)")
 _DEEPSPEED_HOSTFILE: Final = re.compile(r"(?<!\S)(?:-H|--hostfile)[ =](\S+)")
 _SERVICE: Final = re.compile(r"(?:\bservice\s+|/init\.d/)sshd?\s+(?:re)?start\s*\Z")
 _EMPTY: Final = '""'
@@ -63,7 +68,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not workers or not launchers:
         return
     launcher, worker = launchers[0], workers[0]
-    faults = [*_launcher(launcher, job.mpirun_calls)]
+    faults = [*_launcher(launcher, job.mpirun_calls), *_address(launcher, job)]
     started = programs.started_by(worker if worker.command else replace(worker, command=worker.args, args=None))
     fault, fix = _end(worker, started or frozenset())
     if not fault and not sshd.starts(worker):
@@ -135,6 +140,15 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
         name = next((each for each in own if not _PYTHON.fullmatch(each)), "")
         fault = f"{name} runs on the launcher alone" if name else f"workers stay idle unless {own[0]} calls mpirun"
         yield fault, "Start it with mpirun."
+
+
+def _address(launcher: Container, job: MPIJob) -> Iterator[tuple[str, str]]:
+    """A fault if the ranks on different workers do not find the first rank by its address."""
+    variables = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
+    given = _ADDRESS.findall(f"{sshd.text(launcher)}\n{variables}") if job.mpirun_calls and job.workers > 1 else []
+    if given and all(map(_OF_ONE_WORKER.fullmatch, given)):
+        name = job.metadata.name or "<job>"
+        yield f"no other worker finds {given[0][:30]}", f"Write {name}-worker-0.{name}."
 
 
 def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tuple[str, str]]:

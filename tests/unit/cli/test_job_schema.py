@@ -120,6 +120,11 @@ def test_valid_job_has_no_faults(changes: Json) -> None:
             f"{POD}.schedulerName.",
         ),
         ("spec.queueName: a", "spec.queueName: Move it to metadata.labels[kueue.x-k8s.io/queue-name]."),
+        ("metadata.queue: a", "metadata.queue: Move it to metadata.labels[kueue.x-k8s.io/queue-name]."),
+        (
+            "spec.runPolicy.kueue\\.x-k8s\\.io/queue-name: a",
+            "spec.runPolicy[kueue.x-k8s.io/queue-name]: Move it to metadata.labels[kueue.x-k8s.io/queue-name].",
+        ),
         ("first.volumes: [{name: a, mountPath: /a}]", f"{CONTAINER}.volumes: Rename it to volumeMounts."),
         (
             "first.securityContext: {fsGroup: 1}",
@@ -365,6 +370,15 @@ def test_packaged_schema_is_from_mpi_operator_0_8_0() -> None:
         ("spec.runPolicy: {activeDeadlineSeconds: '24:00:00'}", "spec.runPolicy.activeDeadlineSeconds: Write 86400."),
         ("spec.slotsPerWorker: 8x", "spec.slotsPerWorker: Write 8."),
         ("pod.nodeSelector: [{gpu: true}, {b: c}]", f'{POD}.nodeSelector: Write {{"gpu": "true", "b": "c"}}.'),
+        (
+            "first.image: {repository: ml/train, tag: '1.0'}",
+            f'{CONTAINER}.image: Write "ml/train:1.0".',
+        ),
+        ("first.envFrom: [{secretName: s}]", f'{CONTAINER}.envFrom[0]: Write {{"secretRef": {{"name": "s"}}}}.'),
+        (
+            "pod.volumes: ['d:/data']",
+            f"{POD}.volumes[0]: Remove it, or write a mapping.",
+        ),
         ("first.ports: [22]", f'{CONTAINER}.ports[0]: Write {{"containerPort": 22}}.'),
         ("first.readinessProbe: {tcpSocket: 22}", f'{CONTAINER}.readinessProbe.tcpSocket: Write {{"port": 22}}.'),
         ("first.ports: '22'", f'{CONTAINER}.ports: Write [{{"containerPort": 22}}].'),

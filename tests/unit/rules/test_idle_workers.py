@@ -76,6 +76,16 @@ TORCHRUN = "torchrun runs on the launcher alone"
         ("mpirun -H a-worker-0.a.b.svc,a-worker-1:2 -np 4 t", "finds no host a-worker-1", f"Write {USE}."),
         ("horovodrun -H a-worker-0.a-worker:4 -np 4 t", "finds no host a-worker-0.a-worker", f"Write {USE}."),
         ("mpirun -H localhost:4 -np 4 t", "-H localhost:4 runs all ranks on the launcher", "Remove it."),
+        (
+            "mpirun -np 4 -x MASTER_ADDR=localhost python t.py",
+            "no other worker finds localhost",
+            "Write train-worker-0.train.",
+        ),
+        (
+            script("mpirun -np 2 torchrun --nnodes 2 --rdzv-endpoint=pi-worker-0:29500 t.py"),
+            "no other worker finds pi-worker-0",
+            "Write train-worker-0.train.",
+        ),
     ],
 )
 def test_launcher_that_starts_no_ranks_on_workers_is_reported(command: Any, message: str, fix: str | None) -> None:
@@ -99,6 +109,12 @@ def test_launcher_that_starts_no_ranks_on_workers_is_reported(command: Any, mess
         launcher("deepspeed --hostfile=/job/h t.py", volumeMounts=[{"name": "hosts", "mountPath": "/job"}]),
         launcher("deepspeed t.py", volumeMounts=[{"name": "hosts", "mountPath": "/job"}]),
         launcher("mpirun -np 2 torchrun t.py"),
+        launcher("mpirun -np 2 -x MASTER_ADDR=pi-worker-0.pi python t.py"),
+        launcher(
+            script("export MASTER_ADDR=$(head -1 /etc/mpi/hostfile); mpirun -np 2 -x MASTER_ADDR python t.py"),
+            env=[{"name": "MASTER_ADDR", "value": "localhost"}],
+        ),
+        launcher("mpirun -np 2 -x MASTER_ADDR=localhost python t.py") | {"Worker.replicas": 1},
         launcher(script("python prepare.py; mpirun -np 2 python t.py")),
         launcher("accelerate launch --num_machines 2 --machine_rank 0 t.py"),
         launcher("python launch.py"),
