@@ -193,7 +193,7 @@ class SchemaVerdict:
         if isinstance(value, dict) and names >= {"name", "value"} and not value.keys() & names:
             value = (_listed(value, shape) or [value])[0]
             self._report(path, "has no name", f"Write {_shown(value)}.")
-        if isinstance(value, dict) and "secretRef" in names and value and not value.keys() & names:
+        if isinstance(value, dict) and "secretRef" in names and value and not any(key.endswith("Ref") for key in value):
             [(kind, each), *_] = value.items()
             reference = "secretRef" if "secret" in kind.lower() else "configMapRef"
             value = {reference: each if isinstance(each, dict) else {"name": each}}
