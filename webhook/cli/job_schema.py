@@ -193,11 +193,12 @@ class SchemaVerdict:
         if isinstance(value, dict) and names >= {"name", "value"} and not value.keys() & names:
             value = (_listed(value, shape) or [value])[0]
             self._report(path, "has no name", f"Write {_shown(value)}.")
-        if isinstance(value, dict) and "secretRef" in names and value and not any(key.endswith("Ref") for key in value):
-            [(kind, each), *_] = value.items()
+        if isinstance(value, dict) and "secretRef" in names and len(value) == 1:
+            [(kind, each)] = value.items()
             reference = "secretRef" if "secret" in kind.lower() else "configMapRef"
-            value = {reference: each if isinstance(each, dict) else {"name": each}}
-            self._report(path, "names no source of variables", f"Write {_shown(value)}.")
+            if kind not in names and not kind.endswith("Ref"):
+                value = {reference: each if isinstance(each, dict) else {"name": each}}
+                self._report(path, "names no source of variables", f"Write {_shown(value)}.")
         if isinstance(value, dict):
             return self._object(value, shape, path) if shape.fields or shape.values is not None else value
         if isinstance(value, list) and shape.items is not None:
