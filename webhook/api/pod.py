@@ -50,6 +50,8 @@ class ConfigMapSource(msgspec.Struct, gc=False):
     optional: bool | None = None
     key: str = ""
     items: Sequence[KeyToPath] | None = None
+    default_mode: object = msgspec.field(default=None, name="defaultMode")
+    """The mode of its files as a volume: 0644 if unset."""
 
 
 class ImageSource(msgspec.Struct, gc=False):

@@ -30,6 +30,10 @@ followed by `&`, it runs in the background, and the container ends unless anothe
 `-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 rejects both; Open MPI 5, MPICH and Intel MPI fail or
 start an arbitrary number of ranks. `-np 0` is an error, except for Open MPI, which starts a rank for each slot.
 
+The program that mpirun starts, or its script, must be on the workers: a volume that only the launcher mounts is
+reported, as is a program in a ConfigMap whose files are not executable. `ssh-keygen` cannot write the key, which the
+job has.
+
 The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number, or with an option and
 its value in one word. Other faults are a warning, because the image is unknown here.
 """
@@ -40,10 +44,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.api import mpirun, operator_env, programs, shell, sshd
-from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
+from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HOROVODRUN, HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
-from webhook.api.pod import Container
+from webhook.api.pod import Container, PodTemplate, Volume
 from webhook.kit.advice_bounds import Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -87,6 +91,8 @@ _BUILT_IN: Final = re.compile("cd|export|source")
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
 # (field of the container, fault, fix)
+# The file is the operator's, in a volume that is read only.
+_MAKES_KEY: Final = re.compile(r"ssh-keygen\s(?![^;&|\n]*-[lyR])[^;&|\n]*\.ssh/id_rsa\b")
 _Fault = tuple[str, str, str]
 
 
@@ -121,7 +127,7 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
         if replica.template.spec is None or replica.template.spec.for_windows:
             continue
         for kind, index, container in replica.template.each_container:
-            found = _program(container) or (_sshd(container) if kind == "containers" else None)
+            found = _program(container) or (_ssh(container) if kind == "containers" else None)
             for field, fault, fix in (*filter(None, (found,)), *_substituted(container, role, job, ctx)):
                 yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
@@ -201,8 +207,10 @@ def _lost_words(argv: Sequence[str]) -> Sequence[str]:
     return rest if len(words) == 1 or not started.isdisjoint(_PROGRAMS) else ()
 
 
-def _sshd(container: Container) -> _Fault | None:
-    """sshd by its name only, or in the background of a container that then ends."""
+def _ssh(container: Container) -> _Fault | None:
+    """A key in place of the operator's; sshd by its name only, or in the background of a container that then ends."""
+    if _MAKES_KEY.search(sshd.text(container)):
+        return _field(container, "ssh-keygen"), "ssh-keygen fails: the job has keys", "Remove ssh-keygen."
     calls, last = sshd.calls(container) if "sshd" in sshd.text(container) else ((), None)
     if not all(call.by_path for call in calls):
         return _field(container, "sshd"), "sshd starts only by its absolute path", "Write /usr/sbin/sshd."
@@ -249,7 +257,37 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = "Split it at its blanks." if call.without_shell else "Remove its quotes."
         fault = f'"{shortened(call.started, MAX_SHOWN_WORDS_CHARACTERS)}" is one word'
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
+    yield from _mounted(call, job)
     yield from _values(call, launcher, job, ctx)
+
+
+def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
+    """A program or its script that the workers do not mount, or a program in a ConfigMap that is not executable."""
+    if call.started not in call.words:
+        return
+    after = call.words[call.words.index(call.started) + 1 :]
+    scripts = [word for word in after[:1] if word.endswith((".py", ".sh"))]
+    launcher, worker = (each.template if each else PodTemplate() for each in (job.launcher, job.worker))
+    for program in (call.started, *scripts):
+        sides = [_volume_of(program, template) for template in (worker, launcher)]
+        if sides[1] and not sides[0] and worker.containers:
+            path = f"{replica_path(WORKER)}.template.spec.containers[0].volumeMounts"
+            fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is mounted only in the launcher"
+            yield Violation(path, fault, "Mount it here too.", advisory=True)
+        source = sides[0].config_map if sides[0] else None
+        mode = source.default_mode if source and program == call.started and not source.items else 0o777
+        if mode is None or (isinstance(mode, int) and not mode & 0o111):
+            path = f"{replica_path(WORKER)}.template.spec.volumes"
+            fault = f"{shortened(program, MAX_SHOWN_WORDS_CHARACTERS)} is not executable"
+            yield Violation(path, fault, "Set configMap.defaultMode to 0755.", advisory=True)
+
+
+def _volume_of(file: str, template: PodTemplate) -> Volume | None:
+    """The volume that the first container mounts at the file's folder or above; None if there is none."""
+    mounts = [mount for each in template.containers[:1] for mount in each.volume_mounts or ()]
+    names = [mount.name for mount in mounts if mount.mount_path and file.startswith(f"{mount.mount_path.rstrip('/')}/")]
+    volumes = (template.spec.volumes if template.spec else None) or ()
+    return next((volume for volume in volumes if volume.name in names), None)
 
 
 def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) -> Iterator[Violation]:

@@ -286,10 +286,11 @@ def _on_cri_o(ctx: Context) -> bool:
 
 def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Violation]:
     """The configuration and the capabilities of the workers' sshd."""
-    if worker.other_than_root and not worker.container.command and not worker.container.args:
+    argv = worker.container.argv
+    if worker.other_than_root and (not argv or (argv[0].endswith("/sshd") and "-f" not in argv)):
         yield Violation(
             f"{worker.path}.command",
-            "is missing, so the sshd of root starts",
+            "names no configuration, so sshd reads root's" if argv else "is missing, so the sshd of root starts",
             fix="Start sshd with a configuration of the user: [/usr/sbin/sshd, -De, -f, /home/mpiuser/.sshd_config].",
             advisory=True,
         )

@@ -155,6 +155,12 @@ def test_command_that_may_start_its_program_is_accepted(command: Any, args: Any,
         (["export", "A=b"], None, '"export" needs a shell', BY_BASH),
         (["source", "env.sh"], None, '"source" needs a shell', BY_BASH),
         (["A=B", "mpirun", "-np", "4", "x"], None, '"A=B" needs a shell', BY_BASH),
+        (
+            ["sh", "-c", "ssh-keygen -t rsa -N '' -f ~/.ssh/id_rsa && mpirun -np 4 x"],
+            None,
+            "ssh-keygen fails: the job has keys",
+            "Remove ssh-keygen.",
+        ),
         (["mpirum"], ["-np", "4", "x"], "mpirum is not a program of MPI", "Write mpirun."),
         (["sh", "-c", "cd /a; mpi-run -np 4 x"], None, "mpi-run is not a program of MPI", "Write mpirun."),
         (["mpiexe", "-n", "4", "x"], None, "mpiexe is not a program of MPI", "Write mpiexec."),
@@ -450,6 +456,42 @@ def test_fix_keeps_sshd_in_the_foreground(script: str, fix: str) -> None:
     [violation] = violations(ID, {f"{WORKER}.command": ["sh", "-c", script]})
     assert violation.fix == fix
     assert violation.fix in Finding(ID, violation).warning
+
+
+def of_volume(*roles: str, **source: Any) -> dict[str, Any]:
+    """Changes: a volume at /v of these roles."""
+    volume = {"name": "v"} | source
+    return {f"{role}.template.spec.volumes": [volume] for role in roles} | {
+        f"{role}.template.spec.containers.0.volumeMounts": [{"name": "v", "mountPath": "/v/"}] for role in roles
+    }
+
+
+WORKER_POD = "spec.mpiReplicaSpecs[Worker].template.spec"
+SCRIPT = {"configMap": {"name": "v"}}
+CLAIM = {"persistentVolumeClaim": {"claimName": "v"}}
+NOT_EXECUTABLE = f"(advice) {WORKER_POD}.volumes: /v/run.sh is not executable"
+ONLY_HERE = f"(advice) {WORKER_POD}.containers[0].volumeMounts: /v/{{}} is mounted only in the launcher"
+
+
+@pytest.mark.parametrize(
+    ("command", "volume", "expected"),
+    [
+        ("mpirun -np 4 /v/run.sh", of_volume("Launcher", "Worker", **SCRIPT), [NOT_EXECUTABLE]),
+        ("mpirun -np 4 bash /v/run.sh", of_volume("Launcher", "Worker", **SCRIPT), []),
+        (
+            "mpirun -np 4 /v/run.sh",
+            of_volume("Launcher", "Worker", configMap={"name": "v", "defaultMode": 0o755}),
+            [],
+        ),
+        ("mpirun -np 4 /v/run.sh", of_volume("Launcher", "Worker", **CLAIM), []),
+        ("mpirun -np 4 /v/run.sh", of_volume("Launcher", **CLAIM), [ONLY_HERE.format("run.sh")]),
+        ("mpirun -np 4 python /v/t.py", of_volume("Launcher", **CLAIM), [ONLY_HERE.format("t.py")]),
+        ("mpirun -np 4 python t.py /v/data", of_volume("Launcher", **CLAIM), []),
+        ("mpirun -np 4 python /v/t.py", of_volume("Worker", **CLAIM), []),
+    ],
+)
+def test_program_in_a_volume_is_executable_on_the_workers(command: str, volume: Any, expected: list[str]) -> None:
+    assert found(violations(ID, {f"{LAUNCHER}.command": command.split(), **volume})) == expected
 
 
 def test_launcher_without_a_container_is_left_to_the_rule_upstream_contract() -> None:

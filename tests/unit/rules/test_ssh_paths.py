@@ -138,6 +138,10 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
         # The workers' sshd.
         ({**both(HOME, runAsUser=1000), "Worker.template.spec.containers.0.command": REMOVE}, NO_COMMAND),
         ({**both(HOME, runAsNonRoot=True), "Worker.template.spec.containers.0.command": []}, NO_COMMAND),
+        (
+            {**both(HOME, runAsUser=1000), "Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De"]},
+            f"(advice) {WORKER}.containers[0].command: names no configuration, so sshd reads root's",
+        ),
         (both(HOME, runAsUser=1000, capabilities={"drop": ["ALL"]}), NO_BIND_SERVICE),
         (both(HOME, runAsNonRoot=True, capabilities={"drop": ["NET_BIND_SERVICE"]}), NO_BIND_SERVICE),
         (

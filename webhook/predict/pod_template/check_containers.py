@@ -307,6 +307,10 @@ def check_security(context: model.SecurityContext, path: str, faults: Faults, *,
         if context.capabilities is not None and "CAP_SYS_ADMIN" in (context.capabilities.add or ()):
             fault = "is false, but CAP_SYS_ADMIN is added"
             faults.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
+    for index, name in enumerate((context.capabilities and context.capabilities.add) or ()):
+        if name.startswith("CAP_"):
+            fault = "begins with CAP_, which containerd adds too"
+            faults.add(f"{path}.capabilities.add[{index}]", fault, f"Write {name[4:]}.", advisory=True)
     if context.seccomp_profile is not None or context.app_armor_profile is not None:
         _profiles(context, path, faults)
 

@@ -5,6 +5,7 @@ the types of `model`, so that all faults are reported at once. The template that
 the right Python type, and the checks that compare fields use it.
 """
 
+import re
 from functools import cache
 from typing import Any, Final
 
@@ -182,7 +183,8 @@ class _Reader:
     def _range(self, kind: inspect.IntType, value: int, path: str) -> None:
         amount = value if -(2**64) < value < 2**64 else "too large"
         if kind.le is not None and value > kind.le:
-            fix = "Write it in octal, as 0644." if kind.le == model.MOST_OF_A_MODE else f"Set it to {kind.le} or less."
+            octal = f"0{value}" if re.fullmatch("[0-7]{3}", str(value)) else "it in octal, as 0644"
+            fix = f"Write {octal}." if kind.le == model.MOST_OF_A_MODE else f"Set it to {kind.le} or less."
             self._faults.add(path, f"is {amount}, the maximum is {kind.le}", fix)
         elif kind.ge is not None and value < kind.ge:
             self._faults.add(path, f"is {amount}, the minimum is {kind.ge}", f"Set it to {kind.ge} or more.")
