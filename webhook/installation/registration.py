@@ -10,6 +10,7 @@ the operator sets, and by match conditions. The match conditions must not fail f
 would reject the Secret.
 """
 
+import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence, Set
 from pkgutil import resolve_name
@@ -194,8 +195,9 @@ class Registration:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._installed: dict[str, str] = {}
-        """The uid of each object, by its path."""
+        # The uid by path; None if the answer to the creation did not arrive.
+        self._installed: dict[str, str | None] = {}
+        self._closing: asyncio.Task[None] | None = None
 
     async def install(self, configurations: Sequence[Mapping[str, Any]]) -> None:
         """Create all `configurations`, and replace those of an earlier run. After a ClusterError none exists."""
@@ -204,17 +206,24 @@ class Registration:
             await self._delete(path, uid)
         try:
             for configuration in configurations:
-                path = _path(configuration)
-                created = await self._client.request("POST", path.removesuffix(f"/{NAME}"), dict(configuration))
-                self._installed[path] = created["metadata"]["uid"]
+                await self._create(configuration)
         except ClusterError:
             await self.remove()
             raise
 
     async def close(self) -> None:
-        """Remove the configurations, and close the connection to the cluster; ClusterError like `remove`."""
-        async with self._client:
+        """Remove the configurations, and close the connection to the cluster; ClusterError like `remove`.
+
+        Cancelling this does not stop the removal; the next call waits for it.
+        """
+        self._closing = self._closing or asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        try:
             await self.remove()
+        finally:
+            await self._client.close()
 
     async def remove(self) -> None:
         """Delete the objects that `install` created; ClusterError if an object may be left."""
@@ -222,11 +231,22 @@ class Registration:
         while self._installed:
             path, uid = self._installed.popitem()
             try:
-                await self._delete(path, uid)
+                if created := uid or await self._stale(path):
+                    await self._delete(path, created)
             except ClusterError as error:
                 problems.append(f"{path.rsplit('/', 2)[-2]}/{NAME} may be left behind: {error}")
         if problems:
             raise ClusterError("; ".join(problems))
+
+    async def _create(self, configuration: Mapping[str, Any]) -> None:
+        path = _path(configuration)
+        self._installed[path] = None
+        try:
+            created = await self._client.request("POST", path.removesuffix(f"/{NAME}"), dict(configuration))
+        except ApiError:
+            del self._installed[path]
+            raise
+        self._installed[path] = created["metadata"]["uid"]
 
     async def _stale(self, path: str) -> str | None:
         """The uid of an object of an earlier `--register` at `path`; ClusterError if its origin is different."""

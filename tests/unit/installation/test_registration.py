@@ -1,3 +1,4 @@
+import asyncio
 import base64
 import re
 
@@ -160,6 +161,21 @@ async def test_failed_removal_of_one_object_does_not_stop_the_removal_of_the_oth
     )
 
 
+async def test_object_is_removed_if_the_answer_to_its_creation_was_lost(api, registration, monkeypatch):
+    real = registration._client.request
+
+    async def lossy(method, path, body=None):
+        answer = await real(method, path, body)
+        if method == "POST" and "validating" in path:
+            raise ClusterError("the API server does not answer")
+        return answer
+
+    monkeypatch.setattr(registration._client, "request", lossy)
+    with pytest.raises(ClusterError, match="does not answer"):
+        await registration.install(WANTED)
+    assert api.objects == {}
+
+
 async def test_object_that_is_created_during_the_installation_is_not_changed(api, registration, monkeypatch):
     real = registration._client.request
 
@@ -172,6 +188,28 @@ async def test_object_that_is_created_during_the_installation_is_not_changed(api
     with pytest.raises(ClusterError, match=r"already exists \(409\)$"):
         await registration.install(WANTED)
     assert set(api.objects) == {VALIDATING}
+
+
+async def test_cancelled_removal_continues(api, registration, monkeypatch):
+    await registration.install(WANTED)
+    real = registration._client.request
+    requested = asyncio.Event()
+    answer = asyncio.Event()
+
+    async def slow(*args):
+        requested.set()
+        await answer.wait()
+        return await real(*args)
+
+    monkeypatch.setattr(registration._client, "request", slow)
+    closing = asyncio.create_task(registration.close())
+    await requested.wait()
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    answer.set()
+    await registration.close()
+    assert api.objects == {}
 
 
 @pytest.mark.parametrize(
