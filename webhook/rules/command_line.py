@@ -150,7 +150,8 @@ def _program(container: Container) -> _Fault | None:
     if script := mpirun.taken_for_a_file(argv):
         field = "command" if script in command else "args"
         return field, f"{program} takes the command line for a file", 'Put "-c" before it.'
-    if re.search(r"(?<!&)&\s*\Z", shell.plain(shell.script(argv)[0])) and "sshd" not in sshd.text(container):
+    text = shell.script(argv)[0].rstrip()
+    if text.endswith("&") and re.search(r"(?<!&)&\s*\Z", shell.plain(text)) and "sshd" not in sshd.text(container):
         return _field(container, "&"), "the last command goes to the background and the container ends", "Remove the &."
     if rest := _lost_words(argv):
         field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
@@ -170,7 +171,9 @@ def _substituted(container: Container, role: str, job: MPIJob, ctx: Context) -> 
     """`$(NAME)` in a shell's script without a variable NAME: the shell runs a program NAME instead."""
     argv = shell.unwrapped(container.argv)
     script = shell.script(argv)[0] if argv and argv[0].rpartition("/")[2] in shell.SHELLS else ""
-    if "$(" not in script or container.env_from or shell.has_here_document(script):
+    if not any(map(str.isupper, shell.REFERENCE.findall(script))):
+        return
+    if container.env_from or shell.has_here_document(script):
         return
     plain = _LITERAL.sub(r"\1", shell.plain(script))
     for name in dict.fromkeys(filter(str.isupper, shell.REFERENCE.findall(plain))):
