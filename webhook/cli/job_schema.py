@@ -347,7 +347,7 @@ def _meant(value: Any, shape: Shape) -> Any:
     if shape.type == "array" and shape.items is not None:
         return _listed(value, shape.items)
     if shape.type == "string" and isinstance(value, dict) and value.keys() == {"repository", "tag"}:
-        return "{repository}:{tag}".format(**value) if isinstance(value["tag"], str) else None
+        return "{repository}:{tag}".format(**value) if all(_is(each, "string") for each in value.values()) else None
     return _mapped(value, shape) if shape.type == "object" else _converted(value, shape.type)
 
 
