@@ -10,7 +10,7 @@ from webhook.api.mpijob import MPIJob
 
 
 class _Metadata(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=False):
-    """The metadata of a stored object. `managedFields`, half of the text, is not decoded because nothing reads it."""
+    """The metadata of a stored object. `managedFields` is half of the text and is never read, so it is not decoded."""
 
     name: Any = UNSET
     generate_name: Any = UNSET
@@ -45,8 +45,8 @@ _metadata = msgspec.json.Decoder(dict[str, Raw] | None)
 def decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
     """The job in JSON `data`, and the object without its `managedFields`.
 
-    ShapeError with the path of the first field of a wrong type; DecodeError if the fault is in a field that the
-    service does not read.
+    ShapeError with the path of the first field of a wrong type. DecodeError if the fault is in a field that the service
+    does not read.
     """
     try:
         return _decode(data)
@@ -69,7 +69,7 @@ def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
 def object_of(data: bytes | Raw) -> dict[str, Any]:
     """The JSON object `data` without `metadata.managedFields`.
 
-    DecodeError if it or its metadata is not an object.
+    DecodeError if `data` or its metadata is not an object.
     """
     decode = untyped.decode
     document: dict[str, Any] = {}
@@ -82,9 +82,7 @@ def object_of(data: bytes | Raw) -> dict[str, Any]:
 
 
 def without_status(data: Raw) -> Raw:
-    """The object without its status. The API server drops a status that a user writes, but only after the mutating
-    hook.
-    """
+    """The object without its status. The API server drops a user's status only after the mutating hook."""
     if b'"status"' not in bytes(data):
         return data
     try:
@@ -97,6 +95,5 @@ def without_status(data: Raw) -> Raw:
 
 
 def _fields(parsed: msgspec.Struct) -> dict[str, Any]:
-    """The fields that are set, by their JSON names."""
     pairs = zip(parsed.__struct_encode_fields__, structs.astuple(parsed), strict=True)
     return {name: value for name, value in pairs if value is not UNSET}

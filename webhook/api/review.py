@@ -15,7 +15,7 @@ API_VERSION = "admission.k8s.io/v1"
 
 
 class ReviewError(ValueError):
-    """The body is not a valid AdmissionReview. `uid` is set if it could be read."""
+    """The body is not a valid AdmissionReview. `uid` is empty if it could not be read."""
 
     def __init__(self, message: str, uid: str = "") -> None:
         super().__init__(message)
@@ -23,16 +23,12 @@ class ReviewError(ValueError):
 
 
 class GroupVersionKind(msgspec.Struct, gc=False):
-    """The kind of an object."""
-
     group: str = ""
     version: str = ""
     kind: str = ""
 
 
 class UserInfo(msgspec.Struct, gc=False):
-    """The user who sent the request to the API server."""
-
     username: str = ""
     groups: list[str] | None = None
     uid: str = ""
@@ -40,7 +36,7 @@ class UserInfo(msgspec.Struct, gc=False):
 
 
 class AdmissionRequest(msgspec.Struct, rename="camel", gc=False):
-    """A request. `object` and `old_object` are not decoded here, because their types depend on the kind."""
+    """A request. `object` and `old_object` stay encoded, because their types depend on the kind."""
 
     uid: str
     operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
@@ -53,7 +49,7 @@ class AdmissionRequest(msgspec.Struct, rename="camel", gc=False):
     old_object: msgspec.Raw = msgspec.Raw(b"null")
     dry_run: bool | None = None
     options: msgspec.Raw = msgspec.Raw(b"null")
-    """metav1.UpdateOptions of an update, as the API server fills them in for the client."""
+    """The metav1.UpdateOptions of an update."""
 
     @property
     def field_manager(self) -> str:
@@ -68,19 +64,17 @@ class _Options(msgspec.Struct, rename="camel", gc=False):
 
 
 class _InParts(AdmissionRequest, gc=False):
-    """A request whose object has not been parsed: it may be invalid JSON."""
+    """A request whose object has not been parsed. The object may be invalid JSON."""
 
 
 class AdmissionReview(msgspec.Struct, rename="camel", gc=False):
-    """The envelope of a request."""
-
     api_version: str
     kind: str
     request: AdmissionRequest
 
 
 class StatusCause(msgspec.Struct, gc=False):
-    """One violation in a form for programs. `reason` is Kubernetes' CauseType, `field` a path in the user's object."""
+    """One violation for programs. `reason` is a CauseType of Kubernetes, `field` a path in the user's object."""
 
     reason: str
     message: str
@@ -88,8 +82,6 @@ class StatusCause(msgspec.Struct, gc=False):
 
 
 class StatusDetails(msgspec.Struct, omit_defaults=True, gc=False):
-    """The rejected object and the causes."""
-
     name: str = ""
     group: str = ""
     kind: str = ""
@@ -97,7 +89,7 @@ class StatusDetails(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class ResponseStatus(msgspec.Struct, omit_defaults=True, gc=False):
-    """metav1.Status of a denial."""
+    """The metav1.Status of a denial."""
 
     message: str
     reason: str
@@ -106,13 +98,13 @@ class ResponseStatus(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class AdmissionResponse(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    """The response. The API server rejects `patch` without `patch_type` and `patch_type` without `patch`."""
+    """The response. The API server requires `patch` and `patch_type` together."""
 
     uid: str
     allowed: bool
     status: ResponseStatus | None = None
     patch: bytes | None = None
-    """JSON, which is encoded in base64."""
+    """JSON. The encoder writes it in base64."""
     patch_type: Literal["JSONPatch"] | None = None
     audit_annotations: dict[str, str] = {}
     warnings: list[str] = []
@@ -133,7 +125,7 @@ class _UidOnly(msgspec.Struct, gc=False):
 
 # The text before and after the object in the API server's reviews, and the placeholder for the object.
 _BEFORE, _AFTER, _STAND_IN = b'"object":', b',"oldObject":', b"0"
-# Larger bodies are decoded in one step: for them, decoding is not the main cost.
+# Larger bodies are decoded in one step, because decoding is not their main cost.
 _SMALL = 32 * 1024
 _FAULTS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _review = msgspec.json.Decoder(AdmissionReview)
@@ -142,7 +134,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode(body: bytes) -> AdmissionRequest:
-    """The request in `body`; ReviewError if the body is invalid, with the uid if it can be read.
+    """The request in `body`; ReviewError if the body is invalid, with the uid if it is readable.
 
     A caller that cannot decode the object must call `confirm`.
     """
@@ -170,13 +162,13 @@ def confirm(request: AdmissionRequest) -> None:
 
 
 def _in_parts(body: bytes) -> AdmissionReview | None:
-    """The review of a job without its object, which is not parsed here: parsing it twice costs a third of all decoding.
+    """The review of a job whose object is left unparsed, because parsing it twice costs a third of all decoding.
 
-    None if it is not certain where the object starts. A wrong end makes the braces unbalanced, so decoding the object
-    or the rest fails.
+    None if the start of the object is uncertain. A wrong end unbalances the braces, so decoding the object or the rest
+    fails.
     """
     start = body.find(_BEFORE) + len(_BEFORE)
-    end = body.rfind(_AFTER, start)  # searched from the end, because the review of a new job has it there
+    end = body.rfind(_AFTER, start)  # the review of a new job has this text near the end
     if end < 0 or len(body) > _SMALL:
         return None
     try:
@@ -191,7 +183,6 @@ def _in_parts(body: bytes) -> AdmissionReview | None:
 
 
 def encode(response: AdmissionResponse) -> bytes:
-    """The AdmissionReview that carries `response`."""
     return _encoder.encode(_Reply(response))
 
 

@@ -33,15 +33,6 @@ def is_free(template: PodTemplate, key: str) -> bool:
     return key not in template.node_selector and key not in own
 
 
-def is_required(template: PodTemplate, requirement: Requirement) -> bool:
-    """Whether every term has exactly this condition, as after `require`."""
-    terms = [term for term in template.node_terms if term.match_expressions or term.match_fields]
-    expected = (requirement.key, "In", list(requirement.values))
-    return bool(terms) and all(
-        any((one.key, one.operator, one.values) == expected for one in term.match_expressions or ()) for term in terms
-    )
-
-
 def require(patch: PatchBuilder, spec: Path, template: PodTemplate, requirements: Sequence[Requirement]) -> list[str]:
     """Adds the conditions to every term, or to a new term if there is none; returns the added keys.
 

@@ -160,11 +160,11 @@ def may_meet(first: Layer, second: Layer) -> bool:
 
 def _can_hold(requirements: Sequence[Requirement]) -> bool:
     """Whether the value of one label can meet all requirements."""
-    wanted = [requirement for requirement in requirements if requirement.wanted]
-    if any(not requirement.wanted and requirement.values is None for requirement in requirements):
-        return not wanted
-    choices = [requirement.values for requirement in wanted if requirement.values is not None]
+    positive = [requirement for requirement in requirements if requirement.positive]
+    if any(not requirement.positive and requirement.values is None for requirement in requirements):
+        return not positive
+    choices = [requirement.values for requirement in positive if requirement.values is not None]
     if not choices:
         return True
-    excluded = frozenset[str]().union(*(r.values or () for r in requirements if not r.wanted))
+    excluded = frozenset[str]().union(*(r.values or () for r in requirements if not r.positive))
     return bool(frozenset.intersection(*choices) - excluded)
