@@ -99,8 +99,8 @@ def _environments() -> tuple[Any, Any]:
     """
     pool, messages = _types()
     by_name: dict[str, list[Declared]] = {}
-    for each in FUNCTIONS:
-        by_name.setdefault(each.name, []).append(each)
+    for function in FUNCTIONS:
+        by_name.setdefault(function.name, []).append(function)
     overloads = [(name, [*_overloads(name, declared, messages)]) for name, declared in by_name.items()]
     checked = [cel.FunctionDecl(name, [*chain.from_iterable(groups)]) for name, groups in overloads]
     run = [cel.FunctionDecl(name, [group[0] for group in groups]) for name, groups in overloads]
@@ -121,7 +121,7 @@ def _environment(pool: Any, functions: list[Any]) -> Any:
 
 def _types() -> tuple[Any, Mapping[str, Any]]:
     """The subclasses of `Text` as protobuf messages with one text: the engine accepts no other types from Python."""
-    names = sorted({each.type for each in Text.__subclasses__()})
+    names = sorted({kind.type for kind in Text.__subclasses__()})
     package = names[0].partition(".")[0]
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
     for name in names:
@@ -140,16 +140,20 @@ def _types() -> tuple[Any, Mapping[str, Any]]:
 def _overloads(name: str, declared: list[Declared], messages: Mapping[str, Any]) -> Iterator[list[Any]]:
     """The overloads, grouped: those that differ only in `Text` types share one Python function."""
     alike: dict[tuple[Any, ...], list[Declared]] = {}
-    for each in declared:
-        kinds = tuple(kind if isinstance(kind, str) else Text for kind in each.parameters)
-        alike.setdefault((each.method, *kinds), []).append(each)
+    for function in declared:
+        kinds = tuple(kind if isinstance(kind, str) else Text for kind in function.parameters)
+        alike.setdefault((function.method, *kinds), []).append(function)
     for number, group in enumerate(alike.values()):
         work = _adapted(group, messages)
         yield [
             cel.Overload(
-                f"{name}_{number}_{part}", _type(each.result), [*map(_type, each.parameters)], each.method, work
+                f"{name}_{number}_{part}",
+                _type(function.result),
+                [*map(_type, function.parameters)],
+                function.method,
+                work,
             )
-            for part, each in enumerate(group)
+            for part, function in enumerate(group)
         ]
 
 
@@ -160,7 +164,9 @@ def _type(declared: Type) -> Any:
 def _adapted(declared: list[Declared], messages: Mapping[str, Any]) -> Callable[..., Any]:
     """The Python function for a group of overloads. It converts messages to `Text` values and back."""
     ours = {type(message()): kind for kind in Text.__subclasses__() for message in (messages[kind.type],)}
-    by_types = {tuple(kind for kind in each.parameters if not isinstance(kind, str)): each.work for each in declared}
+    by_types = {
+        tuple(kind for kind in function.parameters if not isinstance(kind, str)): function.work for function in declared
+    }
 
     def adapted(*given: Any) -> Any:
         values = [value if (kind := ours.get(type(value))) is None else kind(value.text) for value in given]
@@ -182,9 +188,9 @@ def _without_code(text: str) -> str:
     first = text.partition("\n")[0]
     _, code, rest = first.partition("ERROR: <input>:")
     if code:
-        line, column, what = (*rest.split(":", 2), "", "")[:3]
-        where = f"column {column}" if line == "1" else f"its line {line}, column {column}"
-        return f"{where}: {what.strip().replace(' (in container ' + repr('') + ')', '')}"
+        line, column, problem = (*rest.split(":", 2), "", "")[:3]
+        position = f"column {column}" if line == "1" else f"its line {line}, column {column}"
+        return f"{position}: {problem.strip().replace(' (in container ' + repr('') + ')', '')}"
     head, colon, rest = first.partition(": ")
     plain = rest if colon and head.replace("_", "").isupper() else first
     return plain.removesuffix(f" [{head}]")

@@ -47,12 +47,12 @@ def _outcomes(
 ) -> Iterator[Outcome]:
     from webhook.cel.environment import activation  # noqa: PLC0415 - an optional dependency
 
-    new = activation({"object": job, "oldObject": stored, **variables.others()})
+    new = activation({"object": job, "oldObject": stored, **variables.without_objects()})
     old = None
     for expression in expressions:
         outcome = _timed(expression, new)
         if stored is not None and not expression.of_change and (outcome.fault or not outcome.holds):
-            old = old or activation({"object": stored, "oldObject": stored, **variables.others(stored=True)})
+            old = old or activation({"object": stored, "oldObject": stored, **variables.without_objects(stored=True)})
             before = _timed(expression, old)
             standing = (before.holds, bool(before.fault)) == (outcome.holds, bool(outcome.fault))
             outcome = msgspec.structs.replace(outcome, standing=standing)

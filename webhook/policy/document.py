@@ -19,7 +19,7 @@ from webhook.api import yaml
 from webhook.api.labels import Selector
 from webhook.api.names import closest_name
 from webhook.api.text import visible
-from webhook.kit.custom_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_custom_id
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
 from webhook.policy import faults
 from webhook.policy.custom_rules import CustomRule, CustomRules
@@ -29,18 +29,18 @@ from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
 
 
 def beyond(document: Any) -> list[tuple[Location, str]]:
-    """(location, reason) for each part of a YAML document that exceeds a policy's limits; checked first."""
+    """(location, reason) for each list or mapping of a YAML document that exceeds a policy's limits."""
     faults: list[tuple[Location, str]] = []
     places: list[tuple[Location, Any]] = [((), document)]
     for path, value in places:  # the list grows in the loop
         if not isinstance(value, dict | list):
             continue
-        what, most = ("rules", MAX_CUSTOM_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
-        if len(value) > most:
-            faults.append((path, f"has {len(value):,} {what}, the maximum is {most:,}"))
+        noun, limit = ("rules", MAX_CUSTOM_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
+        if len(value) > limit:
+            faults.append((path, f"has {len(value):,} {noun}, the maximum is {limit:,}"))
             continue
-        inner = value.items() if isinstance(value, dict) else enumerate(value)
-        places += [((*path, key), each) for key, each in inner]
+        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        places += [((*path, key), entry) for key, entry in entries]
     return faults
 
 
@@ -51,8 +51,8 @@ SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 
 INJECT_ONLY = "If set, only these of the enabled injections are used: [] for none, null for all."
 
-# Updates by these users are not checked: Kueue starts, stops and restores jobs by updates, and the garbage collector
-# removes finalizers. Rejecting these updates would leak quota or objects.
+# Updates by these users are not checked. Kueue starts, stops and restores jobs by updates, and the garbage collector
+# removes finalizers. A rejected update would leak quota or objects.
 CONTROLLERS = (
     "system:serviceaccount:kueue-system:kueue-controller-manager",
     "system:serviceaccount:openshift-kueue-operator:kueue-controller-manager",
@@ -65,7 +65,7 @@ TOO_EXPENSIVE = "takes too much processor time to read. Make it shorter"
 
 @dataclass(frozen=True, slots=True)
 class PolicyFault:
-    """A mistake in the document; `field` is empty for the document itself, lines start at 1."""
+    """A mistake in the document. `field` is empty for the document itself, lines start at 1."""
 
     field: str
     reason: str
@@ -82,7 +82,7 @@ class PolicyFault:
 
 
 class PolicyError(ValueError):
-    """The document cannot be used. The text has a line per fault; `more` is the number of faults that are left out."""
+    """The document cannot be used. The text has a line per fault; `more` is the number of omitted faults."""
 
     def __init__(self, *faults: PolicyFault, more: int = 0) -> None:
         super().__init__("\n".join([*map(str, faults), *([f"... and {more} more"] if more else [])]))
@@ -91,12 +91,10 @@ class PolicyError(ValueError):
 
 
 class Described(Protocol):
-    """The settings of a rule or an injection."""
+    """A rule or an injection."""
 
     @property
-    def settings(self) -> type[Settings]:
-        """The pydantic model of the settings."""
-        ...
+    def settings(self) -> type[Settings]: ...
 
 
 _OF_SELECTORS: Final = ("matchLabels", "matchExpressions")
@@ -126,7 +124,7 @@ def _names_of_params(params: dict[str, Any]) -> dict[str, Any]:
 
 
 class PolicyDocument(Settings):
-    """The common fields of policy documents; `assemble` adds `rules` and `injections`."""
+    """The common fields of policy documents. `assemble` adds `rules` and `injections`."""
 
     api_version: Literal["policy.training.openshift.io/v1"] = Field(
         API_VERSION, description="The only supported value."
@@ -182,8 +180,8 @@ class PolicyDocument(Settings):
 
     @property
     def custom_rules(self) -> tuple[CustomRule, ...]:
-        own: tuple[CustomRule, ...] = getattr(self.rules, PREFIX, ())
-        return own
+        custom_rules: tuple[CustomRule, ...] = getattr(self.rules, PREFIX, ())
+        return custom_rules
 
     def settings_of_injection(self, injection_id: str) -> InjectionSettings:
         settings: InjectionSettings = getattr(self.injections, attribute(injection_id))
@@ -240,7 +238,7 @@ def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None
 
 
 def faults_at(located: Sequence[tuple[faults.Location, str]], text: str | bytes) -> list[PolicyFault]:
-    """The faults for (location, reason) pairs, with lines of the document in YAML `text`."""
+    """The faults for (location, reason) pairs, with lines of the YAML `text`."""
     lines = yaml.lines(text, to=[location for location, _ in located]) if located else {}
     return [_fault(location, reason, lines) for location, reason in located]
 
@@ -257,15 +255,15 @@ def _section(name: str, entries: Mapping[str, Described], description: str, *, c
 
 
 def _names_of(entries: Iterable[str], description: str) -> Any:
-    """A list of these names. As a type, it gives a wrong name a position, and lets editors complete names."""
+    """A list of these names. The type gives a wrong name a position and lets editors complete names."""
     name: Any = Literal.__getitem__(tuple(entries))
     return (tuple.__class_getitem__((name, ...)) | None, Field(None, description=description))
 
 
 def _exemptions(rules: Iterable[str]) -> Any:
-    """A list of exemptions that name only these rules, so that a wrong name has a position."""
-    known: Any = Literal.__getitem__((EVERY_RULE, PREFIX, *rules))
-    rule = Annotated[known, WrapValidator(lambda value, check: value if is_own(value) else check(value))]
+    """A list of exemptions. The type of `rules` gives a wrong rule name a position."""
+    built_in: Any = Literal.__getitem__((EVERY_RULE, PREFIX, *rules))
+    rule = Annotated[built_in, WrapValidator(lambda value, check: value if is_custom_id(value) else check(value))]
     fields: dict[str, Any] = {"rules": (tuple.__class_getitem__((rule, ...)), Exemption.model_fields["rules"])}
     entry = create_model("Exemption", __base__=Exemption, __doc__=Exemption.__doc__, **fields)
     return (

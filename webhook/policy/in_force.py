@@ -1,6 +1,6 @@
 """Compiled policies for reviews; `webhook.server.policy_watch` activates them.
 
-The documents that select a namespace are compiled once per combination.
+Each combination of documents that select a namespace is compiled once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,26 +36,22 @@ class _StandIn:
 
 
 def with_stand_ins(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, Described]:
-    """The entries of the registry. Entries that cannot be loaded are included, with `unchecked` as settings."""
+    """The entries of the registry, and for each broken entry a stand-in with `unchecked` as settings."""
     broken = {entry_id: _StandIn(unchecked) for entry_id in registry.unusable}
     return dict(sorted({**broken, **registry}.items()))
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A compiled policy document."""
-
     document: PolicyDocument
-    """The merged document."""
     rules: tuple[tuple[Rule, RuleSettings, Action], ...]
     """The rules that are not off, with the action that `mode` allows."""
     injections: tuple[tuple[Injection, InjectionSettings], ...]
     sources: Mapping[str, str] = field(default_factory=dict)
     """The source of each value, as in `layers.Effective`."""
     admitted: Admitted = ANYTHING
-    """The values that advice may suggest: no rejecting rule forbids them."""
+    """The values that no rejecting rule forbids. Advice may suggest only these values."""
     layers: tuple[Layer, ...] = field(default=(), compare=False)
-    """The documents of the policy."""
     identity: str = field(default="", compare=False)
     """The documents with their versions; empty for the built-in defaults."""
 
@@ -70,12 +66,11 @@ class Policy:
 
     @cached_property
     def required(self) -> tuple[tuple[Injection, InjectionSettings], ...]:
-        """The `injections` whose values every stored job must have."""
-        return tuple(each for each in self.injections if each[1].required is not Action.OFF)
+        """The injections whose values every stored job must have."""
+        return tuple(entry for entry in self.injections if entry[1].required is not Action.OFF)
 
     @cached_property
     def custom_rules(self) -> tuple[CustomRule, ...]:
-        """The custom rules among `rules`."""
         return tuple(settings for rule, settings, _ in self.rules if isinstance(settings, CustomRule))
 
     def action(self, rule_id: str) -> Action:
@@ -101,12 +96,15 @@ def policy_model() -> type[PolicyDocument]:
 
 
 def load_policy(text: str | bytes | None) -> Policy:
-    """The policy in a file's `text`, merged for every namespace; the defaults for None. PolicyError if it is broken."""
+    """The policy for a namespace that every document in `text` selects; the defaults for None.
+
+    PolicyError if a document is broken.
+    """
     return load_policies(text).for_any_namespace()
 
 
 def load_policies(text: str | bytes | None, name: str = "") -> "PolicySet":
-    """The policies in a file's `text`; none for None. PolicyError if a document is broken."""
+    """The policies in `text`; none for None. PolicyError if a document is broken."""
     return PolicySet(() if text is None else store.load_file(name, text, policy_model()))
 
 
@@ -114,7 +112,7 @@ def compiled(effective: Effective) -> Policy:
     """The policy of a merged document, without rules and injections that are off."""
     merged = effective.document
     configured = [(rule, merged.settings_of_rule(rule.id)) for rule in rules.REGISTRY.values()]
-    configured += [(custom_rules.compiled(own), own) for own in merged.custom_rules]
+    configured += [(custom_rules.compiled(rule), rule) for rule in merged.custom_rules]
     active = []
     for rule, settings in configured:
         action = settings.action.at_most(merged.ceiling)
@@ -135,7 +133,7 @@ def _identity(kept: Sequence[Layer]) -> str:
 
 
 class PolicySet:
-    """All documents, and the policy that results for a namespace. A reload creates a new set."""
+    """All documents, and the policy that results for a namespace."""
 
     def __init__(self, documents: Sequence[Layer] = (), cluster_version: str = "") -> None:
         self.cluster_version = cluster_version
@@ -150,7 +148,7 @@ class PolicySet:
         """The policy of a namespace.
 
         If its labels are unknown, documents that select namespaces are left out. The service never decides about a job
-        without these labels: it reads the Namespace first.
+        without these labels, because it reads the Namespace first.
         """
         labels = namespace.labels if isinstance(namespace, Namespace) else None
         return self._policy(tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels)))
@@ -167,11 +165,9 @@ class PolicySet:
         return self._merged[key]
 
     def _policy(self, matching: tuple[int, ...]) -> Policy:
-        """The compiled policy of the layers with these indices."""
-        policy = self._policies.get(matching)
-        if policy is None:
-            policy = self._policies[matching] = self._compiled(matching)
-        return policy
+        if matching not in self._policies:
+            self._policies[matching] = self._compiled(matching)
+        return self._policies[matching]
 
     def _compiled(self, matching: tuple[int, ...]) -> Policy:
         effective = self.merged(matching)
@@ -180,10 +176,6 @@ class PolicySet:
             on_cluster = ((rule, settings.on(self.cluster_version), action) for rule, settings, action in policy.rules)
             policy = replace(policy, rules=tuple(on_cluster))
         self.left_out.update(effective.dropped)
-        kept = self._kept(matching)
+        dropped = {name for name, _ in effective.dropped}
+        kept = tuple(self.layers[index] for index in matching if self.layers[index].name not in dropped)
         return replace(policy, layers=kept, identity=_identity(kept))
-
-    def _kept(self, indices: Sequence[int]) -> tuple[Layer, ...]:
-        """The layers that the merge did not drop."""
-        dropped = {name for name, _ in self.merged(indices).dropped}
-        return tuple(layer for layer in (self.layers[index] for index in indices) if layer.name not in dropped)

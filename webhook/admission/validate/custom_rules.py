@@ -100,7 +100,7 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
             job=job_facts(job, ctx),
             old_job=None if ctx.old is None else job_facts(ctx.old, ratchet.judging_stored(ctx, job, ctx.old)),
         )
-        found = evaluation.evaluate([rule.asked for rule in rules], variables)
+        found = evaluation.evaluate([rule.to_evaluate for rule in rules], variables)
         outcomes.update(zip((rule.id for rule in rules), found, strict=True))
     return structs.replace(ctx, custom_rules=outcomes)
 

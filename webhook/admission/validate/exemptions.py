@@ -14,7 +14,7 @@ from webhook.admission.validate import required_injections
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution
 from webhook.kit.context import Context
-from webhook.kit.custom_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_custom_id
 from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import EVERY_RULE, REASON, Exemption, asked_rules, names_rule
 from webhook.policy.in_force import Policy
@@ -98,7 +98,7 @@ def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
     if not (requested := ctx.once(_asked, job)):
         return
     known = {*rules.REGISTRY, required_injections.RULE, EVERY_RULE, PREFIX}
-    unknown = [entry for entry in requested if entry not in known and not is_own(entry)]
+    unknown = [entry for entry in requested if entry not in known and not is_custom_id(entry)]
     yield from opt_out.misplaced(unknown, opt_out.RULES, opt_out.INJECTIONS)
 
 

@@ -4,11 +4,10 @@ https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/ip.go and `
 """
 
 import ipaddress
-from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
-from webhook.cel.library.declared import BOOL, INT, STRING, Declared, Function, Method, Text
+from webhook.cel.library.declared import BOOL, INT, STRING, Declared, Function, Method, Text, parses
 
 Parsed = IPv4Address | IPv6Address
 
@@ -60,17 +59,6 @@ def _network(text: str) -> Network:
     return Network(f"{parsed.text}/{length}")
 
 
-def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
-    def parses(text: str) -> bool:
-        try:
-            parse(text)
-        except ValueError:
-            return False
-        return True
-
-    return parses
-
-
 def _is_link_local_multicast(address: Address) -> bool:
     parsed = address.parsed
     if isinstance(parsed, IPv4Address):
@@ -97,7 +85,7 @@ def _contains_network(network: Network, other: Network) -> bool:
 
 FUNCTIONS: Final[tuple[Declared, ...]] = (
     Function("ip", [STRING], Address, _address),
-    Function("isIP", [STRING], BOOL, _parses(_address)),
+    Function("isIP", [STRING], BOOL, parses(_address)),
     Function("ip.isCanonical", [STRING], BOOL, lambda text: _address(text).text == text),
     Function("string", [Address], STRING, lambda address: address.text),
     Method("family", [Address], INT, lambda address: address.parsed.version),
@@ -107,7 +95,7 @@ FUNCTIONS: Final[tuple[Declared, ...]] = (
     Method("isLinkLocalMulticast", [Address], BOOL, _is_link_local_multicast),
     Method("isGlobalUnicast", [Address], BOOL, _is_global_unicast),
     Function("cidr", [STRING], Network, _network),
-    Function("isCIDR", [STRING], BOOL, _parses(_network)),
+    Function("isCIDR", [STRING], BOOL, parses(_network)),
     Function("string", [Network], STRING, lambda network: network.text),
     Method("containsIP", [Network, Address], BOOL, _contains_address),
     Method("containsIP", [Network, STRING], BOOL, lambda network, text: _contains_address(network, _address(text))),

@@ -13,15 +13,28 @@ class Text:
         self.text = text
 
 
-def same(one: object, other: object) -> bool:
+def same(first: object, second: object) -> bool:
     """CEL's ==. Numbers of different types may be equal, but true is not equal to 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    return one == other
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(same(value, second[key]) for key, value in first.items())
+    return first == second
+
+
+def parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
+    """A function that returns whether `parse` accepts a text."""
+
+    def is_valid(text: str) -> bool:
+        try:
+            parse(text)
+        except ValueError:
+            return False
+        return True
+
+    return is_valid
 
 
 BOOL: Final = "bool"

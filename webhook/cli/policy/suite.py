@@ -119,7 +119,7 @@ class _Reader:
         try:
             document = SuiteDocument.model_validate(value)
         except ValidationError as error:
-            for location, reason in faults.of(error, SuiteDocument):
+            for location, reason in faults.first(error, SuiteDocument)[0]:
                 self._fault(location, _brief(location, reason))
             return None
         policies = [layer for number, name in enumerate(document.policies) for layer in self._policies(name, number)]

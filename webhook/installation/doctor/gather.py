@@ -18,7 +18,7 @@ from webhook.installation.doctor import certificates, facts, rights
 from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.installation.registration import API, RESOURCES
-from webhook.kit.custom_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_custom_id
 from webhook.kit.settings import Action
 from webhook.plugins import loading
 from webhook.policy import store
@@ -217,7 +217,7 @@ def _unknown_names_of(job: KubernetesObject) -> list[facts.UnknownNames]:
     texts = metadata.get("annotations") or {}
     ids = {key: [part.strip() for part in texts.get(key, "").split(",") if part.strip()] for key in _KNOWN_IDS}
     unknown = {
-        key: [each for each in dict.fromkeys(names) if each not in _KNOWN_IDS[key] and not is_own(each)]
+        key: [each for each in dict.fromkeys(names) if each not in _KNOWN_IDS[key] and not is_custom_id(each)]
         for key, names in ids.items()
     }
     name = f"{metadata['namespace']}/{metadata['name']}"

@@ -7,7 +7,7 @@ from typing import Any, Final
 from webhook.api.mpijob import API_VERSION, LAUNCHER, OLDER_VERSIONS
 from webhook.converters.fields import maps, take
 from webhook.converters.report import ConversionError, Converted, Report
-from webhook.converters.stored_jobs import life, metadata
+from webhook.converters.stored_jobs import metadata, report_status
 from webhook.parts.older_versions import v1, v1alpha1, v1alpha2
 from webhook.parts.older_versions.replica_specs import Options
 
@@ -33,7 +33,7 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
     new["spec"] = converted = convert_spec(version, deepcopy(spec), options, report)
     if options.ssh_path:
         converted["sshAuthMountPath"] = options.ssh_path
-    life(old.pop("status", None), report)
+    report_status(old.pop("status", None), report)
     for key in old:
         report.lost(key, "MPIJobs have no such field")
     _in_images(converted, report)

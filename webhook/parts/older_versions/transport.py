@@ -121,7 +121,7 @@ def _environment(container: dict[str, Any], where: str, report: Report) -> None:
     remaining = []
     for number, variable in enumerate(env):
         name, value = (variable.get("name"), variable.get("value")) if isinstance(variable, dict) else (None, None)
-        if value and isinstance(name, str) and secret_names.is_named_so(name):
+        if value and isinstance(name, str) and secret_names.is_secret_name(name):
             report.to_do(f"{where}.env[{number}]", f"{name[:60]} {secret_names.ADVICE}")
         old = isinstance(value, str) and _OLD_PROGRAM.search(value)
         if name == AGENT and old:

@@ -174,7 +174,7 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
         report.mapped("Environment", "is in the env of the launcher, which passes it to the ranks")
     for place, settings in (("Environment", request.environment), ("HyperParameters", request.hyper_parameters)):
         for name in settings or ():
-            if secret_names.is_named_so(name):
+            if secret_names.is_secret_name(name):
                 report.to_do(f"{place}[{name}]", secret_names.ADVICE)
     return environment | (request.environment or {})
 

@@ -59,7 +59,7 @@ def convert(document: dict[str, Any]) -> tuple[Converted, dict[str, Any]]:
     head = {key: written[key] for key in ("namespace",) if key in written}
     metadata = _metadata(written, report)
     job, runtime = _specs(spec, name, report)
-    stored_jobs.life(old.pop("status", None), report)
+    stored_jobs.report_status(old.pop("status", None), report)
     drop_unknown(old, "MPIJob", report)
     report.to_do("apply", f"TrainingRuntime {name[:100]} first: Trainer rejects the TrainJob without it")
     version = {"apiVersion": kinds.API_VERSION}
