@@ -23,7 +23,7 @@ FUNCTIONS: Final[tuple[Declared, ...]] = (
 )
 STRINGS_OF_KUBERNETES: Final = 2
 MAX_FAULT: Final = 300
-"""Characters of a message; it may quote any value of a job."""
+"""Characters of a message, which may quote any value of a job."""
 _TEXT_FIELD: Final = "text"
 _T: Final = cel.Type
 _OWN_OF_CEL: Final[Mapping[str, Any]] = {
@@ -51,8 +51,6 @@ class ExpressionError(Exception):
 
 
 class Program:
-    """A compiled expression with a Boolean value."""
-
     def __init__(self, source: str) -> None:
         checker, runtime = _environments()
         try:
@@ -65,7 +63,7 @@ class Program:
             raise ExpressionError(f"is of the type {kind.name().lower()}, and must be true or false")
 
     def holds(self, variables: Any) -> bool:
-        """The value for `variables`, a result of `activation`; ExpressionError if there is none."""
+        """`variables` are a result of `activation`. ExpressionError if the expression has no Boolean value."""
         try:
             value = self._compiled.eval(variables)
             kind = value.type()
@@ -79,7 +77,6 @@ class Program:
 
 @lru_cache(maxsize=1_000)  # a long compiled expression takes 100 kB
 def compiled(source: str) -> Program | ExpressionError:
-    """The program, or the error. Cached."""
     try:
         return Program(source)
     except ExpressionError as error:
@@ -87,7 +84,7 @@ def compiled(source: str) -> Program | ExpressionError:
 
 
 def activation(variables: Mapping[str, Any]) -> Any:
-    """The variables in the engine's form, for any number of expressions. Each value is converted once."""
+    """The variables in the engine's form. They can be used for any number of expressions."""
     return _environments()[1].Activation(variables)
 
 
@@ -95,7 +92,7 @@ def activation(variables: Mapping[str, Any]) -> Any:
 def _environments() -> tuple[Any, Any]:
     """One environment to check types, and one to evaluate.
 
-    The runtime treats all `Text` types as one type, so it cannot have functions that differ only in `Text` types.
+    The runtime does not distinguish subclasses of `Text`, so it cannot have functions that differ only in them.
     """
     pool, messages = _types()
     by_name: dict[str, list[Declared]] = {}
@@ -120,7 +117,7 @@ def _environment(pool: Any, functions: list[Any]) -> Any:
 
 
 def _types() -> tuple[Any, Mapping[str, Any]]:
-    """The subclasses of `Text` as protobuf messages with one text: the engine accepts no other types from Python."""
+    """The subclasses of `Text` as protobuf messages, the only custom types that the engine accepts from Python."""
     names = sorted({kind.type for kind in Text.__subclasses__()})
     package = names[0].partition(".")[0]
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
@@ -138,7 +135,7 @@ def _types() -> tuple[Any, Mapping[str, Any]]:
 
 
 def _overloads(name: str, declared: list[Declared], messages: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """The overloads, grouped: those that differ only in `Text` types share one Python function."""
+    """Groups of overloads. Those that differ only in subclasses of `Text` share one Python function."""
     alike: dict[tuple[Any, ...], list[Declared]] = {}
     for function in declared:
         kinds = tuple(kind if isinstance(kind, str) else Text for kind in function.parameters)
@@ -180,7 +177,6 @@ def _adapted(declared: list[Declared], messages: Mapping[str, Any]) -> Callable[
 
 
 def _message(error: Exception) -> str:
-    """The first error, with line and column if the engine reports them."""
     return _without_code(str(error) or type(error).__name__)
 
 

@@ -11,7 +11,7 @@ _NAMES = {dict: "a mapping", list: "a list", str: "text", int: "a whole number"}
 
 
 def take(source: dict[str, Any], key: str, kind: type[T], path: str) -> T | None:
-    """Removes and returns the value of `key`, or None; ConversionError for a wrong type."""
+    """Removes the value of `key`, and returns the value or None. ConversionError for a wrong type."""
     value = source.pop(key, None)
     if value is None:
         return None
@@ -30,7 +30,6 @@ def containers(template: dict[str, Any], path: str) -> list[dict[str, Any]]:
 
 
 def keep(source: dict[str, Any], target: dict[str, Any], *keys: str) -> None:
-    """Moves fields that have the same meaning in the new job."""
     for key in keys:
         if key in source:
             target[key] = source.pop(key)

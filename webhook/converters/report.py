@@ -7,8 +7,6 @@ from typing import Any
 
 
 class Outcome(Enum):
-    """The kind of a note, as the report shows it."""
-
     MAPPED = "mapped"
     CHANGED = "changed in meaning"
     LOST = "lost"
@@ -44,11 +42,9 @@ class Report:
         self.notes[Note(Outcome.CHANGED, field, text)] = None
 
     def lost(self, field: str, text: str) -> None:
-        """The field was removed."""
         self.notes[Note(Outcome.LOST, field, text)] = None
 
     def to_do(self, field: str, text: str) -> None:
-        """The user must do something about the field."""
         self.notes[Note(Outcome.TO_DO, field, text)] = None
 
     def of(self, outcome: Outcome) -> Iterator[Note]:

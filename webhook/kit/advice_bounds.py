@@ -44,10 +44,9 @@ class Admitted(msgspec.Struct, frozen=True):
     restricted_since: int | None = None
     """The version (1.x) of the Pod Security level `restricted` if every pod must meet this level; otherwise None."""
     accelerators: tuple[str, ...] = DEFAULT_ACCELERATORS
-    """The resource names of accelerators."""
 
     def __and__(self, other: "Admitted") -> "Admitted":
-        """The intersection. The accelerators are those of `other`, unless they are the default."""
+        """The accelerators are those of `other`, unless they are the default."""
         return replace(
             self,
             workers=self.workers & other.workers,

@@ -27,8 +27,6 @@ class Memo(msgspec.Struct):
 
 
 class Context(msgspec.Struct, frozen=True, eq=False):
-    """One request: the user, the operation, and the cluster's state."""
-
     operation: Literal["CREATE", "UPDATE"] = "CREATE"
     namespace: str = ""
     username: str = ""

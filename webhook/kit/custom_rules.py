@@ -1,4 +1,4 @@
-"""Custom rules of a policy: their expressions, the variables, and the outcomes of evaluation."""
+"""Custom rules of a policy: expressions, variables, and outcomes."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,7 +10,6 @@ PREFIX: Final = "custom"
 
 
 def full_id(own_id: str) -> str:
-    """The id of a custom rule in messages, metrics and exemptions."""
     return f"{PREFIX}/{own_id}"
 
 

@@ -14,14 +14,11 @@ from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.kit.patch import template_path
 
 ITEM: Final = "*"
-"""In a `Form`'s path: any item of a list, or any key of a mapping."""
 Pattern = tuple[str, ...]
 Holds = Callable[[str, Any], bool]
 
 
 class ComesBack(Enum):
-    """When a dropped value of this form is restored."""
-
     WRITTEN_TODAY = "written today"
     """If the injection would write the value today. This is for mappings, from which `kubectl apply` drops nothing."""
     SAME_FILE = "same file"
@@ -49,12 +46,10 @@ class Form(msgspec.Struct, frozen=True):
 
 
 def equal(*values: object) -> Holds:
-    """Accepts exactly these values."""
     return lambda _, value: any(type(value) is type(allowed) and value == allowed for allowed in values)
 
 
 def a_text(_: str, value: Any) -> bool:
-    """Accepts any text that is not empty."""
     return isinstance(value, str) and bool(value)
 
 
@@ -69,7 +64,6 @@ def named(*names: str) -> Holds:
 
 
 def in_templates(*path: str, holds: Holds, when: ComesBack = ComesBack.OTHER_CLIENT) -> tuple[Form, ...]:
-    """The same form in the launcher's and the workers' template."""
     return tuple(Form((*_template(role), *path), holds, when) for role in (LAUNCHER, WORKER))
 
 

@@ -23,7 +23,6 @@ class Requirement(NamedTuple):
 
     @property
     def item(self) -> dict[str, object]:
-        """The condition as an entry of `matchExpressions`."""
         return {"key": self.key, "operator": "In", "values": list(self.values)}
 
 

@@ -52,7 +52,6 @@ class PartCheck:
     kinds: tuple[str, ...]
     """Namespaced kinds. Without the option, `check` mentions the option when it reads an object of these kinds."""
     subject: str
-    """The kinds in a message."""
     judge: str
     """Gets the files and the `JobWorld` of `check`; returns the function that checks an object."""
 
@@ -68,7 +67,7 @@ class RoleRule:
 
 @dataclass(frozen=True, slots=True)
 class ComponentRights:
-    """A component of manifests/components, with an option of `serve` and the permissions that the option needs."""
+    """A component of manifests/components that enables an option of `serve`, and the permissions for the option."""
 
     component: str
     """Also the name of the component's ClusterRole."""
@@ -81,9 +80,9 @@ class ComponentRights:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     commands: Mapping[str, str] = field(default_factory=dict)
-    """Commands of `mpijob-webhook`, and the functions that run them."""
+    """Commands of `mpijob-webhook`, and their functions."""
     conversions: Mapping[str, str] = field(default_factory=dict)
-    """Commands of `mpijob-webhook convert`, and the functions that run them."""
+    """Commands of `mpijob-webhook convert`, and their functions."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Options of `serve` that enable the part, with their help texts."""
     excludes: Mapping[str, str] = field(default_factory=dict)
@@ -107,7 +106,6 @@ def parts() -> tuple[Part, ...]:
 
 
 def of(options: Set[str]) -> Iterator[Part]:
-    """The parts that these options of `serve` enable."""
     return (part for part in parts() if part.options.keys() & options)
 
 

@@ -58,7 +58,6 @@ class PatchBuilder:
         return [addition.author for addition in self.additions]
 
     def get(self, path: Path) -> Any:
-        """The current value at `path`; None if it does not exist."""
         return _at(self.document, path)
 
     def add(self, path: Path, value: object, *, over: object = None) -> bool:
@@ -113,7 +112,7 @@ class PatchBuilder:
         return False
 
     def add_entries(self, path: Path, entries: Mapping[str, str]) -> dict[str, str]:
-        """Adds the entries with missing keys to the mapping at `path`; returns the added entries."""
+        """Adds the entries with missing keys, and returns these entries."""
         return {key: value for key, value in entries.items() if self.add((*path, key), value)}
 
     def append(
@@ -154,12 +153,11 @@ class PatchBuilder:
 
 @lru_cache(maxsize=512)  # injections and policies determine the paths, so there are a few dozen
 def pointer(path: Path) -> str:
-    """The JSON pointer (RFC 6901) of `path`."""
+    """See RFC 6901."""
     return "".join([f"/{escaped(token)}" for token in path])
 
 
 def escaped(token: str | int) -> str:
-    """`token` as a part of a JSON pointer."""
     return str(token).replace("~", "~0").replace("/", "~1")
 
 

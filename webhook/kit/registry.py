@@ -12,12 +12,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 
 class Registered(Protocol):
-    """A rule or an injection."""
-
     @property
-    def id(self) -> str:
-        """The name in policies, metrics and messages."""
-        ...
+    def id(self) -> str: ...
 
 
 E = TypeVar("E", bound=Registered)
@@ -53,7 +49,6 @@ class Registry(Mapping[str, E], Generic[E]):
         return self._offered.get(function) if callable(function) else None
 
     def take_in(self, entry: E) -> None:
-        """Registers a plug-in's entry."""
         self._load()
         self.add(entry)
         self._entries = dict(sorted(self._entries.items()))

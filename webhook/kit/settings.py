@@ -30,7 +30,6 @@ class Action(StrEnum):
     OFF = "off"
 
     def at_most(self, ceiling: "Action") -> "Action":
-        """The weaker of this action and `ceiling`."""
         order = list(Action)
         return max(self, ceiling, key=order.index)
 
@@ -100,7 +99,7 @@ def _qualified(resources: tuple[str, ...]) -> tuple[str, ...]:
 
 
 ResourceNames = Annotated[tuple[str, ...], AfterValidator(_qualified)]
-"""Names of extended resources, or patterns with `*` for any text."""
+"""`*` matches any text."""
 
 
 def _duration(value: object) -> object:
@@ -119,7 +118,7 @@ def _duration(value: object) -> object:
 
 
 DurationOrNone = Annotated[str | None, BeforeValidator(_duration)]
-"""A duration such as 72h or 7d; None for no limit."""
+"""None for no limit."""
 
 
 _NUMBERS = (int, int | None)

@@ -33,7 +33,7 @@ OnFailure = Callable[[BaseException], None]
 
 
 def rule(entry: Rule, plugin: str, on_failure: OnFailure) -> Rule:
-    """The rule without exceptions. If the rule fails, it reports no violation, and the audit log shows the failure."""
+    """If the rule fails, it reports no violation, and the audit log shows the failure."""
 
     @wraps(entry.check)
     def check(_: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
@@ -57,7 +57,7 @@ def rule(entry: Rule, plugin: str, on_failure: OnFailure) -> Rule:
 
 
 def injection(entry: Injection, plugin: str, on_failure: OnFailure) -> Injection:
-    """The injection without exceptions. If the injection fails, its operations are removed and the user is warned."""
+    """If the injection fails, its operations are removed and the user is warned."""
 
     @wraps(entry.inject)
     def inject(_: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
@@ -104,7 +104,6 @@ def _own(ctx: Context) -> Context:
 
 
 def _all(results: Iterable[Any], kind: type[T]) -> list[T]:
-    """TypeError if a result has a different type."""
     values = list(results)
     if wrong := [value for value in values if not isinstance(value, kind)]:
         raise TypeError(f"a {type(wrong[0]).__name__} instead of a {kind.__name__}")
@@ -112,7 +111,7 @@ def _all(results: Iterable[Any], kind: type[T]) -> list[T]:
 
 
 def _guarded(model: type[Any]) -> type[Any]:
-    """The settings `model`. Any exception of its validators becomes a fault of the policy document."""
+    """The model, with any exception of its validators turned into a fault of the policy document."""
 
     def no_other_error(cls: type[Settings], data: Any, handler: Callable[[Any], Any]) -> Any:
         try:

@@ -65,19 +65,17 @@ class Plugin:
 
 
 class PluginFault(Exception):
-    """The reason why an entry point cannot be used."""
+    pass
 
 
 @dataclass(slots=True)
 class Failures:
-    """Failures of plug-ins in reviews."""
-
     counts: dict[tuple[str, str], int]
     """The number of failures by (kind, id); 0 for each loaded entry without failures."""
     last: dict[tuple[str, str], str]
     """The last failure by (kind, id)."""
     listener: Callable[[str, str, BaseException], None] = lambda *_: None
-    """Called with the kind, the id and the exception of each failure."""
+    """Called with kind, id and exception."""
 
     def note(self, kind: str, entry_id: str, error: BaseException) -> None:
         key = kind, entry_id

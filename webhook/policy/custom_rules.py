@@ -92,7 +92,7 @@ class CustomRule(RuleSettings):
 
     @cached_property
     def needs_user(self) -> bool:
-        """Whether the rule reads the user who submits the job."""
+        """Whether the rule reads the user of the request."""
         sources = (self.expression or "", self.match or "")
         return any(mentions(source, "request") and "userInfo" in source for source in sources)
 
@@ -102,7 +102,6 @@ class CustomRule(RuleSettings):
 
 
 def mentions(source: str, variable: str) -> bool:
-    """Whether the expression reads the variable."""
     return re.search(rf"(?<!\w)(?<!\.)(?<!\.\?){variable}\b", _NOT_CODE.sub("''", source)) is not None
 
 
@@ -125,12 +124,12 @@ def compiled(settings: CustomRule) -> Rule:
 
 
 def merged(below: list[dict[str, Any]], above: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rules of both documents, unparsed. A rule of `above` replaces a rule of `below` with the same name."""
+    """A rule of `above` replaces a rule of `below` with the same id."""
     return [*({rule["id"]: rule for rule in (*below, *above)}.values())]
 
 
 def each_once(rules: tuple[CustomRule, ...]) -> tuple[CustomRule, ...]:
-    """ValueError if two rules have the same name."""
+    """ValueError if two rules have the same id."""
     seen: set[str] = set()
     for rule in rules:
         if rule.id in seen:

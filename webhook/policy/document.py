@@ -91,8 +91,6 @@ class PolicyError(ValueError):
 
 
 class Described(Protocol):
-    """A rule or an injection."""
-
     @property
     def settings(self) -> type[Settings]: ...
 
@@ -188,7 +186,6 @@ class PolicyDocument(Settings):
         return settings
 
     def injects(self, injection_id: str) -> bool:
-        """Whether the injection is enabled."""
         allowed = self.inject_only is None or injection_id in self.inject_only
         return allowed and self.settings_of_injection(injection_id).enabled
 
@@ -273,7 +270,6 @@ def _exemptions(rules: Iterable[str]) -> Any:
 
 
 def attribute(entry_id: str) -> str:
-    """The attribute of `rules` or `injections` with the settings of this entry."""
     return entry_id.replace("-", "_")
 
 

@@ -57,7 +57,7 @@ class Exemption(Settings):
         return self
 
     def concerns(self, *, namespace: str, username: str, groups: Set[str]) -> bool:
-        """Whether the exemption applies to this request, apart from `rules` and `expires`."""
+        """Whether the exemption applies to a request, without regard to `rules` and `expires`."""
         if self.namespaces and namespace not in self.namespaces:
             return False
         if not (self.users or self.groups or self.service_accounts):

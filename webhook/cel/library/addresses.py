@@ -23,13 +23,13 @@ class Address(Text):
 
 
 class Network(Text):
-    """An IP address in canonical form, with a prefix length."""
+    """An IP address in canonical form with a prefix length."""
 
     type = "kubernetes.CIDR"
 
     @property
     def address(self) -> Parsed:
-        """The address, including the host bits."""
+        """The address with the host bits."""
         return ipaddress.ip_address(self.text.partition("/")[0])
 
     @property
@@ -38,7 +38,7 @@ class Network(Text):
 
     @property
     def parsed(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-        """The network, without host bits."""
+        """The network without the host bits."""
         return ipaddress.ip_network(self.text, strict=False)
 
 

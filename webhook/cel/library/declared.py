@@ -1,4 +1,4 @@
-"""Declares CEL functions: name, parameter types, result type, and the Python function."""
+"""Declarations of CEL functions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
@@ -25,8 +25,6 @@ def same(first: object, second: object) -> bool:
 
 
 def parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
-    """A function that returns whether `parse` accepts a text."""
-
     def is_valid(text: str) -> bool:
         try:
             parse(text)
@@ -49,11 +47,10 @@ LISTS_BY_KEY: Final = "map<string, list<string>>"
 
 
 Type = str | type[Text]
-"""The name of a CEL type, or a subclass of `Text`."""
 
 
 class Declared(NamedTuple):
-    """A function, or an overload of a function."""
+    """A function or an overload of one."""
 
     name: str
     parameters: Sequence[Type]
@@ -63,10 +60,10 @@ class Declared(NamedTuple):
 
 
 def Function(name: str, parameters: Sequence[Type], result: Type, work: Callable[..., Any]) -> Declared:  # noqa: N802
-    """A function that is called as name(a, b)."""
+    """Called as name(a, b)."""
     return Declared(name, parameters, result, work)
 
 
 def Method(name: str, parameters: Sequence[Type], result: Type, work: Callable[..., Any]) -> Declared:  # noqa: N802
-    """A function that is called as a.name(b)."""
+    """Called as a.name(b)."""
     return Declared(name, parameters, result, work, method=True)

@@ -14,7 +14,7 @@ _KINDS: Final = (bool, (int, float), str, bytes, bytearray, datetime, timedelta)
 
 
 def _comparable(items: list[Any]) -> list[Any]:
-    """The items; ValueError unless all have types that can be compared with each other."""
+    """The items; ValueError if some cannot be compared with each other."""
     kinds = {next((kind for kind in _KINDS if isinstance(item, kind)), None) for item in items}
     if len(kinds) > 1 or None in kinds:
         raise ValueError("no such overload: the items of the list cannot be compared")

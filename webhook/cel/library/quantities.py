@@ -13,7 +13,7 @@ _LARGEST: Final = 2**63
 
 
 class Amount(Text):
-    """A quantity, stored as a number of billionths."""
+    """A quantity; `text` is the number of billionths."""
 
     type = "kubernetes.Quantity"
 

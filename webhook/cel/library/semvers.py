@@ -17,7 +17,7 @@ _LARGEST: Final = 2**64
 
 
 class Version(Text):
-    """A semantic version without build metadata; comparisons ignore build metadata."""
+    """A semantic version without build metadata, which comparisons ignore."""
 
     type = "kubernetes.Semver"
 

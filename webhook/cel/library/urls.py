@@ -19,8 +19,6 @@ _VALID_PATH: Final = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@\[\]/]|%[0-9a-f
 
 
 class Url(Text):
-    """A URL, unchanged."""
-
     type = "kubernetes.URL"
 
 
@@ -32,7 +30,6 @@ class _Parts(NamedTuple):
 
     @property
     def port(self) -> str:
-        """The port without the colon; empty if there is none."""
         _, colon, port = self.host.rpartition(":")
         return port if colon and port.isdecimal() else ""
 

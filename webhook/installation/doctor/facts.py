@@ -1,4 +1,4 @@
-"""The input of the checks: the state of a cluster, which `gather` reads."""
+"""The input of the checks: the state of a cluster."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,21 +19,18 @@ from webhook.plugins.loading import Plugin
 
 AGAIN: Final = "kubectl apply -k manifests/overlays/mine (your overlay)"
 KUEUE_HOOK: Final = "mmpijob.kb.io"
-"""The name of Kueue's hook that suspends MPIJobs with a queue. The name of its configuration varies."""
+"""Kueue's hook that suspends MPIJobs with a queue. The name of its configuration varies."""
 KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
-"""The name of Kueue's configuration in Kueue's manifests. The service has the right to read it."""
+"""The name of Kueue's configuration in Kueue's manifests. The service may read only this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """The names of an installation in its cluster."""
-
     namespace: str = PROGRAM
     """The namespace of the service and its policies."""
     service: str = PROGRAM
-    """The name of the Service."""
     kueue_namespace: str = KUEUE_NAMESPACE
-    """The namespace of Kueue; empty to read it from the Deployment."""
+    """Empty to read the namespace from the Deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +44,13 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The policy ConfigMaps."""
-
     count: int = 0
     broken: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """(state, fault) of each broken policy, by name."""
     unlabelled: Sequence[str] = ()
-    """ConfigMaps in the same namespace with a policy and without the label."""
+    """ConfigMaps in the same namespace that contain a policy but lack the label."""
     misplaced: Mapping[str, str] = field(default_factory=dict)
-    """The wrong key of each ConfigMap in the same namespace that has a policy under a wrong key."""
+    """The wrong key of each ConfigMap in the same namespace with a policy under a wrong key."""
     elsewhere: Sequence[tuple[str, str]] | Unread = ()
     """(namespace, name) of ConfigMaps with the label in other namespaces."""
     gangs: Mapping[str, str] = field(default_factory=dict)
@@ -67,10 +62,9 @@ class UnknownNames:
     """A job whose annotations name unknown rules or injections."""
 
     job: str
-    """The job, as NAMESPACE/NAME."""
+    """NAMESPACE/NAME"""
     annotation: str
     unknown: Sequence[str]
-    """The unknown ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,35 +75,27 @@ class Facts:
     now: datetime
     """The time of this machine."""
     server_time: datetime | None
-    """The time of the API server; None if its answers have no date."""
+    """None if the API server's answers have no date."""
     version: KubernetesObject | Unread
-    """The API server's version."""
     mutating: Sequence[KubernetesObject] | Unread
-    """All mutating webhook configurations of the cluster."""
+    """All of the cluster, like `validating` and `deployments`."""
     validating: Sequence[KubernetesObject] | Unread
-    """All validating webhook configurations of the cluster."""
     service: KubernetesObject | Unread | None
-    """The Service in front of the replicas."""
     endpoints: Sequence[Address] | Unread
     """The addresses of the ready replicas."""
     deployment: KubernetesObject | Unread | None
     """The service's Deployment."""
     pods: Sequence[KubernetesObject] | Unread
-    """The pods of the Deployment."""
     deployments: Sequence[KubernetesObject] | Unread
-    """The Deployments of all namespaces."""
     crd: KubernetesObject | Unread | None
-    """The CRD of MPIJobs."""
     kueue_config: KubernetesObject | Unread | None
-    """The ConfigMap with Kueue's configuration."""
     certificates: Certificates
     rights: Mapping[Right, bool] | Unread
     """Whether the service has each required right."""
     policies: Policies | Unread
     unknown_names: Sequence[UnknownNames] | Unread = ()
-    """The unknown names in annotations of all jobs."""
     probe: Probe | None = None
-    """The result of the probe; None if no probe was requested."""
+    """None if no probe was requested."""
     plugins: Sequence[Plugin] = ()
     """The plug-ins that this command uses."""
 
@@ -122,7 +108,7 @@ class Facts:
 
     @property
     def kubernetes(self) -> tuple[int, int] | None:
-        """Major and minor version of the API server."""
+        """(major, minor) of the API server."""
         if isinstance(self.version, Unread):
             return None
         match = re.search(r"v(\d+)\.(\d+)", str(self.version.get("gitVersion")))
@@ -134,7 +120,7 @@ class Facts:
             yield namespace, container["image"]
 
     def programs(self, program: str) -> Iterator[tuple[str, KubernetesObject]]:
-        """(namespace, container) of each Deployment that runs `program`, by the name of its image.
+        """(namespace, container) of each Deployment whose image has the name `program`.
 
         Red Hat's images have longer names, such as `odh-training-operator-rhel9`.
         """
@@ -147,7 +133,7 @@ class Facts:
 
 
 def configuration(configurations: Sequence[KubernetesObject]) -> KubernetesObject | None:
-    """The webhook configuration of the service: the one with its name, else one that has its hooks."""
+    """The service's webhook configuration: the configuration with its name, else one that has its hooks."""
     named = [each for each in configurations if each["metadata"]["name"] == registration.NAME]
     with_our_hooks = [
         each for each in configurations if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))
@@ -156,7 +142,7 @@ def configuration(configurations: Sequence[KubernetesObject]) -> KubernetesObjec
 
 
 def made_by_register(configuration: KubernetesObject) -> bool:
-    """Whether a configuration belongs to a development server."""
+    """Whether the configuration belongs to a development server."""
     return (configuration["metadata"].get("labels") or {}).get(registration.MADE_BY) == registration.BY_REGISTER
 
 
@@ -169,7 +155,7 @@ def containers(deployment: KubernetesObject) -> list[KubernetesObject]:
 
 
 def flag(container: KubernetesObject, name: str) -> str:
-    """The value of a flag of a Go program, or empty. The value may be a separate argument."""
+    """The value of a flag of a Go program; empty if it is not set. The value may be a separate argument."""
     words = [str(word) for key in ("command", "args") for word in container.get(key) or ()]
     for word, following in pairwise([*words, ""]):
         option, equals, value = word.partition("=")

@@ -56,10 +56,10 @@ _KNOWN_IDS: Final = {
 async def gather(
     api: Client, location: facts.Location, *, ca_secret: str = "", address: Address | None = None, probe: str = ""
 ) -> facts.Facts:
-    """Read everything; ClusterError if the API server cannot be used.
+    """Reads everything; ClusterError if the API server cannot be used.
 
-    `address` is the address of a replica, and replaces the endpoints of the Service. `probe` is the namespace in which
-    a job is created as a dry run.
+    `address` is that of a replica, and replaces the endpoints of the Service. `probe` is the namespace of a job that is
+    created as a dry run.
     """
     version = await api.request("GET", "/version")
     clock, now = api.server_time, datetime.now(UTC)
@@ -88,7 +88,7 @@ async def gather(
 async def look_at_certificates(
     api: Client, location: facts.Location, *, ca_secret: str, address: Address | None
 ) -> Certificates:
-    """Read only the certificates; ClusterError if the API server cannot be used."""
+    """ClusterError if the API server cannot be used."""
     await api.request("GET", "/version")
     result: Certificates = (await _service_state(api, location, ca_secret, address))["certificates"]
     return result
@@ -150,7 +150,7 @@ async def _rights(
 
 
 async def _policies(api: Client, namespace: str) -> facts.Policies:
-    """Read the policy ConfigMaps like the service does."""
+    """Reads the policy ConfigMaps like the service does."""
     configmaps = await listed(api, f"{_within(namespace)}/configmaps")
     labelled = [each for each in configmaps if (each["metadata"].get("labels") or {}).get(store.LABEL) == "true"]
     remembered: KubernetesObject = next((each for each in configmaps if each["metadata"]["name"] == REMEMBERED), {})
@@ -202,7 +202,7 @@ def _within(namespace: str) -> str:
 
 
 async def _unknown_names(api: Client) -> list[facts.UnknownNames]:
-    """The unknown ids in annotations of jobs; none if the cluster has no MPIJobs."""
+    """None if the cluster has no MPIJobs."""
     try:
         jobs = await listed(api, f"/apis/{mpijob.API_VERSION}/mpijobs", metadata_only=True)
     except ApiError as error:

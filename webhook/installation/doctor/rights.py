@@ -1,4 +1,4 @@
-"""The rights that the service needs, which the manifests grant, and the rights on Secrets that it must not have."""
+"""The rights that the service needs, and the rights on Secrets that it must not have."""
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping
@@ -91,7 +91,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
 def read_rules(place: WatchedPlace | None) -> list[KubernetesObject]:
     """The RBAC rules for the resources that the service reads in `place`. None stands for all namespaces.
 
-    If the field selector of a resource has a name, the rule is for this name only.
+    If a resource's field selector has a name, the rule is for this name only.
     """
     plurals_by_rule: dict[tuple[str, str], set[str]] = {}
     for resource in watched_resources():
@@ -120,7 +120,7 @@ def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
 
 
 async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]) -> Mapping[Right, bool]:
-    """For each right, whether a ServiceAccount has it; ClusterError if the API server does not answer."""
+    """Whether a ServiceAccount has each right; ClusterError if the API server does not answer."""
     gate = asyncio.Semaphore(MAX_RIGHTS_READ_AT_ONCE)
     unique = tuple(dict.fromkeys(rights))
 

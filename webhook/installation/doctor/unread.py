@@ -12,8 +12,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Stands for an object that the API server denied."""
-
     reason: str
     """One line for the user."""
 

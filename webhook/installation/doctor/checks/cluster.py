@@ -27,16 +27,16 @@ OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
 OPERATOR_GANG: Final = DiagnosisKind("operator-gang", Severity.WARNING)
 
 OLDEST: Final = (1, 27)
-# The first mpi-operator that works with Kueue: older operators keep the node selector of a job that Kueue has suspended
+# The first mpi-operator that works with Kueue. Older operators keep the node selector of a job that Kueue has suspended
 # (mpi-operator#670).
 OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
-# An option of the operator. It is not visible in jobs.
+# An option of the operator that jobs do not show.
 GANG: Final = "gang-scheduling"
 OPERATORS: Final = ("mpi-operator", "training-operator")
 
 
 def versions(facts: Facts) -> Iterator[Diagnosis]:
-    """Check whether this service supports the versions of Kubernetes, the CRD and the operators."""
+    """Checks whether this service supports the versions of Kubernetes, the CRD and the operators."""
     version = "unknown" if isinstance(facts.version, Unread) else str(facts.version.get("gitVersion"))
     if facts.kubernetes is not None and facts.kubernetes < OLDEST:
         yield KUBERNETES_OLD(
@@ -121,14 +121,13 @@ def _operators(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def _takes_mpijobs(container: KubernetesObject) -> bool:
-    """Whether the operator reconciles MPIJobs. training-operator can be limited to other kinds."""
+    """training-operator can be limited to kinds other than MPIJobs."""
     words = " ".join(str(word) for key in ("command", "args") for word in container.get(key) or ())
     schemes = re.findall(r"--?enable-scheme[= ](\S+)", words)
     return not schemes or any("mpi" in scheme.lower() for scheme in schemes)
 
 
 def _gang_scheduling(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the operator's option with the value that policies assume."""
     if not isinstance(facts.policies, Policies):
         return
     for namespace, container in facts.programs("mpi-operator"):
@@ -164,7 +163,7 @@ MAX_SKEW: Final = timedelta(seconds=30)
 
 
 def clock(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the clock of the API server with the clock of this machine. The clocks of nodes are not visible."""
+    """The clocks of nodes are not visible."""
     if facts.server_time is None:
         yield not_known("the clock of the API server", "its answers have no date")
         return
@@ -184,7 +183,7 @@ FRAMEWORK: Final = "kubeflow.org/mpijob"
 
 
 def kueue(facts: Facts) -> Iterator[Diagnosis]:
-    """Check Kueue's configuration. Its webhooks exist even if it does not manage MPIJobs."""
+    """Kueue's webhooks exist even if Kueue does not manage MPIJobs."""
     if not _installed(facts):
         if isinstance(facts.mutating, Unread):
             yield not_known("whether Kueue is installed", facts.mutating.reason)

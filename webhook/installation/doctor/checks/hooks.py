@@ -46,7 +46,7 @@ CHECKED_ELSEWHERE: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
 
 def configurations(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the configurations with the manifests."""
+    """Compares the configurations with the manifests."""
     required = registration.configurations(
         registration.by_service(facts.location.namespace, facts.location.service),
         labels={},
@@ -69,7 +69,6 @@ def configurations(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def missing(expected: KubernetesObject, *, fix: str) -> Diagnosis:
-    """The diagnosis for a missing configuration."""
     without = " and ".join(map(_without, hooks(expected)))
     return CONFIGURATION_MISSING(f"there is no {expected['kind']}: {without}", fix=fix)
 
@@ -79,7 +78,7 @@ def _without(hook: KubernetesObject) -> str:
 
 
 def _options(facts: Facts) -> Set[str]:
-    """The options of `serve` that add hooks. The options of a development server are derived from its hooks."""
+    """The options of `serve` that add hooks. The hooks of a development server show its options."""
     if not facts.on_trial or isinstance(facts.validating, Unread):
         return arguments(facts.deployment).keys()
     paths = {
@@ -169,7 +168,7 @@ CONFIGURATION_ORDER: Final = DiagnosisKind("configuration-order", Severity.PROBL
 
 
 def order(facts: Facts) -> Iterator[Diagnosis]:
-    """Check that the configuration is called before Kueue's."""
+    """Checks that the API server calls our configuration before Kueue's."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the order of the webhooks", facts.mutating.reason)
         return
@@ -179,7 +178,7 @@ def order(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """Report if Kueue's hook is called first, and not called again afterwards."""
+    """Reports if Kueue's hook is called first, and not again afterwards."""
     ours = configuration(mutating)
     if ours is None:
         return
@@ -208,7 +207,7 @@ LEGACY: Final = "manifests/components/legacy-no-match-conditions"
 
 
 def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
-    """Check whether the failurePolicy of the hook for SSH keys fits its match conditions."""
+    """Checks whether the failurePolicy of the hook for SSH keys fits its match conditions."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the hook for SSH keys", facts.mutating.reason)
         return
@@ -230,7 +229,7 @@ def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def unguarded(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """Report a hook that can block any Secret. Older API servers drop the conditions of the manifests."""
+    """Reports a hook that can block any Secret. Older API servers drop the conditions of the manifests."""
     hook = _find(mutating)
     if hook and hook["failurePolicy"] == "Fail" and not hook.get("matchConditions"):
         yield SECRET_HOOK_UNGUARDED(
@@ -251,7 +250,7 @@ HOOK: Final = f"validate.{DOMAIN}"
 
 
 def probe(facts: Facts) -> Iterator[Diagnosis]:
-    """Report whether the API server reaches the service, if a probe was requested."""
+    """Reports whether the API server reaches the service, if a probe was requested."""
     if facts.probe is None:
         return
     refusal, where = facts.probe.refusal, f"the dry run in {facts.probe.namespace}"
@@ -270,6 +269,6 @@ def probe(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def _closed(facts: Facts) -> bool:
-    """Whether jobs are rejected while the service does not answer."""
+    """Whether the API server rejects jobs while the service does not answer."""
     ours = None if isinstance(facts.validating, Unread) else configuration(facts.validating)
     return any(hook["name"] == HOOK and hook["failurePolicy"] == "Fail" for hook in hooks(ours or {}))

@@ -21,7 +21,7 @@ SERVICE_EMPTY: Final = DiagnosisKind("service-empty", Severity.PROBLEM)
 
 
 def replicas(facts: Facts) -> Iterator[Diagnosis]:
-    """Check that enough replicas are ready, run the same image, and are endpoints of the Service."""
+    """Checks that enough replicas are ready, run the same image, and are endpoints of the Service."""
     yield from _service(facts)
     if isinstance(facts.deployment, Unread):
         yield not_known("the Deployment", facts.deployment.reason)
@@ -76,7 +76,7 @@ def _ready(pod: KubernetesObject) -> bool:
 
 
 def _why(facts: Facts) -> str:
-    """The reasons in the status of pods that are not ready, in brackets; empty without a reason."""
+    """Why pods are not ready, in brackets; empty if their status has no reason."""
     pods = [] if isinstance(facts.pods, Unread) else [pod for pod in facts.pods if not _ready(pod)]
     reasons = {
         waiting["reason"]
@@ -94,7 +94,7 @@ CERTIFICATE_UNSEEN: Final = DiagnosisKind("certificate-unseen", Severity.UNKNOWN
 
 
 def certificates(facts: Facts) -> Iterator[Diagnosis]:
-    """Report the issues of `certs status`, by the clock of the API server, which verifies certificates."""
+    """The issues of `certs status`. The clock is that of the API server, which verifies certificates."""
     state = facts.certificates
     yield from _stored(state)
     if isinstance(state.bundles, Unread):
@@ -103,7 +103,7 @@ def certificates(facts: Facts) -> Iterator[Diagnosis]:
     log = f"kubectl -n {state.namespace} logs -l app.kubernetes.io/name={PROGRAM} --tail=100"
     for issue in status.issues:
         if state.data is None and state.secret and "Secret" in issue.text:
-            continue  # _stored has reported it
+            continue  # `_stored` has reported this issue
         kind = CERTIFICATE_BROKEN if issue.severity == "error" else CERTIFICATE_ATTENTION
         yield kind(issue.text, fix=f"{issue.advice} ({log})")
     if not state.served:
@@ -116,7 +116,6 @@ def certificates(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def unseen(certificates: Certificates) -> Diagnosis:
-    """The diagnosis that no replica could be reached, with the reason."""
     why = "; ".join(certificates.unreached) or "the Service has no endpoints"
     stand_in = ", so the mounted Secret is checked instead" if certificates.stored else ""
     return CERTIFICATE_UNSEEN(
@@ -147,7 +146,7 @@ SECRETS_OPEN: Final = DiagnosisKind("secrets-open", Severity.WARNING)
 
 
 def service_rights(facts: Facts) -> Iterator[Diagnosis]:
-    """Report missing rights by purpose, and unnecessary rights on Secrets."""
+    """Reports missing rights by purpose, and unnecessary rights on Secrets."""
     if isinstance(facts.rights, Unread):
         yield not_known("the rights of the service", facts.rights.reason)
         return
@@ -164,7 +163,6 @@ def service_rights(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def missing(purposes: Iterable[rights.Purpose], allowed: Mapping[Right, bool], *, fix: str) -> Iterator[Diagnosis]:
-    """Report the missing rights of each purpose."""
     for purpose in purposes:
         if lacking := [right for right in purpose.rights if not allowed.get(right)]:
             kind = RIGHT_ESSENTIAL if purpose.essential else RIGHT_MISSING

@@ -20,7 +20,7 @@ POLICY_ELSEWHERE: Final = DiagnosisKind("policy-elsewhere", Severity.WARNING)
 
 
 def policies(facts: Facts) -> Iterator[Diagnosis]:
-    """Report policies that are broken, or that the service does not find."""
+    """Reports policies that are broken, or that the service does not find."""
     if isinstance(facts.policies, Unread):
         yield not_known("the policies", facts.policies.reason)
         return
@@ -62,7 +62,7 @@ PLUGIN_ELSEWHERE: Final = DiagnosisKind("plugin-elsewhere", Severity.WARNING)
 
 
 def plugins(facts: Facts) -> Iterator[Diagnosis]:
-    """Report plug-ins that are broken here, and plug-ins of the service that this command does not have."""
+    """Reports plug-ins that are broken here, and plug-ins of the service that this command does not have."""
     for plugin in facts.plugins:
         if plugin.faults:
             yield PLUGIN_BROKEN(
@@ -92,7 +92,7 @@ ASKED_IN_VAIN: Final = DiagnosisKind("asked-in-vain", Severity.WARNING)
 
 
 def annotations(facts: Facts) -> Iterator[Diagnosis]:
-    """Report jobs whose annotations have no effect."""
+    """Reports jobs whose annotations have no effect."""
     if isinstance(facts.unknown_names, Unread):
         yield not_known("which annotations of jobs have no effect", facts.unknown_names.reason)
         return
