@@ -132,7 +132,7 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
     return total
 
 
-def asking_for_devices(template: PodTemplate) -> list[tuple[str, Container]]:
+def containers_with_devices(template: PodTemplate) -> list[tuple[str, Container]]:
     """(path in the template, container) of each container that requests a resource whose name has a domain."""
     return [
         (f"spec.{field}[{index}]", container)

@@ -36,16 +36,14 @@ ANY: Final = Fit(Quantity(0), Quantity(0))
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """Bounds for a request and its limit; None for no bound. The unit of the ratio is a billionth, like that of a
-    quantity.
-    """
+    """None for no bound. The ratio is in billionths."""
 
     min: Quantity | None = None
     max: Quantity | None = None
     ratio: Quantity | None = None
 
     def broken(self, request: Quantity | None, limit: Quantity | None) -> Iterator[Bound]:
-        """The bounds that this request and limit violate. None stands for a request or limit that is not set."""
+        """None stands for a request or limit that is not set."""
         if self.min is not None and (request is None or request < self.min or (limit is not None and limit < self.min)):
             yield Bound.MIN
         if self.max is not None and (limit is None or limit > self.max or (request is not None and request > self.max)):

@@ -87,7 +87,6 @@ class Shape:
     values: "Shape | None" = None
     """The shape of the values of a mapping with arbitrary keys."""
     items: "Shape | None" = None
-    """The shape of the items of a list."""
     keys: tuple[str, ...] = ()
     """The fields that together identify an item of a list."""
     choices: tuple[str, ...] = ()

@@ -67,10 +67,7 @@ def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
 
 
 def object_of(data: bytes | Raw) -> dict[str, Any]:
-    """The JSON object `data` without `metadata.managedFields`.
-
-    DecodeError if `data` or its metadata is not an object.
-    """
+    """The object without `metadata.managedFields`. DecodeError if `data` or its metadata is not an object."""
     decode = untyped.decode
     document: dict[str, Any] = {}
     for key, part in _parts.decode(data).items():

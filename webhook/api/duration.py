@@ -39,7 +39,7 @@ def meant(text: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> int:
-    """The number of seconds, from 1 to MAX_SECONDS; DurationError if the text is invalid."""
+    """From 1 to MAX_SECONDS; DurationError if the text is invalid."""
     if len(text) <= MAX_DURATION_CHARACTERS and _NUMBER.fullmatch(text):
         raise DurationError("has no unit, as 72h or 7d have")
     if not is_written_well(text):

@@ -45,8 +45,7 @@ _MEANT: Final = ("queuename", "queue", "localqueue", "localqueuename")
 _NEAR: Final = 0.85
 
 
-def means_queue_name(key: str) -> bool:
-    """Whether the key is QUEUE_NAME or a misspelling of it."""
+def is_like_queue_name(key: str) -> bool:
     prefix, _, name = key.lower().rpartition("/")
     letters = re.sub("[^a-z]", "", name)
     of_kueue = "kueue" in prefix or prefix.endswith("x-k8s.io")
@@ -105,7 +104,7 @@ class ResourceGroup(msgspec.Struct, rename="camel", omit_defaults=True):
     flavors: list[FlavorQuotas] | None = None
 
 
-def without_kueues(template: Mapping[str, Any]) -> dict[str, Any]:
+def without_kueue_changes(template: Mapping[str, Any]) -> dict[str, Any]:
     """A pod template without the fields that Kueue changes when it starts or stops a job (kueue
     `pkg/podset/podset.go`).
     """
@@ -124,7 +123,7 @@ def groups(resource_groups: Iterable[ResourceGroup] | None) -> tuple[Group, ...]
 
 
 def quotas(resource_groups: Iterable[ResourceGroup] | None) -> Quotas:
-    """The quotas of all groups; QuantityError if a quota is invalid."""
+    """QuantityError if a quota is invalid."""
     return {
         FlavorResource(flavor.name, resource.name): Quota(
             *(

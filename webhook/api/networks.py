@@ -38,7 +38,6 @@ class Network(NamedTuple):
         return f"{namespace}{self.name}{f'@{self.interface}' if self.interface else ''}"
 
     def within(self, namespace: str) -> tuple[str, str]:
-        """(namespace, name) for a pod in `namespace`."""
         return self.namespace or namespace, self.name
 
 

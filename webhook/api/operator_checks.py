@@ -12,12 +12,12 @@ from webhook.api.mpijob import CLEAN_POD_POLICIES, IMPLEMENTATIONS, LAUNCHER, MP
 RESTART_POLICIES: Final = ("Never", "OnFailure")
 
 
-def never_begun(job: MPIJob) -> bool:
+def always_rejected(job: MPIJob) -> bool:
     """Whether the operator has rejected the job on every sync. The job must have the operator's defaults."""
-    return not job.status.conditions and refused(job)
+    return not job.status.conditions and is_rejected(job)
 
 
-def refused(job: MPIJob) -> bool:
+def is_rejected(job: MPIJob) -> bool:
     """Whether the operator rejects the job on the next sync. The job must have the operator's defaults."""
     spec, policy = job.spec, job.run_policy
     last_worker = f"{job.metadata.name}-worker-{max(job.workers, 1) - 1}"

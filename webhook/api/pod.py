@@ -120,7 +120,7 @@ class Projected(msgspec.Struct, gc=False):
 
 
 class Volume(msgspec.Struct, rename="camel", gc=False):
-    """A volume. A volume without a source is an `emptyDir`."""
+    """A volume without a source is an `emptyDir`."""
 
     name: str = ""
     config_map: ConfigMapSource | None = None

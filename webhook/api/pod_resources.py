@@ -22,7 +22,7 @@ _MILLI: Final = quantity.NANO // 1000
 
 @dataclass(frozen=True, slots=True)
 class ContainerResources:
-    """A container's requests and limits. `path` is relative to the pod template."""
+    """`path` is relative to the pod template."""
 
     path: str
     name: str = ""

@@ -10,7 +10,7 @@ VOLUME_ATTRIBUTES_CLASS = "VolumeAttributesClass"
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """A condition of a quota. An entry of the list `scopes` has the operator Exists."""
+    """An entry of the list `scopes` has the operator Exists."""
 
     name: str
     operator: str = "Exists"
@@ -30,7 +30,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 class PodTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="pod"):
-    """Traits of a pod that scopes read. An unknown trait (None) meets no scope."""
+    """An unknown trait (None) meets no scope."""
 
     best_effort: bool | None = False
     terminating: bool = False

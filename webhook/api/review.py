@@ -53,7 +53,6 @@ class AdmissionRequest(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def field_manager(self) -> str:
-        """The field manager in the options of an update; empty if the options have none."""
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             return msgspec.json.decode(self.options, type=_Options).field_manager
         return ""
@@ -98,7 +97,7 @@ class ResponseStatus(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class AdmissionResponse(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    """The response. The API server requires `patch` and `patch_type` together."""
+    """The API server requires `patch` and `patch_type` together."""
 
     uid: str
     allowed: bool

@@ -60,12 +60,12 @@ def status(
     """
     from webhook.cli.certs_status import CertsStatus
     from webhook.installation.doctor.facts import Location
-    from webhook.installation.doctor.gather import look_at_certificates
+    from webhook.installation.doctor.gather import read_certificates
 
     location = Location(namespace=policy_namespace, service=service)
 
     async def read_status(api: "Client") -> "CertsStatus":
-        certificates = await look_at_certificates(api, location, ca_secret=ca_secret, address=address)
+        certificates = await read_certificates(api, location, ca_secret=ca_secret, address=address)
         return CertsStatus.at(api.server_time or datetime.now(UTC), certificates)
 
     report = with_api(access, read_status)

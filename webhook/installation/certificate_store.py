@@ -61,7 +61,8 @@ class CertificateStore:
         secret = await self._get(self._secret)
         if secret is None:
             return None
-        return Secret(_data(secret), secret["metadata"]["resourceVersion"], self._api.server_time)
+        data = {name: _decoded(text) for name, text in (secret.get("data") or {}).items()}
+        return Secret(data, secret["metadata"]["resourceVersion"], self._api.server_time)
 
     async def write_secret(self, data: Mapping[str, bytes], resource_version: str) -> None:
         """Replaces the data of the Secret; Conflict if the stored version is not `resource_version`."""
@@ -86,26 +87,27 @@ class CertificateStore:
         return bundles
 
     async def write_bundle(self, bundle: Bundle, pem: bytes) -> None:
-        """Sets each caBundle of the object to `pem`; Conflict if the stored version is not `bundle.resource_version`."""
+        """Sets each caBundle of the object; Conflict if the stored version is not `bundle.resource_version`."""
         path = next(path for path in _paths() if _name(path) == bundle.name)
         document = await self._get(path)
         if document is None or document["metadata"]["resourceVersion"] != bundle.resource_version:
             raise Conflict(f"{bundle.name} has changed")
         operations = [{"op": "add", "path": "/metadata/resourceVersion", "value": bundle.resource_version}]
         operations += [
-            {"op": "add", "path": f"{where}/caBundle", "value": _text(pem)} for where, _ in self._ours(document)
+            {"op": "add", "path": f"{pointer}/caBundle", "value": _text(pem)} for pointer, _ in self._ours(document)
         ]
         await self._patch(path, operations)
 
     def _ours(self, document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """(JSON pointer, value) of each clientConfig that calls the Service."""
-        configs = [(f"/webhooks/{i}/clientConfig", hook["clientConfig"]) for i, hook in enumerate(_webhooks(document))]
+        hooks = document.get("webhooks") or ()
+        configs = [(f"/webhooks/{index}/clientConfig", hook["clientConfig"]) for index, hook in enumerate(hooks)]
         conversion = ((document.get("spec") or {}).get("conversion") or {}).get("webhook") or {}
         configs.append(("/spec/conversion/webhook/clientConfig", conversion.get("clientConfig") or {}))
-        for where, config in configs:
+        for pointer, config in configs:
             service = config.get("service") or {}
             if (service.get("namespace"), service.get("name")) == self._service:
-                yield where, config
+                yield pointer, config
 
     async def _get(self, path: str, *, forbidden_is_absent: bool = False) -> dict[str, Any] | None:
         try:
@@ -128,7 +130,6 @@ class CertificateStore:
 
 
 def _paths() -> tuple[str, ...]:
-    """The webhook configurations, and the CRD of MPIJobs."""
     configurations = (f"{registration.API}/{plural}/{registration.NAME}" for plural in registration.RESOURCES.values())
     return (*configurations, CRD)
 
@@ -138,16 +139,8 @@ def _name(path: str) -> str:
     return f"{plural}/{name}"
 
 
-def _webhooks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return document.get("webhooks") or []
-
-
-def _data(secret: Mapping[str, Any]) -> dict[str, bytes]:
-    """A value that is not Base64 counts as empty."""
-    return {name: _decoded(text) for name, text in (secret.get("data") or {}).items()}
-
-
 def _decoded(text: str | None) -> bytes:
+    """Empty if the text is not Base64."""
     try:
         return b64decode(text or "", validate=True)
     except (Base64Error, ValueError):

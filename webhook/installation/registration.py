@@ -249,7 +249,7 @@ class Registration:
         self._installed[path] = created["metadata"]["uid"]
 
     async def _stale(self, path: str) -> str | None:
-        """The uid of an object of an earlier `--register` at `path`; ClusterError if another tool created the object."""
+        """The uid of an object of an earlier `--register` at `path`; ClusterError if another tool created it."""
         stored = await get(self._client, path)
         if stored is None:
             return None
@@ -261,7 +261,6 @@ class Registration:
         return str(stored["metadata"]["uid"])
 
     async def _delete(self, path: str, uid: str) -> None:
-        """Deletes the object with this uid, if it exists."""
         try:
             await self._client.request("DELETE", path, {"preconditions": {"uid": uid}})
         except ApiError as error:

@@ -26,8 +26,6 @@ NAMES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartHook:
-    """A webhook path that a part serves."""
-
     name: str
     """The name in metrics and in the log."""
     path: str

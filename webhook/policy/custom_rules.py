@@ -92,7 +92,6 @@ class CustomRule(RuleSettings):
 
     @cached_property
     def needs_user(self) -> bool:
-        """Whether the rule reads the user of the request."""
         sources = (self.expression or "", self.match or "")
         return any(mentions(source, "request") and "userInfo" in source for source in sources)
 
@@ -129,7 +128,6 @@ def merged(below: list[dict[str, Any]], above: list[dict[str, Any]]) -> list[dic
 
 
 def each_once(rules: tuple[CustomRule, ...]) -> tuple[CustomRule, ...]:
-    """ValueError if two rules have the same id."""
     seen: set[str] = set()
     for rule in rules:
         if rule.id in seen:

@@ -169,7 +169,7 @@ class PolicyDocument(Settings):
 
     @cached_property
     def selector(self) -> Selector | None:
-        """The parsed `namespaces`; None for all namespaces."""
+        """None for all namespaces."""
         return None if self.namespaces is None else Selector.parse(self.namespaces)
 
     def settings_of_rule(self, rule_id: str) -> RuleSettings:
@@ -196,7 +196,6 @@ class PolicyDocument(Settings):
 
 
 def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]) -> type[PolicyDocument]:
-    """The model of a document with the settings of these rules and injections."""
     return create_model(
         KIND,
         __base__=PolicyDocument,
@@ -235,7 +234,6 @@ def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None
 
 
 def faults_at(located: Sequence[tuple[faults.Location, str]], text: str | bytes) -> list[PolicyFault]:
-    """The faults for (location, reason) pairs, with lines of the YAML `text`."""
     lines = yaml.lines(text, to=[location for location, _ in located]) if located else {}
     return [_fault(location, reason, lines) for location, reason in located]
 

@@ -13,7 +13,7 @@ EVERY_RULE = "*"
 REQUIRED_INJECTION = "required-injection"
 """Not the id of a rule. An exemption with this id exempts jobs from required injections."""
 # The annotations that request an exemption. The user needs the verb `exempt` on MPIJobs (RBAC).
-ASKED = "training.openshift.io/exempt"
+EXEMPT = "training.openshift.io/exempt"
 REASON = "training.openshift.io/exempt-reason"
 
 SERVICE_ACCOUNT = "system:serviceaccount:"
@@ -69,6 +69,6 @@ class Exemption(Settings):
         return self.expires is not None and self.expires < today
 
 
-def asked_rules(annotations: dict[str, str]) -> tuple[str, ...]:
+def requested_rules(annotations: dict[str, str]) -> tuple[str, ...]:
     """The ids of the rules in a job's exemption request."""
-    return tuple(part.strip() for part in annotations.get(ASKED, "").split(",") if part.strip())
+    return tuple(part.strip() for part in annotations.get(EXEMPT, "").split(",") if part.strip())

@@ -85,7 +85,6 @@ def _reason(fault: Mapping[str, Any], location: Location, model: type[BaseModel]
 
 
 def _of_value(kind: str, value: Any, context: Mapping[str, Any], annotation: Any) -> str:
-    """The message for a value that has the wrong type or exceeds its limits."""
     choices = _QUOTED.findall(str(context.get("expected", ""))) if kind in {"literal_error", "enum"} else []
     if value is None:
         return f"is empty: {_wanted(kind, choices)}, or remove it"
@@ -147,13 +146,12 @@ def _unknown(location: Location, model: type[BaseModel]) -> str:
 
 
 def _like(name: str, settings: Iterable[str]) -> str | None:
-    """The only setting that contains `name`, or else the setting with the most similar name."""
+    """The only setting that contains `name`, or else the most similar setting."""
     longer = [setting for setting in settings if name and name.casefold() in setting.casefold()]
     return longer[0] if len(longer) == 1 else closest_name(name, settings)
 
 
 def _as_list(value: Any, annotation: Any) -> str:
-    """A list that the user probably meant by `value`."""
     choices = list(_choices(annotation))
     entries: list[Any] = [value]
     if not isinstance(value, dict):
@@ -167,7 +165,6 @@ def _as_list(value: Any, annotation: Any) -> str:
 
 
 def _as_mapping(value: Any, annotation: Any) -> str:
-    """A mapping that the user probably meant by `value`."""
     fields, corrected = _fields(annotation), dict[str, Any]()
     if isinstance(value, bool) and "enabled" in fields:
         corrected = {"enabled": value}
@@ -214,7 +211,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def _fields(annotation: Any) -> dict[str, FieldInfo]:
-    """The fields of the model in `annotation`, by their YAML names."""
+    """By their YAML names."""
     model = _model_in(annotation)
     return {field.alias or name: field for name, field in model.model_fields.items()} if model else {}
 

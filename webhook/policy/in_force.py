@@ -36,7 +36,7 @@ class _StandIn:
 
 
 def with_stand_ins(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, Described]:
-    """The entries of the registry, and for each broken entry a stand-in with `unchecked` as settings."""
+    """Each broken entry has a stand-in with `unchecked` as its settings."""
     broken = {entry_id: _StandIn(unchecked) for entry_id in registry.unusable}
     return dict(sorted({**broken, **registry}.items()))
 
@@ -55,7 +55,7 @@ class Policy:
     identity: str = field(default="", compare=False)
     """The documents with their versions; empty for the built-in defaults."""
 
-    def admitted_but(self, excused: frozenset[str]) -> Admitted:
+    def admitted_except(self, excused: frozenset[str]) -> Admitted:
         """The admitted values for a job that is exempt from these rules."""
         limits = (
             rule.admits(settings)
@@ -66,7 +66,6 @@ class Policy:
 
     @cached_property
     def required(self) -> tuple[tuple[Injection, InjectionSettings], ...]:
-        """The injections whose values every stored job must have."""
         return tuple(entry for entry in self.injections if entry[1].required is not Action.OFF)
 
     @cached_property
@@ -78,7 +77,7 @@ class Policy:
         return self._by_rule[rule_id][1] if rule_id in self._by_rule else Action.OFF
 
     def settings(self, rule_id: str) -> RuleSettings | None:
-        """The settings of the rule; None if it is off."""
+        """None if the rule is off."""
         return self._by_rule[rule_id][0] if rule_id in self._by_rule else None
 
     @cached_property
@@ -88,7 +87,6 @@ class Policy:
 
 @cache
 def policy_model() -> type[PolicyDocument]:
-    """The model of the policy document with every registered rule and injection."""
     return document.assemble(
         with_stand_ins(rules.REGISTRY, UncheckedRuleSettings),
         with_stand_ins(injections.REGISTRY, UncheckedInjectionSettings),
@@ -109,7 +107,6 @@ def load_policies(text: str | bytes | None, name: str = "") -> "PolicySet":
 
 
 def compiled(effective: Effective) -> Policy:
-    """The policy of a merged document, without rules and injections that are off."""
     merged = effective.document
     configured = [(rule, merged.settings_of_rule(rule.id)) for rule in rules.REGISTRY.values()]
     configured += [(custom_rules.compiled(rule), rule) for rule in merged.custom_rules]
@@ -124,7 +121,7 @@ def compiled(effective: Effective) -> Policy:
         if merged.injects(injection.id)
     ]
     policy = Policy(merged, tuple(active), tuple(switched_on), effective.sources)
-    return replace(policy, admitted=policy.admitted_but(frozenset()))
+    return replace(policy, admitted=policy.admitted_except(frozenset()))
 
 
 def _identity(kept: Sequence[Layer]) -> str:
@@ -133,8 +130,6 @@ def _identity(kept: Sequence[Layer]) -> str:
 
 
 class PolicySet:
-    """All documents, and the policy that results for a namespace."""
-
     def __init__(self, documents: Sequence[Layer] = (), cluster_version: str = "") -> None:
         self.cluster_version = cluster_version
         """The API server's version, such as v1.35; empty if it is unknown."""
@@ -158,7 +153,6 @@ class PolicySet:
         return self._policy(tuple(range(len(self.layers))))
 
     def merged(self, matching: Sequence[int]) -> Effective:
-        """The merged document of the layers with these indices."""
         key = tuple(matching)
         if key not in self._merged:
             self._merged[key] = layers.merge([self.layers[index] for index in key], policy_model())

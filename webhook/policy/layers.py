@@ -54,8 +54,6 @@ class Layer(msgspec.Struct, frozen=True):
 
 
 class Effective(msgspec.Struct, frozen=True):
-    """The result of a merge."""
-
     document: PolicyDocument
     sources: Mapping[str, str]
     """The source layer of each value that is not a default, by path (`rules.gpus.max`)."""
@@ -107,7 +105,7 @@ def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
 
 
 def written(document: PolicyDocument) -> dict[str, Any]:
-    """The values that the document's author set, without defaults."""
+    """Without defaults."""
     values = document.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {key: value for key, value in values.items() if key not in OWN}
 
@@ -133,7 +131,6 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaves(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    """(path, value) for each value that a document sets."""
     for key, value in values.items():
         if key in {"rules", "injections"}:
             for entry, settings in value.items():
@@ -158,7 +155,6 @@ def may_meet(first: Layer, second: Layer) -> bool:
 
 
 def _can_hold(requirements: Sequence[Requirement]) -> bool:
-    """Whether the value of one label can meet all requirements."""
     positive = [requirement for requirement in requirements if requirement.positive]
     if any(not requirement.positive and requirement.values is None for requirement in requirements):
         return not positive

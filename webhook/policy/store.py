@@ -37,8 +37,6 @@ State = Literal["current", "last-good", "unusable"]
 
 
 class PolicySource(msgspec.Struct, frozen=True):
-    """A policy ConfigMap."""
-
     name: str
     uid: str
     version: str
@@ -152,7 +150,7 @@ def misplaced(data: Mapping[str, object]) -> str:
 
 
 def read_from(data: Mapping[str, object], model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
-    """The document in a ConfigMap's data; PolicyError with at most `most` faults."""
+    """PolicyError with at most `most` faults."""
     text = data.get(KEY)
     if KEY not in data and (near := misplaced(data) or closest_name(KEY, data)):
         raise PolicyError(PolicyFault("", f"{MISSING}; rename the key {near}"))
@@ -162,7 +160,6 @@ def read_from(data: Mapping[str, object], model: type[PolicyDocument], most: int
 
 
 def read(text: str | None, model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
-    """PolicyError with at most `most` faults."""
     if text is None:
         raise PolicyError(PolicyFault("", MISSING))
     if len(text) > MAX_DOCUMENT_CHARACTERS:

@@ -95,7 +95,7 @@ def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, Container]]:
 
 
 def _asking(template: PodTemplate, _: Context) -> list[tuple[str, Container]]:
-    return accelerators.asking_for_devices(template)
+    return accelerators.containers_with_devices(template)
 
 
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:

@@ -16,7 +16,7 @@ from webhook.injections import Caution
 from webhook.kit.context import Context
 from webhook.kit.custom_rules import PREFIX, is_custom_id
 from webhook.policy.document import PolicyDocument
-from webhook.policy.exemptions import EVERY_RULE, REASON, Exemption, asked_rules, names_rule
+from webhook.policy.exemptions import EVERY_RULE, REASON, Exemption, names_rule, requested_rules
 from webhook.policy.in_force import Policy
 from webhook.rules import Violation
 
@@ -90,7 +90,7 @@ def without_excused_limits(
         for rule in rules.REGISTRY  # custom rules set no limits
     )
     excused = frozenset(rule for rule, verdict in verdicts if verdict.reason)
-    return structs.replace(ctx, admitted=policy.admitted_but(excused)) if excused else ctx
+    return structs.replace(ctx, admitted=policy.admitted_except(excused)) if excused else ctx
 
 
 def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
@@ -113,7 +113,7 @@ def _concerned(policy: PolicyDocument, ctx: Context) -> Sequence[Exemption]:
 
 def _asked(job: MPIJob, _: Context) -> dict[str, None]:
     """The rules in the job's annotation, in its order."""
-    return dict.fromkeys(asked_rules(job.annotations))
+    return dict.fromkeys(requested_rules(job.annotations))
 
 
 def _noting(finding: Finding, note: str) -> Finding:

@@ -22,7 +22,7 @@ from webhook.api.shape import ShapeError
 from webhook.cluster.view import ClusterView
 from webhook.kit.context import Context
 from webhook.kit.settings import Action, RuleSettings
-from webhook.policy.exemptions import ASKED
+from webhook.policy.exemptions import EXEMPT
 from webhook.policy.in_force import Policy
 from webhook.predict.pod_template import decode_job
 from webhook.predict.quota.assessment import reservation_of
@@ -84,7 +84,7 @@ def validate(
             decision.requested.append(finding.rule)
         decision.add(outcome.finding, leads_to)
     if cautions := list(exemptions.cautions(job, ctx)):
-        decision.told[ASKED] = [*cautions]
+        decision.told[EXEMPT] = [*cautions]
     decision.denied = messages.told_once(decision.denied)
     decision.put_worst_first()
     decision.refused_gpus = rejected_gpus.of(decision, job, ctx)

@@ -20,7 +20,7 @@ from webhook.cli.policy.suite_document import Case, SuiteDocument
 from webhook.kit.custom_rules import full_id
 from webhook.policy import faults
 from webhook.policy.document import API_VERSION
-from webhook.policy.exemptions import ASKED, REQUIRED_INJECTION
+from webhook.policy.exemptions import EXEMPT, REQUIRED_INJECTION
 from webhook.policy.layers import Layer
 
 Location = tuple[str | int, ...]
@@ -201,7 +201,7 @@ def _brief(location: Location, reason: str) -> str:
 def finding_ids(policies: Iterable[Layer]) -> frozenset[str]:
     """The possible ids of findings: of rules, injections, custom rules, and of annotations without effect."""
     own = (full_id(each.id) for layer in policies for each in layer.document.custom_rules)
-    return frozenset((*rules.REGISTRY, *injections.REGISTRY, *own, SCHEMA, REQUIRED_INJECTION, SKIP, ASKED))
+    return frozenset((*rules.REGISTRY, *injections.REGISTRY, *own, SCHEMA, REQUIRED_INJECTION, SKIP, EXEMPT))
 
 
 def _line(lines: Lines, location: Location) -> int | None:

@@ -30,8 +30,6 @@ Chain = tuple[x509.Certificate, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificates:
-    """The certificates of an installation."""
-
     source: str = ""
     """SELF_MANAGED (the CA is in `secret`), FILES (`secret` is mounted), or empty if unknown."""
     namespace: str = ""
@@ -125,7 +123,7 @@ async def addresses(api: Client, *, namespace: str, service: object, port: int) 
     path = f"/apis/discovery.k8s.io/v1/namespaces/{quote(namespace, safe='')}/endpointslices"
     name = quote(service["metadata"]["name"], safe="")
     slices = await get(api, f"{path}?labelSelector=kubernetes.io/service-name%3D{name}") or {}
-    port_name = next((each.get("name") or "" for each in ports if each["port"] == port), "")
+    port_name = next((entry.get("name") or "" for entry in ports if entry["port"] == port), "")
     return [
         (address, endpoint_port["port"])
         for endpoint_slice in slices.get("items") or ()

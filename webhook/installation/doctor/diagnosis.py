@@ -7,7 +7,7 @@ from enum import StrEnum
 class Severity(StrEnum):
     OK = "ok"
     UNKNOWN = "unknown"
-    """The check failed, for example because of missing rights."""
+    """The check could not be done, for example because of missing rights."""
     WARNING = "warning"
     """The installation works, but not as intended, or not for long."""
     PROBLEM = "problem"

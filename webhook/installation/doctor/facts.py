@@ -27,7 +27,6 @@ KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
     namespace: str = PROGRAM
-    """The namespace of the service and its policies."""
     service: str = PROGRAM
     kueue_namespace: str = KUEUE_NAMESPACE
     """Empty to read the namespace from the Deployment."""
@@ -35,11 +34,9 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The result of creating a job as a dry run."""
-
     namespace: str
-    refusal: str = ""
-    """The API server's message; empty if it accepted the job."""
+    rejection: str = ""
+    """The API server's message about the dry run; empty if it accepted the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,37 +75,36 @@ class Facts:
     """None if the API server's answers have no date."""
     version: KubernetesObject | Unread
     mutating: Sequence[KubernetesObject] | Unread
-    """All of the cluster, like `validating` and `deployments`."""
+    """Complete for the whole cluster, like `validating` and `deployments`."""
     validating: Sequence[KubernetesObject] | Unread
     service: KubernetesObject | Unread | None
     endpoints: Sequence[Address] | Unread
-    """The addresses of the ready replicas."""
     deployment: KubernetesObject | Unread | None
-    """The service's Deployment."""
     pods: Sequence[KubernetesObject] | Unread
     deployments: Sequence[KubernetesObject] | Unread
     crd: KubernetesObject | Unread | None
     kueue_config: KubernetesObject | Unread | None
     certificates: Certificates
     rights: Mapping[Right, bool] | Unread
-    """Whether the service has each required right."""
     policies: Policies | Unread
     unknown_names: Sequence[UnknownNames] | Unread = ()
     probe: Probe | None = None
     """None if no probe was requested."""
     plugins: Sequence[Plugin] = ()
-    """The plug-ins that this command uses."""
 
     @property
     def on_trial(self) -> bool:
         """Whether only a server of `serve --register` exists, and nothing of the manifests is installed."""
-        ours = [configuration(each) for each in (self.mutating, self.validating) if not isinstance(each, Unread)]
+        ours = [
+            stored
+            for configurations in (self.mutating, self.validating)
+            if not isinstance(configurations, Unread) and (stored := configuration(configurations))
+        ]
         nothing_else = self.deployment is None and self.service is None
-        return nothing_else and any(ours) and all(each is None or made_by_register(each) for each in ours)
+        return nothing_else and bool(ours) and all(map(made_by_register, ours))
 
     @property
     def kubernetes(self) -> tuple[int, int] | None:
-        """(major, minor) of the API server."""
         if isinstance(self.version, Unread):
             return None
         match = re.search(r"v(\d+)\.(\d+)", str(self.version.get("gitVersion")))
@@ -134,15 +130,16 @@ class Facts:
 
 def configuration(configurations: Sequence[KubernetesObject]) -> KubernetesObject | None:
     """The service's webhook configuration: the configuration with its name, else one that has its hooks."""
-    named = [each for each in configurations if each["metadata"]["name"] == registration.NAME]
+    named = [stored for stored in configurations if stored["metadata"]["name"] == registration.NAME]
     with_our_hooks = [
-        each for each in configurations if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))
+        stored
+        for stored in configurations
+        if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(stored))
     ]
     return next(iter(named + with_our_hooks), None)
 
 
 def made_by_register(configuration: KubernetesObject) -> bool:
-    """Whether the configuration belongs to a development server."""
     return (configuration["metadata"].get("labels") or {}).get(registration.MADE_BY) == registration.BY_REGISTER
 
 

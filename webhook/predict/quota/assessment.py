@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import Any
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
-from webhook.api.operator_checks import never_begun, refused
+from webhook.api.operator_checks import always_rejected, is_rejected
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
 from webhook.api.quota_charges import Charge, PodShape, object_charges
@@ -123,7 +123,7 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     old, pods, promises = ctx.old, job_pods(job, ctx), Promises.of(ctx, quotas)
     default_priority = promises.default_priority
     before = None
-    if old is not None and (job.suspended or not old.suspended) and not never_begun(old):
+    if old is not None and (job.suspended or not old.suspended) and not always_rejected(old):
         before = Demand(_parts(job_pods(old, ctx), ctx, default_priority))
     demand = Demand(_parts(pods, ctx, default_priority, _made(job, ctx, promises)), _objects(job, ctx))
     name = other_jobs.holder(job)
@@ -144,7 +144,7 @@ def _gets_no_pods(job: MPIJob, ctx: Context) -> bool:
     at once.
     """
     status = (ctx.old or job).status
-    return ctx.operation == "UPDATE" and (status.ended or (not status.conditions and refused(job)))
+    return ctx.operation == "UPDATE" and (status.ended or (not status.conditions and is_rejected(job)))
 
 
 def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:

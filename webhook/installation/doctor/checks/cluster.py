@@ -36,7 +36,6 @@ OPERATORS: Final = ("mpi-operator", "training-operator")
 
 
 def versions(facts: Facts) -> Iterator[Diagnosis]:
-    """Checks whether this service supports the versions of Kubernetes, the CRD and the operators."""
     version = "unknown" if isinstance(facts.version, Unread) else str(facts.version.get("gitVersion"))
     if facts.kubernetes is not None and facts.kubernetes < OLDEST:
         yield KUBERNETES_OLD(
@@ -59,11 +58,12 @@ def _mpijobs(facts: Facts) -> Iterator[Diagnosis]:
         yield not_known("whether the cluster has MPIJobs", facts.crd.reason)
         return
     versions = facts.crd["spec"]["versions"] if facts.crd else ()
-    yield from _conversion(facts, [each["name"] for each in versions if each["served"]])
-    if not any(f"{mpijob.GROUP}/{each['name']}" == mpijob.API_VERSION and each["served"] for each in versions):
-        served = ", ".join(each["name"] for each in versions if each["served"])
+    served = [version["name"] for version in versions if version["served"]]
+    yield from _conversion(facts, served)
+    if mpijob.API_VERSION not in [f"{mpijob.GROUP}/{name}" for name in served]:
         yield MPIJOBS_MISSING(
-            f"the cluster serves no MPIJobs of {mpijob.API_VERSION}" + (f", only {served}" if served else ""),
+            f"the cluster serves no MPIJobs of {mpijob.API_VERSION}"
+            + (f", only {', '.join(served)}" if served else ""),
             fix="install mpi-operator with its CRD; training-operator v1 installs an older CRD of the same name",
         )
 
@@ -219,4 +219,5 @@ def kueue(facts: Facts) -> Iterator[Diagnosis]:
 
 def _installed(facts: Facts) -> bool:
     mutating = () if isinstance(facts.mutating, Unread) else facts.mutating
-    return any(facts.images("kueue")) or any(hook["name"] == KUEUE_HOOK for each in mutating for hook in hooks(each))
+    names = (hook["name"] for configuration in mutating for hook in hooks(configuration))
+    return any(facts.images("kueue")) or KUEUE_HOOK in names

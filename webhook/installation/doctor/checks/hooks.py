@@ -46,7 +46,6 @@ CHECKED_ELSEWHERE: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
 
 def configurations(facts: Facts) -> Iterator[Diagnosis]:
-    """Compares the configurations with the manifests."""
     required = registration.configurations(
         registration.by_service(facts.location.namespace, facts.location.service),
         labels={},
@@ -168,7 +167,6 @@ CONFIGURATION_ORDER: Final = DiagnosisKind("configuration-order", Severity.PROBL
 
 
 def order(facts: Facts) -> Iterator[Diagnosis]:
-    """Checks that the API server calls our configuration before Kueue's."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the order of the webhooks", facts.mutating.reason)
         return
@@ -207,7 +205,6 @@ LEGACY: Final = "manifests/components/legacy-no-match-conditions"
 
 
 def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
-    """Checks whether the failurePolicy of the hook for SSH keys fits its match conditions."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the hook for SSH keys", facts.mutating.reason)
         return
@@ -250,19 +247,18 @@ HOOK: Final = f"validate.{DOMAIN}"
 
 
 def probe(facts: Facts) -> Iterator[Diagnosis]:
-    """Reports whether the API server reaches the service, if a probe was requested."""
     if facts.probe is None:
         return
-    refusal, where = facts.probe.refusal, f"the dry run in {facts.probe.namespace}"
+    rejection, where = facts.probe.rejection, f"the dry run in {facts.probe.namespace}"
     closed = _closed(facts)
-    if f'"{HOOK}" denied' in refusal or (not refusal and closed):
+    if f'"{HOOK}" denied' in rejection or (not rejection and closed):
         yield ok(f"the API server reached the service ({where}; nothing was stored)")
-    elif "failed calling webhook" in refusal and DOMAIN in refusal:
+    elif "failed calling webhook" in rejection and DOMAIN in rejection:
         fix = "see the findings on certificates and replicas; a NetworkPolicy or a firewall may block the API server"
-        yield PROBE_FAILED(f"the API server does not reach the service: {refusal}", fix=fix)
-    elif refusal:
+        yield PROBE_FAILED(f"the API server does not reach the service: {rejection}", fix=fix)
+    elif rejection:
         fix = "name a namespace in which you may create MPIJobs: kubectl auth can-i create mpijobs -n NAMESPACE"
-        yield PROBE_UNKNOWN(f"{where} is inconclusive: {refusal}", fix=fix)
+        yield PROBE_UNKNOWN(f"{where} is inconclusive: {rejection}", fix=fix)
     else:
         fix = "see the findings on the webhook configurations"
         yield PROBE_UNKNOWN(f"{where} was accepted, but it would also be accepted without the service", fix=fix)

@@ -21,7 +21,6 @@ SERVICE_EMPTY: Final = DiagnosisKind("service-empty", Severity.PROBLEM)
 
 
 def replicas(facts: Facts) -> Iterator[Diagnosis]:
-    """Checks that enough replicas are ready, run the same image, and are endpoints of the Service."""
     yield from _service(facts)
     if isinstance(facts.deployment, Unread):
         yield not_known("the Deployment", facts.deployment.reason)
@@ -72,7 +71,7 @@ def _images(facts: Facts) -> Iterator[Diagnosis]:
 
 def _ready(pod: KubernetesObject) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
 def _why(facts: Facts) -> str:
@@ -109,7 +108,7 @@ def certificates(facts: Facts) -> Iterator[Diagnosis]:
     if not state.served:
         yield unseen(state)
         return
-    until = min(each.not_after for each in status.certificates if each.role == "served")
+    until = min(certificate.not_after for certificate in status.certificates if certificate.role == "served")
     plural = "" if len(state.served) == 1 else "es"
     phase = f"; CA {status.phase}" if status.phase else ""
     yield ok(f"valid until {until:%Y-%m-%d}, trusted, seen at {len(state.served)} address{plural}{phase}")
@@ -146,7 +145,6 @@ SECRETS_OPEN: Final = DiagnosisKind("secrets-open", Severity.WARNING)
 
 
 def service_rights(facts: Facts) -> Iterator[Diagnosis]:
-    """Reports missing rights by purpose, and unnecessary rights on Secrets."""
     if isinstance(facts.rights, Unread):
         yield not_known("the rights of the service", facts.rights.reason)
         return
@@ -174,10 +172,10 @@ def _words(rights_in_order: list[Right], most: int = 4) -> str:
     verbs: dict[str, list[str]] = {}
     for right in rights_in_order:
         verbs.setdefault(str(right).partition(" ")[2], []).append(right.verb)
-    things: dict[str, list[str]] = {}
-    for thing, names in verbs.items():
-        things.setdefault(", ".join(names), []).append(thing)
+    resources_by_verbs: dict[str, list[str]] = {}
+    for resource, names in verbs.items():
+        resources_by_verbs.setdefault(", ".join(names), []).append(resource)
     return "; ".join(
-        f"{names} {', '.join(each[:most])}" + (f" and {len(each) - most} more" if len(each) > most else "")
-        for names, each in things.items()
+        f"{names} {', '.join(resources[:most])}" + (f" and {len(resources) - most} more" if resources[most:] else "")
+        for names, resources in resources_by_verbs.items()
     )

@@ -69,7 +69,7 @@ def _is_rejected(sight: Sight) -> bool:
     except ValueError:  # the base class of ShapeError
         return False
     mpijob.apply_operator_defaults(job)
-    return operator_checks.refused(job)
+    return operator_checks.is_rejected(job)
 
 
 def _invalid(sight: Sight, message: str) -> Cause:
