@@ -211,10 +211,6 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     def replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
         """(role, path, spec) of the Launcher, then of the Worker. A missing role is left out."""
-        return self._replicas
-
-    @cached_property
-    def _replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
         roles = ((LAUNCHER, self.launcher), (WORKER, self.worker))
         return [(role, replica_path(role), replica) for role, replica in roles if replica is not None]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -88,11 +88,6 @@ class PolicyError(ValueError):
         super().__init__("\n".join([*map(str, faults), *([f"... and {more} more"] if more else [])]))
         self.faults = faults
         self.more = more
-
-
-class Described(Protocol):
-    @property
-    def settings(self) -> type[Settings]: ...
 
 
 _OF_SELECTORS: Final = ("matchLabels", "matchExpressions")
@@ -195,7 +190,7 @@ class PolicyDocument(Settings):
         return Action.DENY if self.mode == "enforce" else Action(self.mode)
 
 
-def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]) -> type[PolicyDocument]:
+def assemble(rules: Mapping[str, type[Settings]], injections: Mapping[str, type[Settings]]) -> type[PolicyDocument]:
     return create_model(
         KIND,
         __base__=PolicyDocument,
@@ -238,10 +233,10 @@ def faults_at(located: Sequence[tuple[faults.Location, str]], text: str | bytes)
     return [_fault(location, reason, lines) for location, reason in located]
 
 
-def _section(name: str, entries: Mapping[str, Described], description: str, *, custom_rules: bool = False) -> Any:
+def _section(name: str, entries: Mapping[str, type[Settings]], description: str, *, custom_rules: bool = False) -> Any:
     fields: dict[str, Any] = {
-        attribute(key): (entry.settings, Field(default_factory=entry.settings.model_construct, alias=key))
-        for key, entry in entries.items()
+        attribute(key): (settings, Field(default_factory=settings.model_construct, alias=key))
+        for key, settings in entries.items()
     }
     if custom_rules:
         fields[PREFIX] = (CustomRules, Field((), description="Custom rules of the policy, in CEL."))

@@ -24,21 +24,16 @@ from webhook.kit.settings import (
 )
 from webhook.policy import custom_rules, document, layers, store
 from webhook.policy.custom_rules import CustomRule
-from webhook.policy.document import Described, PolicyDocument
+from webhook.policy.document import PolicyDocument
 from webhook.policy.layers import Effective, Layer
 from webhook.policy.limits import MAX_NAMED_DOCUMENTS
 from webhook.rules import Rule
 
 
-@dataclass(frozen=True, slots=True)
-class _StandIn:
-    settings: type[Settings]
-
-
-def with_stand_ins(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, Described]:
-    """Each broken entry has a stand-in with `unchecked` as its settings."""
-    broken = {entry_id: _StandIn(unchecked) for entry_id in registry.unusable}
-    return dict(sorted({**broken, **registry}.items()))
+def _settings(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, type[Settings]]:
+    """The settings of each entry. The settings of a broken entry are `unchecked`."""
+    usable = {entry_id: entry.settings for entry_id, entry in registry.items()}
+    return dict(sorted({**dict.fromkeys(registry.unusable, unchecked), **usable}.items()))
 
 
 @dataclass(frozen=True)
@@ -88,8 +83,8 @@ class Policy:
 @cache
 def policy_model() -> type[PolicyDocument]:
     return document.assemble(
-        with_stand_ins(rules.REGISTRY, UncheckedRuleSettings),
-        with_stand_ins(injections.REGISTRY, UncheckedInjectionSettings),
+        _settings(rules.REGISTRY, UncheckedRuleSettings),
+        _settings(injections.REGISTRY, UncheckedInjectionSettings),
     )
 
 

@@ -58,7 +58,6 @@ def validate(
     try:
         job = decode_job(request.object)
     except ShapeError as error:
-        review.confirm(request)
         return _wrong_shape(request.name, error, policy)
     job = mpijob.apply_operator_defaults(job)
     decision = Decision(name=name_of(request, job))

@@ -1,6 +1,7 @@
 """Declarations of CEL functions."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
 
@@ -59,11 +60,7 @@ class Declared(NamedTuple):
     method: bool = False
 
 
-def Function(name: str, parameters: Sequence[Type], result: Type, work: Callable[..., Any]) -> Declared:  # noqa: N802
-    """Called as name(a, b)."""
-    return Declared(name, parameters, result, work)
-
-
-def Method(name: str, parameters: Sequence[Type], result: Type, work: Callable[..., Any]) -> Declared:  # noqa: N802
-    """Called as a.name(b)."""
-    return Declared(name, parameters, result, work, method=True)
+Function = Declared
+"""Called as name(a, b)."""
+Method = partial(Declared, method=True)
+"""Called as a.name(b)."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from webhook import PROGRAM
@@ -130,13 +130,12 @@ class Facts:
 
 def configuration(configurations: Sequence[KubernetesObject]) -> KubernetesObject | None:
     """The service's webhook configuration: the configuration with its name, else one that has its hooks."""
-    named = [stored for stored in configurations if stored["metadata"]["name"] == registration.NAME]
-    with_our_hooks = [
-        stored
-        for stored in configurations
-        if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(stored))
-    ]
-    return next(iter(named + with_our_hooks), None)
+
+    def has_our_hooks(stored: KubernetesObject) -> bool:
+        return any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(stored))
+
+    named = (stored for stored in configurations if stored["metadata"]["name"] == registration.NAME)
+    return next(chain(named, filter(has_our_hooks, configurations)), None)
 
 
 def made_by_register(configuration: KubernetesObject) -> bool:

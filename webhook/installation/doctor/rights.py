@@ -64,22 +64,15 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
         ),
     ]
     mutating = registration.RESOURCES["MutatingWebhookConfiguration"]
-    configurations = [
-        Right("get", ADMISSION, resource, name=registration.NAME) for resource in registration.RESOURCES.values()
-    ]
     purposes_needed.append(
         Purpose(
             "missing webhook configurations and a wrong order of them are not reported",
-            (*configurations, Right("get", ADMISSION, mutating, name=KUEUE_CONFIGURATION)),
+            (*_of_configurations("get"), Right("get", ADMISSION, mutating, name=KUEUE_CONFIGURATION)),
         )
     )
     if ca_secret:
-        bundles = [
-            right
-            for resource in registration.RESOURCES.values()
-            for right in _rights(["get", "patch"], ADMISSION, resource, name=registration.NAME)
-        ]
         secret = _rights(["get", "patch"], "", "secrets", place, ca_secret)
+        bundles = _of_configurations("get", "patch")
         purposes_needed.append(Purpose("certificates are not renewed", (*secret, *bundles), essential=True))
         if "--conversion" in options:
             crd = _rights(
@@ -157,3 +150,11 @@ def _view(location: Location) -> tuple[Right, ...]:
 
 def _rights(verbs: Iterable[str], group: str, resource: str, namespace: str = "", name: str = "") -> tuple[Right, ...]:
     return tuple(Right(verb, group, resource, namespace, name) for verb in verbs)
+
+
+def _of_configurations(*verbs: str) -> tuple[Right, ...]:
+    return tuple(
+        right
+        for resource in registration.RESOURCES.values()
+        for right in _rights(verbs, ADMISSION, resource, name=registration.NAME)
+    )

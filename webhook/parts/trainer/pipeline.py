@@ -13,7 +13,7 @@ from webhook.admission import too_expensive as expensive
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.admission.skipping import passes_unjudged
-from webhook.api import mpijob, review, untyped
+from webhook.api import mpijob, untyped
 from webhook.api.review import AdmissionRequest, GroupVersionKind
 from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -129,7 +129,6 @@ def _decoded_shape(request: AdmissionRequest, encoded: msgspec.Raw, view: Cluste
     try:
         document = untyped.decode(encoded)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        review.confirm(request)
         return UNREADABLE
     if request.kind.kind != kinds.TRAIN_JOB:
         return of_runtime(mapping(document)) or NOT_OF_MPI
