@@ -8,7 +8,7 @@ import msgspec
 from webhook import PROGRAM
 from webhook.admission.messages import SCHEMA, Finding
 from webhook.api import mpijob, review
-from webhook.api.kueue import FOREIGN, without_kueue_changes
+from webhook.api.kueue import FOREIGN, without_kueues
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import ClusterView
 from webhook.policy.in_force import Policy
@@ -168,7 +168,7 @@ def _but_for_kueue(document: msgspec.Raw) -> Iterator[object]:
     yield _bytes(policy)
     roles = msgspec.json.decode(replicas, type=dict[str, _Raws] | None) or {}
     templates = {
-        role: without_kueue_changes(msgspec.json.decode(replica.pop("template", b"{}"), type=dict[str, _Raws]))
+        role: without_kueues(msgspec.json.decode(replica.pop("template", b"{}"), type=dict[str, _Raws]))
         for role, replica in roles.items()
     }
     yield _bytes(roles), _bytes(templates)

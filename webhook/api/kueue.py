@@ -45,7 +45,7 @@ _MEANT: Final = ("queuename", "queue", "localqueue", "localqueuename")
 _NEAR: Final = 0.85
 
 
-def is_like_queue_name(key: str) -> bool:
+def means_queue_name(key: str) -> bool:
     prefix, _, name = key.lower().rpartition("/")
     letters = re.sub("[^a-z]", "", name)
     of_kueue = "kueue" in prefix or prefix.endswith("x-k8s.io")
@@ -104,7 +104,7 @@ class ResourceGroup(msgspec.Struct, rename="camel", omit_defaults=True):
     flavors: list[FlavorQuotas] | None = None
 
 
-def without_kueue_changes(template: Mapping[str, Any]) -> dict[str, Any]:
+def without_kueues(template: Mapping[str, Any]) -> dict[str, Any]:
     """A pod template without the fields that Kueue changes when it starts or stops a job (kueue
     `pkg/podset/podset.go`).
     """

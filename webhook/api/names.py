@@ -109,9 +109,13 @@ _label_name_problem: Final = _syntax(
     max_length=LABEL_NAME_MAX_LENGTH,
 )
 
+_is_label_key: Final = re.compile(rf"(?:{_DNS_SUBDOMAIN}/)?{_LABEL_NAME}").fullmatch
+
 
 def label_key_problem(text: str) -> str | None:
     """The syntax of a label's key or another qualified name: `name` or `example.com/name`."""
+    if len(text) <= LABEL_NAME_MAX_LENGTH and _is_label_key(text):
+        return None  # the whole is short, so no part is too long
     prefix, slash, name = text.rpartition("/")
     if not slash:
         return _label_name_problem(name)

@@ -15,7 +15,7 @@ A violation is a warning, because a queue may be created or resumed after the jo
 from collections.abc import Iterator
 
 from webhook.api import names
-from webhook.api.kueue import QUEUE_NAME, is_like_queue_name
+from webhook.api.kueue import QUEUE_NAME, means_queue_name
 from webhook.api.mpijob import MULTIKUEUE, MPIJob
 from webhook.cluster.resources.admission_checks import ADMISSION_CHECKS, AdmissionCheck
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES
@@ -77,7 +77,7 @@ def _misplaced(job: MPIJob) -> Iterator[Violation]:
             where = f"{path}.{kind}"
             fix = f"Rename it to {QUEUE_NAME}." if where == "metadata.labels" else f"Move it to {LABEL}."
             keys = [key for key, value in entries.items() if value != job.labels.get(QUEUE_NAME)]
-            for key in (each for each in keys if is_like_queue_name(each) and (owner is job or "/" in each)):
+            for key in (each for each in keys if means_queue_name(each) and (owner is job or "/" in each)):
                 yield Violation(f"{where}[{key}]", "has no effect", fix)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api import mpijob, untyped
-from webhook.api.kueue import without_kueue_changes
+from webhook.api.kueue import without_kueues
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
 from webhook.api.untyped import at, mapping, mappings
 from webhook.parts.trainer import kinds
@@ -182,7 +182,7 @@ def _shape(
 
 def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> str:
     """A digest of the other pods without Kueue's changes, and of the metadata of JobSet and Jobs in patches."""
-    pods = [{**replica, "template": without_kueue_changes(replica["template"])} for _, replica in others]
+    pods = [{**replica, "template": without_kueues(replica["template"])} for _, replica in others]
     templates = [at(patch, "trainingRuntimeSpec", "template") for patch in mappings(job.get("runtimePatches"))]
     jobs = [each for template in templates for each in mappings(at(template, "spec").get("replicatedJobs"))]
     described = [at(each, "metadata") for each in [*templates, *(at(each, "template") for each in jobs)]]
