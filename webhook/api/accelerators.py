@@ -127,7 +127,7 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
     # If request and limit differ, the limit counts. The rule `gpus` reports the difference.
     amounts = {**(resources.requests or {}), **(resources.limits or {})}
     for name, amount in amounts.items():
-        if "/" in name and is_accelerator(name, patterns):
+        if is_accelerator(name, patterns):
             total += max(quantity.whole(read(amount)), 0)
     return total
 
@@ -155,13 +155,8 @@ def extended_resources(containers: Iterable[Container]) -> set[str]:
 
 def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
     """The maximum in use at the same time in a pod if each container uses `amount(container)`, which is 0 or more."""
-    amounts = [amount(container) for container in template.containers]
-    init_uses = [
-        Use({"": Quantity(used)}, True, is_sidecar(container))
-        for container in template.init_containers
-        if (used := amount(container))
+    uses = [Use({"": Quantity(amount(container))}) for container in template.containers]
+    uses += [
+        Use({"": Quantity(amount(container))}, True, is_sidecar(container)) for container in template.init_containers
     ]
-    if not init_uses:
-        return sum(amounts)
-    uses = [Use({"": Quantity(used)}) for used in amounts if used] + init_uses
-    return at_once(uses)[""]
+    return at_once(uses).get("", 0)

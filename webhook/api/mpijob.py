@@ -13,7 +13,7 @@ from webhook.api import mpirun, untyped
 from webhook.api.metadata import OwnerReference
 from webhook.api.mpirun import Invocation
 from webhook.api.pod import PodTemplate
-from webhook.api.shape import ShapeError, decode_error
+from webhook.api.shape import decode_error
 
 CLEAN_POD_POLICIES = ("All", "None", "Running")
 
@@ -280,6 +280,3 @@ def apply_operator_defaults(job: MPIJob) -> MPIJob:
             replica.replicas = replicas if replica.replicas is None else replica.replicas
             replica.restart_policy = replica.restart_policy or restart_policy
     return job
-
-
-__all__ = ["API_VERSION", "GROUP", "LAUNCHER", "WORKER", "MPIJob", "ReplicaSpec", "RunPolicy", "ShapeError", "decode"]

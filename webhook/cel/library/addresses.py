@@ -28,15 +28,6 @@ class Network(Text):
     type = "kubernetes.CIDR"
 
     @property
-    def address(self) -> Parsed:
-        """The address with the host bits."""
-        return ipaddress.ip_address(self.text.partition("/")[0])
-
-    @property
-    def length(self) -> int:
-        return int(self.text.partition("/")[2])
-
-    @property
     def parsed(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
         """The network without the host bits."""
         return ipaddress.ip_network(self.text, strict=False)
@@ -101,7 +92,7 @@ FUNCTIONS: Final[tuple[Declared, ...]] = (
     Method("containsIP", [Network, STRING], BOOL, lambda network, text: _contains_address(network, _address(text))),
     Method("containsCIDR", [Network, Network], BOOL, _contains_network),
     Method("containsCIDR", [Network, STRING], BOOL, lambda network, text: _contains_network(network, _network(text))),
-    Method("ip", [Network], Address, lambda network: Address(str(network.address))),
+    Method("ip", [Network], Address, lambda network: Address(network.text.partition("/")[0])),
     Method("masked", [Network], Network, lambda network: Network(str(network.parsed))),
-    Method("prefixLength", [Network], INT, lambda network: network.length),
+    Method("prefixLength", [Network], INT, lambda network: network.parsed.prefixlen),
 )

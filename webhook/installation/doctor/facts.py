@@ -110,11 +110,6 @@ class Facts:
         match = re.search(r"v(\d+)\.(\d+)", str(self.version.get("gitVersion")))
         return (int(match[1]), int(match[2])) if match else None
 
-    def images(self, program: str) -> Iterator[tuple[str, str]]:
-        """(namespace, image) of each Deployment that runs `program`."""
-        for namespace, container in self.programs(program):
-            yield namespace, container["image"]
-
     def programs(self, program: str) -> Iterator[tuple[str, KubernetesObject]]:
         """(namespace, container) of each Deployment whose image has the name `program`.
 

@@ -48,8 +48,8 @@ def versions(facts: Facts) -> Iterator[Diagnosis]:
         return
     yield from _operators(facts)
     yield from _gang_scheduling(facts)
-    programs = [f"{program} {_tag(image)}" for program in OPERATORS for _, image in facts.images(program)]
-    kueue = next((_tag(image) for _, image in facts.images("kueue")), "")
+    programs = [f"{program} {_tag(container)}" for program in OPERATORS for _, container in facts.programs(program)]
+    kueue = next((_tag(container) for _, container in facts.programs("kueue")), "")
     yield ok(", ".join([f"Kubernetes {version}", *programs, f"Kueue {kueue}" if kueue else "no Kueue"]))
 
 
@@ -111,11 +111,10 @@ def _operators(facts: Facts) -> Iterator[Diagnosis]:
         fix = "keep one operator; start training-operator with --enable-scheme for each kind except mpijob"
         yield OPERATORS_SEVERAL(f"several operators reconcile MPIJobs, and each creates a launcher: {names}", fix=fix)
     for program, namespace, container in operators:
-        image = container["image"]
-        number = _number(image)
-        if program == "mpi-operator" and number and number < OPERATOR_FOR_KUEUE and any(facts.images("kueue")):
+        number = _number(container)
+        if program == "mpi-operator" and number and number < OPERATOR_FOR_KUEUE and any(facts.programs("kueue")):
             yield OPERATOR_OLD(
-                f"mpi-operator {_tag(image)} in {namespace} starts what Kueue has admitted on the wrong nodes",
+                f"mpi-operator {_tag(container)} in {namespace} starts what Kueue has admitted on the wrong nodes",
                 fix="update mpi-operator to 0.8.0 or newer",
             )
 
@@ -149,12 +148,13 @@ def _gang_scheduling(facts: Facts) -> Iterator[Diagnosis]:
             )
 
 
-def _tag(image: str) -> str:
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[2] or "(unknown version)"
+def _tag(container: KubernetesObject) -> str:
+    tag: str = container["image"].partition("@")[0].rpartition("/")[2].partition(":")[2]
+    return tag or "(unknown version)"
 
 
-def _number(image: str) -> tuple[int, ...]:
-    match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", _tag(image))
+def _number(container: KubernetesObject) -> tuple[int, ...]:
+    match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", _tag(container))
     return tuple(map(int, match.groups())) if match else ()
 
 
@@ -220,4 +220,4 @@ def kueue(facts: Facts) -> Iterator[Diagnosis]:
 def _installed(facts: Facts) -> bool:
     mutating = () if isinstance(facts.mutating, Unread) else facts.mutating
     names = (hook["name"] for configuration in mutating for hook in hooks(configuration))
-    return any(facts.images("kueue")) or KUEUE_HOOK in names
+    return any(facts.programs("kueue")) or KUEUE_HOOK in names
