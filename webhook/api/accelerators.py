@@ -111,7 +111,7 @@ def name_in_metrics(resource: str) -> str:
 
 
 def read(value: object) -> Quantity:
-    """The quantity, or 0 if the text is invalid. The rule `upstream-contract` rejects an invalid quantity."""
+    """0 if the text is invalid, because the rule `upstream-contract` rejects it."""
     try:
         return quantity.parse(value)
     except QuantityError:
@@ -133,7 +133,7 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
 
 
 def containers_with_devices(template: PodTemplate) -> list[tuple[str, Container]]:
-    """(path in the template, container) of each container that requests a resource whose name has a domain."""
+    """(path in the template, container) of each container that requests a resource with a domain."""
     return [
         (f"spec.{field}[{index}]", container)
         for field, index, container in template.each_container
@@ -142,7 +142,7 @@ def containers_with_devices(template: PodTemplate) -> list[tuple[str, Container]
 
 
 def extended_resources(containers: Iterable[Container]) -> set[str]:
-    """The requested resources whose names have a domain."""
+    """Resources whose names have a domain, such as `nvidia.com/gpu`."""
     return {
         name
         for container in containers
@@ -154,7 +154,7 @@ def extended_resources(containers: Iterable[Container]) -> set[str]:
 
 
 def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
-    """The maximum in use at the same time in a pod if each container uses `amount(container)`, which is 0 or more."""
+    """The maximum in use at the same time in a pod. `amount` must not return a negative number."""
     uses = [Use({"": Quantity(amount(container))}) for container in template.containers]
     uses += [
         Use({"": Quantity(amount(container))}, True, is_sidecar(container)) for container in template.init_containers

@@ -21,7 +21,7 @@ TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "boolean": ((bool,), "true or false"),
     "quantity": ((int, str), "text or a whole number"),
 }
-"""For each type: its Python types, and its name in messages."""
+"""Python types, and the name in messages."""
 EXAMPLES: Final = {
     "accessModes": "[ReadWriteOnce]", "action": "FailJob", "annotations": "{team: nlp}", "apiVersion": "v1",
     "claimName": "data", "containerPort": "8080",
@@ -85,7 +85,7 @@ class Shape:
     fields: Mapping[str, "Shape"] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     values: "Shape | None" = None
-    """The shape of the values of a mapping with arbitrary keys."""
+    """For a mapping with arbitrary keys."""
     items: "Shape | None" = None
     keys: tuple[str, ...] = ()
     """The fields that together identify an item of a list."""
@@ -132,7 +132,6 @@ def of_short_form(entries: Iterable[Mapping[str, Any]]) -> Shape:
 
 
 def _short(node: Mapping[str, Any], refer: Callable[[Mapping[str, Any]], str | int]) -> dict[str, Any]:
-    """The constraints of a node; empty if only the type matters."""
     if properties := node.get("properties"):
         shape: dict[str, Any] = {"fields": {name: refer(field) for name, field in sorted(properties.items())}}
         return {**shape, "required": sorted(node["required"])} if node.get("required") else shape
@@ -147,7 +146,7 @@ def _short(node: Mapping[str, Any], refer: Callable[[Mapping[str, Any]], str | i
 
 
 def _resolved(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The node, or the definition to which the node refers. Schemas that a cluster publishes contain references."""
+    """Schemas that a cluster publishes contain references."""
     parts = node.get("allOf")
     reference = node.get("$ref") or (parts[0].get("$ref") if parts and len(parts) == 1 else None)
     return definitions.get(reference.rpartition("/")[2], {}) if reference else node

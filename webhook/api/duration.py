@@ -26,7 +26,7 @@ class DurationError(ValueError):
 
 
 def is_written_well(text: str) -> bool:
-    """Whether the syntax is valid. The amount may still be out of range."""
+    """The amount may still be out of range."""
     return len(text) <= MAX_DURATION_CHARACTERS and _GRAMMAR.fullmatch(text) is not None
 
 

@@ -53,8 +53,6 @@ def means_queue_name(key: str) -> bool:
 
 
 class FlavorResource(NamedTuple):
-    """A resource of a flavor. Each has its own quota."""
-
     flavor: str
     resource: str
 
@@ -71,7 +69,7 @@ Quotas = Mapping[FlavorResource, Quota]
 
 
 class Group(NamedTuple):
-    """Resources that a pod set gets from the same flavor. Kueue tries the flavors in this order."""
+    """Kueue tries the flavors in this order."""
 
     covered: frozenset[str]
     flavors: tuple[str, ...]
@@ -163,7 +161,6 @@ def amount(resource: str, value: Quantity) -> int:
 
 
 def text(resource: str, value: int) -> str:
-    """The amount as a quantity."""
     if value >= UNLIMITED:
         return "unlimited"
     return quantity.format(Quantity(value * (_MILLI if resource == _CPU else NANO)))

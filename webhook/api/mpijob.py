@@ -137,7 +137,6 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def labels(self) -> dict[str, str]:
-        """The pods do not get these labels."""
         return self.metadata.labels or {}
 
     @property
@@ -165,7 +164,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def workers(self) -> int:
-        """The number of worker pods that the operator would create: 0 without a Worker or without `replicas`."""
+        """0 without a Worker or without `replicas`."""
         count = worker.replicas if (worker := self.worker) else 0
         return count if count and count > 0 else 0
 
@@ -210,7 +209,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
         return next((key for key in specs if meant_role(key) == role), None)
 
     def replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
-        """(role, path, spec) of the Launcher, then of the Worker. A missing role is left out."""
+        """(role, path, spec), the Launcher first. A missing role is left out."""
         roles = ((LAUNCHER, self.launcher), (WORKER, self.worker))
         return [(role, replica_path(role), replica) for role, replica in roles if replica is not None]
 
@@ -247,7 +246,7 @@ def decode(data: bytes | msgspec.Raw) -> MPIJob:
 
 
 def _bad_replica(data: bytes | msgspec.Raw) -> str:
-    """The key of the invalid entry in mpiReplicaSpecs, which msgspec's error does not contain."""
+    """msgspec's error does not contain the key of the invalid entry."""
     try:
         replicas = untyped.decode(data)["spec"]["mpiReplicaSpecs"]
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):

@@ -53,7 +53,6 @@ def _syntax(
 
 
 def _show(char: str) -> str:
-    """The character, or its code point if another character looks like it."""
     return f'"{char}"' if " " <= char <= "~" else f"the character U+{ord(char):04X}"
 
 
@@ -99,7 +98,7 @@ label_value_problem: Final = _syntax(
     ends_text=_LABEL_ENDS,
     max_length=LABEL_VALUE_MAX_LENGTH,
 )
-"""The syntax of a label's value. An empty value is valid."""
+"""An empty value is valid."""
 
 _label_name_problem: Final = _syntax(
     _LABEL_NAME,
@@ -113,7 +112,7 @@ _is_label_key: Final = re.compile(rf"(?:{_DNS_SUBDOMAIN}/)?{_LABEL_NAME}").fullm
 
 
 def label_key_problem(text: str) -> str | None:
-    """The syntax of a label's key or another qualified name: `name` or `example.com/name`."""
+    """Also the syntax of other qualified names: `name` or `example.com/name`."""
     if len(text) <= LABEL_NAME_MAX_LENGTH and _is_label_key(text):
         return None  # the whole is short, so no part is too long
     prefix, slash, name = text.rpartition("/")

@@ -12,16 +12,16 @@ from webhook.api import names
 
 NETWORKS: Final = "k8s.v1.cni.cncf.io/networks"
 DEFAULT_NETWORK: Final = "v1.multus-cni.io/default-network"
-"""The annotation that replaces the cluster's default network for a pod."""
+"""Replaces the cluster's default network for a pod."""
 
 RESOURCE_NAME: Final = "k8s.v1.cni.cncf.io/resourceName"
-"""The annotation of a NetworkAttachmentDefinition that names the device of each attached pod."""
+"""The annotation of a NetworkAttachmentDefinition with the device that each attached pod needs."""
 
 _INTERFACE_MAX_LENGTH: Final = 15  # Linux' IFNAMSIZ without the final zero byte
 
 
 class NetworksError(ValueError):
-    """The annotation is invalid. The message is a predicate with the reason."""
+    """The message is a predicate with the reason."""
 
 
 class Network(NamedTuple):
@@ -67,7 +67,7 @@ def parse(text: str) -> list[Network]:
 
 
 def parse_strictly(text: str) -> list[Network]:
-    """The networks in the notation with commas, the only one that this service writes. Names are checked too."""
+    """Accepts only the notation with commas, which this service writes. Names are checked too."""
     if _in_json(text):
         raise NetworksError("is not [namespace/]name[@interface], with commas between several")
     networks = parse(text)

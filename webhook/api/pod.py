@@ -41,7 +41,7 @@ class KeyToPath(msgspec.Struct, gc=False):
 
 
 class ConfigMapSource(msgspec.Struct, gc=False):
-    """A ConfigMap in the job's namespace. A pod cannot start without it or its key unless it is `optional`."""
+    """A ConfigMap in the job's namespace. If it or a key is missing, pods start only if `optional` is true."""
 
     name: str = ""
     optional: bool | None = None
@@ -96,8 +96,6 @@ class Ephemeral(msgspec.Struct, rename="camel", gc=False):
 
 
 class Csi(msgspec.Struct, gc=False):
-    """A volume that a CSI driver creates for the pod."""
-
     driver: str = ""
 
 
@@ -151,12 +149,11 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def without_claim(self) -> str | None:
-        """The name of the field for storage without a claim; None if the volume has no field of this kind."""
         return next((name for attribute, name in _WITHOUT_CLAIM if getattr(self, attribute) is not None), None)
 
     @property
     def scratch(self) -> EmptyDir | None:
-        """The scratch space; None if the volume has a different source."""
+        """None if the volume has a different source."""
         if self.empty_dir is not None:
             return self.empty_dir
         return None if any(getattr(self, name) is not None for name in _SOURCES) else EmptyDir()
@@ -196,7 +193,7 @@ class Capabilities(msgspec.Struct, gc=False):
 
 
 class SecurityContext(msgspec.Struct, rename="camel", gc=False):
-    """The user and capabilities of a container. `webhook.predict.pod_security.pod` has the other fields."""
+    """`webhook.predict.pod_security.pod` has the other fields."""
 
     capabilities: Capabilities | None = None
     privileged: bool | None = None
@@ -205,8 +202,6 @@ class SecurityContext(msgspec.Struct, rename="camel", gc=False):
 
 
 class PodSecurityContext(msgspec.Struct, rename="camel", gc=False):
-    """Defaults for the containers, and the group that owns the volumes."""
-
     fs_group: int | None = None
     run_as_non_root: bool | None = None
     run_as_user: int | None = None
@@ -288,7 +283,7 @@ class PodLabels(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
 
 
 class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """The selected pods, and a node label (`topologyKey`): nodes with the same value of it are close together."""
+    """Nodes with the same value of the label `topologyKey` are close together."""
 
     topology_key: str = ""
     label_selector: PodLabels | None = None
@@ -306,7 +301,6 @@ class PodAffinity(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
 
     @property
     def terms(self) -> Iterator[PodAffinityTerm]:
-        """The required terms, then the preferred ones."""
         yield from self.required_during_scheduling_ignored_during_execution or ()
         for weighted in self.preferred_during_scheduling_ignored_during_execution or ():
             if weighted.pod_affinity_term is not None:
@@ -324,8 +318,6 @@ class PodOS(msgspec.Struct, gc=False):
 
 
 class PodResourceClaim(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Devices for the pod, from an existing claim or from a claim that is created from a template."""
-
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
@@ -391,7 +383,7 @@ class PodTemplate(msgspec.Struct, gc=False):
 
     @property
     def node_terms(self) -> Sequence[NodeTerm]:
-        """Alternatives: a node must meet at least one term of the required node affinity."""
+        """A node must meet at least one term of the required node affinity."""
         affinity = self.spec and self.spec.affinity and self.spec.affinity.node_affinity
         required = affinity and affinity.required_during_scheduling_ignored_during_execution
         return (required and required.node_selector_terms) or []

@@ -108,12 +108,10 @@ def container_limits(pod: PodResources) -> dict[str, Quantity]:
 
 
 def is_sidecar(init_container: Container) -> bool:
-    """Whether the init container keeps running alongside the containers."""
     return init_container.restart_policy == "Always"
 
 
 def is_pod_level(name: str) -> bool:
-    """Whether the resource can have pod-level requests and limits."""
     return name in {"cpu", "memory"} or name.startswith(HUGE_PAGES)
 
 
@@ -178,8 +176,6 @@ def _with_pod_level(pod: PodResources, pod_level: ResourceRequirements) -> PodRe
 
 
 class Use(NamedTuple):
-    """The amounts that a container uses, and when it runs."""
-
     amounts: Amounts
     init: bool = False
     sidecar: bool = False

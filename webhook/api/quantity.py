@@ -119,7 +119,6 @@ def _meant(text: str, resource: str) -> str:
 
 
 def is_whole(quantity: Quantity) -> bool:
-    """Whether the quantity is a whole number, as extended resources (GPUs) require."""
     return quantity % NANO == 0
 
 

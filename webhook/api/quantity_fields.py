@@ -11,7 +11,6 @@ Written = tuple[Where, Mapping[str, object]]
 
 
 def place(where: Where, name: str) -> str:
-    """The path of a quantity, relative to the pod template."""
     return "".join(map(str, where)) + (f"[{name}]" if name else "")
 
 

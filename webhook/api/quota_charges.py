@@ -27,7 +27,7 @@ _NATIVE: Final = "kubernetes.io/"
 
 
 class Charge(msgspec.Struct, frozen=True):
-    """The amounts of one object (in billionths), and the traits that decide which quotas count the object."""
+    """Amounts are in billionths. The traits decide which quotas count the object."""
 
     traits: Traits
     usage: dict[str, int]
@@ -173,7 +173,6 @@ def _is_best_effort(shape: PodShape) -> bool:
 
 
 def _looks_elsewhere(spec: PodSpec) -> bool:
-    """Whether the pod affinity refers to other namespaces."""
     if spec.affinity is None:
         return False
     affinities = filter(None, (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity))

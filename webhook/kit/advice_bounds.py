@@ -46,7 +46,7 @@ class Admitted(msgspec.Struct, frozen=True):
     accelerators: tuple[str, ...] = DEFAULT_ACCELERATORS
 
     def __and__(self, other: "Admitted") -> "Admitted":
-        """The accelerators are those of `other`, unless they are the default."""
+        """The accelerators are those of `other`, unless `other` has the default."""
         return replace(
             self,
             workers=self.workers & other.workers,

@@ -53,6 +53,6 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     fault: str = ""
     """Why the rule could not be evaluated. The job then passes, unless the rule has `onError: deny`."""
     written_wrong: bool = False
-    """Whether the fault is in the expression and thus occurs for any job."""
+    """Whether the fault is in the expression, so that any job has it."""
     too_large: str = ""
     """Why the job is too large for evaluation. `onError` does not apply then."""

@@ -19,6 +19,8 @@ Holds = Callable[[str, Any], bool]
 
 
 class ComesBack(Enum):
+    """When an update restores a dropped value of this form."""
+
     WRITTEN_TODAY = "written today"
     """If the injection would write the value today. This is for mappings, from which `kubectl apply` drops nothing."""
     SAME_FILE = "same file"

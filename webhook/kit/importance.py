@@ -1,4 +1,4 @@
-"""The severity of warnings. The API server limits them, so the least severe ones are cut."""
+"""The severity of warnings. If there are too many, the least severe ones are cut."""
 
 from enum import IntEnum
 

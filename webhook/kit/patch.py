@@ -112,7 +112,7 @@ class PatchBuilder:
         return False
 
     def add_entries(self, path: Path, entries: Mapping[str, str]) -> dict[str, str]:
-        """Adds the entries with missing keys, and returns these entries."""
+        """Adds the entries whose keys are missing; returns the added entries."""
         return {key: value for key, value in entries.items() if self.add((*path, key), value)}
 
     def append(

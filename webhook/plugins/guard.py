@@ -111,7 +111,7 @@ def _all(results: Iterable[Any], kind: type[T]) -> list[T]:
 
 
 def _guarded(model: type[Any]) -> type[Any]:
-    """The model, with any exception of its validators turned into a fault of the policy document."""
+    """Any exception of the model's validators becomes a fault of the policy document."""
 
     def no_other_error(cls: type[Settings], data: Any, handler: Callable[[Any], Any]) -> Any:
         try:

@@ -58,7 +58,7 @@ class Plugin:
     """Empty if the package is not installed."""
     state: State = "not named"
     rules: tuple[str, ...] = ()
-    """The ids of the active rules. A plug-in that is not named has the ids of all its rules."""
+    """The ids of the active rules; for a plug-in that is not named, the ids of all its rules."""
     injections: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     """Problems. Parts of the plug-in without problems are active."""
@@ -133,7 +133,9 @@ def problems() -> dict[str, str]:
 
 
 def _installed() -> Iterator[tuple[str, tuple[str, tuple["EntryPoint", ...]]]]:
-    """(name, (version, entry points)) of each plug-in package. The first of two packages with the same name wins."""
+    """(name, (version, entry points)) of each plug-in package. If two packages have the same name, the first one
+    counts.
+    """
     from importlib import metadata  # noqa: PLC0415 - slow, and not needed without plug-ins
 
     seen = set()

@@ -43,7 +43,7 @@ def check(document: PolicyDocument, text: str, outcomes: Sequence[Outcome]) -> C
 
 
 def _places(document: PolicyDocument) -> Iterator[tuple[tuple[int, str], str]]:
-    """((index of the rule, setting), source)"""
+    """((index of the rule, setting), source) of each expression."""
     for index, rule in enumerate(document.custom_rules):
         if rule.action is not Action.OFF:
             for name, source in (("match", rule.match), ("expression", rule.expression)):

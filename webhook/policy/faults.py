@@ -57,7 +57,7 @@ def first(
 
 
 def _left_out(faults: Iterable[Any], model: type[BaseModel]) -> Iterator[tuple[Location, Location]]:
-    """(setting, section) for each setting that is indented too little: it stands next to its empty section."""
+    """(setting, section) for each setting that is next to its empty section, because it is indented too little."""
     empty = [fault["loc"] for fault in faults if fault["type"] in _NO_MAPPING and fault["input"] is None]
     beside: dict[Location, list[tuple[Location, Collection[str]]]] = {}
     for owner in empty:
