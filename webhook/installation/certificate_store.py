@@ -20,8 +20,8 @@ from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
 from webhook.installation import registration
 
-# Every replica reads the Secret and the caBundles at this interval. An overwritten caBundle blocks jobs until the next
-# read.
+# Every replica reads the Secret and the caBundles at this interval. An overwritten caBundle can block jobs until
+# the next read.
 INTERVAL = timedelta(seconds=15)
 
 
