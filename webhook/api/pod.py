@@ -396,8 +396,14 @@ class PodTemplate(msgspec.Struct, gc=False):
         """Whether every term of the node affinity requires one of `values`, in this order, for the label `key`."""
         # A term without conditions selects no node.
         terms = [term for term in self.node_terms if term.match_expressions or term.match_fields]
-        expected = NodeRequirement(key, "In", list(values))
-        return bool(terms) and all(expected in (term.match_expressions or ()) for term in terms)
+        expected = (key, "In", list(values))
+        return bool(terms) and all(
+            any(
+                (condition.key, condition.operator, condition.values) == expected
+                for condition in term.match_expressions or ()
+            )
+            for term in terms
+        )
 
     @property
     def containers(self) -> Sequence[Container]:

@@ -1,4 +1,7 @@
-"""The checks of `doctor`. A check turns Facts into diagnoses, and does not access the cluster."""
+"""The checks of `doctor`.
+
+A check turns Facts into diagnoses, and does not access the cluster.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
