@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import astuple
 
-from webhook.api import names
+from webhook.api import names, sshd
 from webhook.api.crd_schema import such_as
 from webhook.api.pod import SHARED_MEMORY
 from webhook.predict.limits import MAX_MOUNT_SUGGESTIONS
@@ -20,6 +20,8 @@ _FIELDS = frozenset(
         *("spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
     }
 )
+_MODES: Final = {"ro": ", and readOnly: true", "rw": ""}
+"""Modes that Docker reads at the end of a path."""
 _SOURCES = "fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef"
 
 
@@ -159,6 +161,10 @@ def _mounts(container: model.Container, path: str, pod: Pod, faults: Faults) -> 
             fault = f'there is another mount at "{shown(mount.mount_path)}"'
             faults.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or remove it.")
         places.add(mount.mount_path)
+        folder, _, mode = mount.mount_path.rpartition(":")
+        if folder and mode in _MODES:
+            fault, fix = f'":{mode}" is part of the path', f"Write {shown(folder)}{_MODES[mode]}."
+            faults.add(f"{path}.volumeMounts[{index}].mountPath", fault, fix, advisory=True)
         if mount.sub_path or mount.sub_path_expr or mount.mount_propagation or mount.recursive_read_only:
             _mount(mount, container, f"{path}.volumeMounts[{index}]", faults)
 
@@ -174,7 +180,9 @@ def _no_volume(name: str, path: str, pod: Pod, faults: Faults) -> None:
 
 def _mount(mount: model.VolumeMount, container: model.Container, path: str, faults: Faults) -> None:
     for field, text in (("subPath", mount.sub_path), ("subPathExpr", mount.sub_path_expr)):
-        texts.check(faults, f"{path}.{field}", text, texts.inside, "Name a path inside the volume.")
+        inside = (text or "").lstrip("/")
+        fix = "Name a path inside the volume." if not inside or texts.inside(inside) else f"Write {inside}."
+        texts.check(faults, f"{path}.{field}", text, texts.inside, fix)
     if mount.sub_path and mount.sub_path_expr:
         faults.add(f"{path}.subPathExpr", "does not go with subPath", "Remove one of the two.", Kind.FORBIDDEN)
     privileged = container.security_context is not None and container.security_context.privileged
@@ -292,6 +300,9 @@ def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: mo
             elif all(port.name != target.port for port in container.ports or ()):
                 fault = f'{path.rpartition(".")[2]} of {container.name}: no port "{target.port}"'
                 faults.add(f"{path}.{field}.port", fault, "Write a number.", advisory=True)
+    if handler.http_get is not None and handler.http_get.port in sshd.USUAL | sshd.NAMES:
+        fix = f"Write tcpSocket: {{port: {handler.http_get.port}}} instead."
+        faults.add(f"{path}.httpGet", "sshd does not speak HTTP, so it always fails", fix, advisory=True)
     if handler.http_get is not None:
         for index, one in enumerate(handler.http_get.http_headers or ()):
             texts.check(faults, f"{path}.httpGet.httpHeaders[{index}].name", one.name, texts.header)
@@ -363,14 +374,18 @@ def check_users(spec: model.PodSpec, path: str, faults: Faults) -> None:
             own = container.security_context
             if own is None and of_pod is None:
                 continue
-            non_root, user, where = None, None, path
+            non_root, user, where, place = None, None, path, path
             if of_pod is not None:
                 non_root, user = of_pod.run_as_non_root, of_pod.run_as_user
             if own is not None:
-                non_root = non_root if own.run_as_non_root is None else own.run_as_non_root
+                if own.run_as_non_root is not None:
+                    non_root, place = own.run_as_non_root, f"{path}.{kind}[{index}]"
                 if own.run_as_user is not None:
                     user, where = own.run_as_user, f"{path}.{kind}[{index}]"
-            if non_root and user == 0:
+            if non_root and user == 0 and any("allow-run-as-root" in word for word in container.argv):
+                fault, fix = "is true, but runAsUser is 0, so the container never starts", "Set it to false."
+                faults.add(f"{place}.securityContext.runAsNonRoot", fault, fix)
+            elif non_root and user == 0:
                 fault = "is 0, but runAsNonRoot is true, so the container never starts"
                 fix = "Set it to another user, or runAsNonRoot to false."
                 faults.add(f"{where}.securityContext.runAsUser", fault, fix)
