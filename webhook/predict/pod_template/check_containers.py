@@ -1,5 +1,6 @@
 """The API server's checks of a pod's containers, including probes, handlers and security contexts."""
 
+import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
@@ -364,6 +365,10 @@ def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: s
             faults.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)
 
 
+# Programs that run as root: mpirun with this option, and sshd without a configuration of its own.
+_OF_ROOT: Final = re.compile(r"allow-run-as-root|/sshd\b(?!.* -f)")
+
+
 def check_users(spec: model.PodSpec, path: str, faults: Faults) -> None:
     """The kubelet does not start a container as root if it must run as a different user (`verifyRunAsNonRoot`)."""
     of_pod = spec.security_context
@@ -382,7 +387,7 @@ def check_users(spec: model.PodSpec, path: str, faults: Faults) -> None:
                     non_root, place = own.run_as_non_root, f"{path}.{kind}[{index}]"
                 if own.run_as_user is not None:
                     user, where = own.run_as_user, f"{path}.{kind}[{index}]"
-            if non_root and user == 0 and any("allow-run-as-root" in word for word in container.argv):
+            if non_root and user == 0 and _OF_ROOT.search(" ".join(container.argv)):
                 fault, fix = "is true, but runAsUser is 0, so the container never starts", "Set it to false."
                 faults.add(f"{place}.securityContext.runAsNonRoot", fault, fix)
             elif non_root and user == 0:
