@@ -37,19 +37,21 @@ def files() -> dict[str, str]:
             trainer_hooks(by_service(PROGRAM, PROGRAM), PROGRAM),
         ),
         **{
-            f"components/{each.component}/rbac.yaml": _text(f"Permissions for `{each.option}`.", _component_role(each))
-            for each in COMPONENTS
+            f"components/{rights.component}/rbac.yaml": _text(
+                f"Permissions for `{rights.option}`.", _component_role(rights)
+            )
+            for rights in COMPONENTS
         },
     }
 
 
 def webhooks() -> list[KubernetesObject]:
-    """The webhook configurations of an installation. Their caBundles are set in the cluster."""
+    """The webhook configurations, without caBundles."""
     return configurations(by_service(PROGRAM, PROGRAM), labels=PART_OF, policy_namespace=PROGRAM)
 
 
 def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
-    """A Role for the service's namespace, otherwise a ClusterRole, because Kueue's namespace may have any name."""
+    """A Role for the service's own namespace, else a ClusterRole: the name of Kueue's namespace is unknown here."""
     own = place is WatchedPlace.OWN
     return {
         "apiVersion": f"{RBAC}/v1",
@@ -60,7 +62,6 @@ def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
 
 
 def _component_role(component: ComponentRights) -> list[KubernetesObject]:
-    """The ClusterRole of a component, and its binding to the service's account."""
     name = f"{PROGRAM}-{component.component}"
     rules = [
         {"apiGroups": [rule.group], "resources": list(rule.resources), "verbs": list(rule.verbs)}
