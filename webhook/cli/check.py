@@ -1,4 +1,4 @@
-"""The command `check` judges jobs in files. With --level it checks pods in files against a Pod Security level."""
+"""The command `check` judges jobs in files."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -34,7 +34,7 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
 @options.about_a_cluster("The cluster to check against, as far as you may read it. Default: none.")
 @options.POLICY_NAMESPACE
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods only against this Pod Security level.")
-@options.flags({each.option: each.help for each in CHECKS})
+@options.flags({part_check.option: part_check.help for part_check in CHECKS})
 @options.namespace_option("The namespace of jobs that name none. Default: the namespace of the cluster's context.")
 @click.option("-R", "--recursive", is_flag=True, help="Search directories at any depth, except hidden ones.")
 @click.option(
@@ -72,22 +72,22 @@ def check(
 ) -> NoReturn:
     """Check the MPIJobs in files, without a cluster.
 
-    Each job is handled like in the webhook: missing fields are injected, then every rule checks the job.
+    Like the webhook, the command injects missing fields into each job, and then evaluates every rule.
 
     A FILE is YAML or JSON with any number of objects, a directory (its .yaml, .yml and .json files), a pattern such as
     'jobs/**/*.yaml', or - for standard input. Objects of other kinds are skipped.
 
-    With --kubeconfig, --context or --as, the command reads from that cluster the schema of MPIJobs, the policies, and
-    the objects that rules read in the namespaces of the jobs. It reads only what you may read; the component
-    `check-by-users` of the manifests gives data scientists the right. If you may create pods, a dry run also checks
-    whether the API server accepts the pods of each job. No pod is created, and a rejected pod is a warning.
+    With --kubeconfig, --context or --as, the command reads the cluster's schema of MPIJobs, its policies, and objects
+    in the namespaces of the jobs. It reads only what you may read; the component `check-by-users` of the manifests
+    gives data scientists the right. If you may create pods, the command also sends the pods of each job as a dry run. A
+    rejected pod is a warning.
 
-    A --cluster file, as written by `mpijob-webhook snapshot`, replaces the cluster. --policy replaces the cluster's
-    policies. Without a cluster, the built-in policy and the schema of mpi-operator v0.8.0 apply. The last lines list
-    what could not be judged, and why.
+    A --cluster file from `mpijob-webhook snapshot` replaces the cluster. --policy replaces the cluster's policies.
+    Without a cluster, the built-in policy and the schema of mpi-operator v0.8.0 apply. The last lines list rules that
+    could not be evaluated.
 
-    A job that exists in the cluster is checked as an update by `kubectl apply`. Faults that the existing job has too do
-    not reject the update; they are warnings.
+    A job that exists in the cluster is checked as an update by `kubectl apply`. Faults that the existing job already
+    has are warnings.
 
     Unknown fields and values of a wrong type are rejected, like by the API server for kubectl. For other clients the
     API server drops unknown fields with a warning.
@@ -116,7 +116,7 @@ def check(
       1  at least one job would be rejected, or with --fail-on warn has a warning
       2  unusable input: a file, the policy or the cluster file is broken, or no file has a job
     """
-    optional_checks = {each.option: each for each in CHECKS}
+    optional_checks = {part_check.option: part_check for part_check in CHECKS}
     checks = [optional_checks[option] for option in options.given(optional_checks, of_parts)]
     if level and (policy or cluster or access != Access() or ignore_others or checks):
         other = ", ".join(("--policy", "--cluster", "--kubeconfig", *optional_checks))
@@ -125,7 +125,7 @@ def check(
     from webhook.cli import job_check, job_verdict, level_check
     from webhook.cli.limits import MAX_VERDICTS_IN_FULL
 
-    kinds = ("MPIJob", *chain.from_iterable(each.kinds for each in checks))
+    kinds = ("MPIJob", *chain.from_iterable(part_check.kinds for part_check in checks))
     only = (*kinds, *manifests.JOB_SIGNS) if ignore_others else ()
     objects, errors = manifests.load(files, recursive=recursive, only=only)
     errors += _misspelt(objects)
@@ -133,29 +133,31 @@ def check(
     if level is not None:
         judge = _by_level(level, namespace or DEFAULT_NAMESPACE)
     else:
-        subject = ", ".join(("MPIJob", *(each.subject for each in checks)))
-        spaces = [each.namespace or namespace for each in objects if each.kind in kinds]
+        subject = ", ".join(("MPIJob", *(part_check.subject for part_check in checks)))
+        spaces = [manifest.namespace or namespace for manifest in objects if manifest.kind in kinds]
         world = world_of(policy, cluster, access, spaces, policy_namespace)
         if access != Access():
             world.try_pods = _try_pods(access)
         namespace = namespace or world.namespace
-        others = [resolve_name(each.judge)(objects, world, namespace, cluster, access) for each in checks]
-        judge = _by_rules(world, namespace, others)
+        judges = [resolve_name(part_check.judge)(objects, world, namespace, cluster, access) for part_check in checks]
+        judge = _by_rules(world, namespace, judges)
     judged = [*map(judge, objects)]
     verdicts = [verdict for verdict in judged if verdict is not None]
-    failing = [each for each in verdicts if any(fail_on == "warn" or not problem.warns for problem in each.problems())]
+    failing = [
+        verdict for verdict in verdicts if any(fail_on == "warn" or not problem.warns for problem in verdict.problems())
+    ]
     shown = failing if quiet else verdicts
     with_notes = output == "text" and not quiet
     if with_notes:
-        skipped = (each for each, verdict in zip(objects, judged, strict=True) if verdict is None)
-        _note(f"{each.source}: skipped {_skipped(each)}" for each in skipped)
+        skipped = (manifest for manifest, verdict in zip(objects, judged, strict=True) if verdict is None)
+        _note(f"{manifest.source}: skipped {_skipped(manifest)}" for manifest in skipped)
     if output in {"text", "json", "yaml"}:
         summary = (level_check if world is None else job_verdict).summary(verdicts)
         many = len(verdicts) > MAX_VERDICTS_IN_FULL
-        printed = [each for each in shown if not many or any(each.problems())]
-        lines = [line for each in printed for line in each.as_text(short=many or quiet)]
+        printed = [verdict for verdict in shown if not many or any(verdict.problems())]
+        lines = [line for verdict in printed for line in verdict.as_text(short=many or quiet)]
         text = lines if quiet else [*lines, *([""] if many and lines else ()), *summary]
-        options.show(output, text, [each.as_json() for each in shown])
+        options.show(output, text, [verdict.as_json() for verdict in shown])
     else:
         from webhook.cli.check_report import in_form
 
@@ -170,7 +172,6 @@ def check(
 
 
 def _try_pods(access: Access) -> "TryPods":
-    """Return a function that tries pods by a dry run. It prints a line before the first pod."""
     from webhook.client import tried_pods
 
     announce = announcing(DRY_RUN)
@@ -180,13 +181,17 @@ def _try_pods(access: Access) -> "TryPods":
 
 
 def _misspelt(objects: "Iterable[Manifest]") -> "list[ManifestError]":
-    """An error for each object whose kind only differs in case from a kind that an option checks."""
+    """An error for each kind that differs only in case from a kind of an optional check, such as `trainjob`."""
     from webhook.cli.files import ManifestError
 
-    right = {kind.lower(): kind for each in CHECKS for kind in each.kinds}
-    wrong = [(each, kind) for each in objects if (kind := right.get(each.kind.lower(), each.kind)) != each.kind]
-    fault = 'kind: "{}" is not supported. Write {}.'
-    return [ManifestError(f"{each.source}: {fault.format(each.kind, kind)}", each.source) for each, kind in wrong]
+    right = {kind.lower(): kind for part_check in CHECKS for kind in part_check.kinds}
+    errors = []
+    for manifest in objects:
+        kind = right.get(manifest.kind.lower(), manifest.kind)
+        if kind != manifest.kind:
+            fault = f'kind: "{manifest.kind}" is not supported. Write {kind}.'
+            errors.append(ManifestError(f"{manifest.source}: {fault}", manifest.source))
+    return errors
 
 
 def _note(lines: Iterable[str]) -> None:
@@ -195,14 +200,14 @@ def _note(lines: Iterable[str]) -> None:
 
 
 def _skipped(manifest: "Manifest") -> str:
-    hint = next((f", which {each.option} checks" for each in CHECKS if each.kinds[0] == manifest.kind), "")
+    hint = next((f", which {check.option} checks" for check in CHECKS if check.kinds[0] == manifest.kind), "")
     return f"{manifest.kind} {manifest.title}{hint}"
 
 
 def world_of(
     policy: Path | None, cluster: Path | None, access: Access, namespaces: Sequence[str | None], policy_namespace: str
 ) -> "JobWorld":
-    """The inputs of the verdicts, except the jobs. `namespaces` are the namespaces of the jobs."""
+    """The inputs of the verdicts, except the jobs. `namespaces` has the namespace of each job."""
     from webhook.cli import job_check, job_world
 
     instead = job_check.load_policies(policy) if policy else None
@@ -222,20 +227,20 @@ def world_of(
     return world
 
 
-def _by_rules(world: "JobWorld", namespace: str, others: "Sequence[Judge]") -> "Judge":
-    """Return a judge of MPIJobs and of the kinds that `others` judge. It returns None for any other object."""
+def _by_rules(world: "JobWorld", namespace: str, part_judges: "Sequence[Judge]") -> "Judge":
+    """A judge of MPIJobs, and of the kinds of `part_judges`. A judge returns None for an object of another kind."""
     from webhook.cli import job_check
 
     def judge(manifest: "Manifest") -> Any:
         if job_check.is_job(manifest):
             return job_check.check(manifest, world, namespace=namespace)
-        return next((verdict for other in others if (verdict := other(manifest)) is not None), None)
+        return next((verdict for part_judge in part_judges if (verdict := part_judge(manifest)) is not None), None)
 
     return judge
 
 
 def _by_level(text: str, namespace: str) -> "Judge":
-    """Return a judge of objects with pods. It returns None for any other object."""
+    """A judge of objects with pods."""
     from webhook.cli import level_check
 
     try:

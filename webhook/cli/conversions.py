@@ -1,4 +1,4 @@
-"""The result of converting each object in files: the new object, and a report about the conversion."""
+"""Results of the commands `convert`: new objects, and a report on each conversion."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,18 +25,17 @@ class Conversion:
     head: str
     """The result in a line, or the reason why the object cannot be converted."""
     document: Mapping[str, Any] | None = None
-    """The new object; None if it cannot be converted."""
+    """The new object; None if the old object cannot be converted."""
     notes: Sequence[Note] = ()
-    """Notes about the fields of the old object."""
     verdict: Verdict | None = None
-    """The verdict on the new object; None if the object was not converted."""
+    """The verdict on the new object."""
     is_job: bool = True
     needs: Mapping[str, Any] | None = None
     """An object that must be created before the new object."""
 
     @property
     def good(self) -> bool:
-        """Whether `check` would admit the new object."""
+        """True if there is a new object, and `check` does not reject it."""
         return self.document is not None and (self.verdict is None or self.verdict.allowed)
 
     def report(self) -> Iterator[str]:
@@ -68,7 +67,7 @@ def checked(converted: Converted, head: str, source: str) -> Conversion:
 
 
 def end(outcomes: Sequence[Conversion], errors: list[ManifestError], output: str, nothing: str) -> NoReturn:
-    """Print the new jobs and the reports, and exit. `nothing` is the error if the files have no job."""
+    """Print new jobs and reports, and exit. `nothing` is the error message for files without a job."""
     if output == "json":
         options.show(output, (), [outcome.as_json() for outcome in outcomes])
     for outcome in outcomes if output == "text" else ():

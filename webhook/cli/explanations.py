@@ -1,4 +1,4 @@
-"""Explanations of rules and injections, generated from the code, for the command line and the reference."""
+"""Explanations of rules and injections, for the command line and the reference."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,11 @@ class Setting:
     """A setting of a rule or an injection."""
 
     name: str
-    """The path in the policy: `a.b` is the field b of a, `a[].b` is the field b of the items of a."""
+    """The path in the policy, such as `a.b`. `a[].b` is a field of the items of the list a."""
     type: str
+    """The accepted values in words."""
     default: str
-    """As YAML. Empty for a required setting, and for a setting whose inner settings have defaults."""
+    """YAML. Empty for a required setting, and for a setting with inner settings."""
     description: str
     required: bool = False
 
@@ -47,11 +48,11 @@ class Explanation:
     defaults: Mapping[str, Any] | None = None
     """The default of each setting."""
     plugin: str = ""
-    """The plug-in that defines it, or empty."""
+    """The plug-in that defines the rule or injection, or empty."""
 
     @property
     def policy(self) -> str:
-        """A policy document with every setting at its default; empty without settings."""
+        """A policy with every setting at its default; empty without settings."""
         if self.defaults is None:
             return ""
         section = {self.id: dict(self.defaults)}
@@ -77,7 +78,7 @@ class Explanation:
 
 
 def _other_rules() -> Iterator[Explanation]:
-    """Rules without a module. One of them is `custom`, which stands for the custom rules of policies."""
+    """Rules without a module. The rule `custom` describes the custom rules of policies."""
     schema = policy_model().model_json_schema()
     custom = resolved(schema["properties"]["rules"], schema["$defs"])["properties"][PREFIX]
     settings = tuple(_settings(resolved(custom["items"], schema["$defs"]), schema["$defs"], prefix="[]."))
@@ -100,12 +101,12 @@ def find(entry_id: str) -> list[Explanation]:
 
 def similar(entry_id: str) -> list[str]:
     """Up to three similar ids."""
-    known = list(dict.fromkeys(entry.id for entry in entries()))
-    return get_close_matches(entry_id.lower().replace("_", "-"), known, n=3, cutoff=0.5)
+    ids = list(dict.fromkeys(entry.id for entry in entries()))
+    return get_close_matches(entry_id.lower().replace("_", "-"), ids, n=3, cutoff=0.5)
 
 
 def settings(model: type[Settings]) -> tuple[Setting, ...]:
-    """The settings of a model. Nested settings follow their parent."""
+    """The settings of a model. Inner settings follow the outer setting."""
     schema = model.model_json_schema()
     return tuple(_settings(schema, schema.get("$defs", {}), prefix=""))
 
@@ -146,7 +147,7 @@ def _settings(schema: Mapping[str, Any], definitions: Mapping[str, Any], prefix:
 
 
 def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A JSON schema with its references to `definitions` resolved."""
+    """A JSON schema without its reference to `definitions`. Inner schemas may have references."""
     reference = schema.get("$ref", "").removeprefix("#/$defs/")
     return {**definitions[reference], **schema} if reference else schema
 
@@ -190,7 +191,7 @@ _WORDS: Final = {
 
 
 def overview(entries: Sequence[Explanation]) -> Iterator[str]:
-    """A list with one line for each rule and injection."""
+    """A line for each rule and injection."""
     width = max(len(entry.id) for entry in entries)
     for kind, title in (("rule", "Rules: what a job is checked for"), ("injection", "Injections: what is injected")):
         yield heading(title)
