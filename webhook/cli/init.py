@@ -64,10 +64,9 @@ def init(
     """Write a first job, with comments.
 
     The job runs PROGRAM, or an example in the image. With a cluster, the job requests the type of GPU that most of the
-    cluster's nodes have. On OpenShift it runs like with --mpiuser.
+    cluster's nodes have. On OpenShift, --mpiuser is the default.
 
-    The job is then checked like with `mpijob-webhook check`, with the built-in policy or the cluster's policy. The
-    verdict is written to standard error.
+    The job is then checked like with `mpijob-webhook check`. The verdict is written to standard error.
 
     \b
     Examples:
@@ -108,7 +107,7 @@ def _judged(wishes: "Wishes", world: "JobWorld") -> "Verdict":
 
 
 def _gpus_of(world: "JobWorld") -> str:
-    """The GPU resource that most nodes have, or NVIDIA's if no node is known to have GPUs."""
+    """The GPU resource that most nodes have. The default is NVIDIA's."""
     from webhook.api.accelerators import DEFAULT_ACCELERATORS
     from webhook.cli.first_job import GPU
     from webhook.cluster.resources.nodes import NODES
@@ -124,7 +123,7 @@ def _gpus_of(world: "JobWorld") -> str:
 
 
 def _is_openshift(world: "JobWorld", namespace: str | None) -> bool:
-    """Whether OpenShift has reserved user ids for the namespace, or has SCCs that can be read."""
+    """True if OpenShift has reserved user ids for the namespace, or if the cluster has SCCs."""
     from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
     from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS
     from webhook.cluster.view import UNKNOWN

@@ -1,17 +1,17 @@
-"""The output of the commands: colours, and text without control characters. click drops colours without a terminal."""
+"""Colours and messages of the commands. click drops colours if the output is not a terminal."""
 
 from collections.abc import Callable
 from typing import Final, NoReturn
 
 import click
 
-# The exit code if a file, a policy or the cluster cannot be used.
 UNUSABLE: Final = 2
+"""The exit code if a file, a policy or the cluster cannot be used."""
 DRY_RUN: Final = "tries the pods of the jobs by a dry run, which creates nothing"
 
 
 def printable(text: str) -> str:
-    """`text` on one line, without control characters, with which a file could write anywhere on the terminal."""
+    """The text without control characters and line breaks. Control characters could overwrite other output."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
@@ -40,12 +40,11 @@ def faint(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 job`, `2 jobs`."""
     return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def announcing(line: str) -> Callable[[], None]:
-    """Return a function that prints the line to stderr once."""
+    """A function that prints the line to standard error. Further calls print nothing."""
     lines = [line]
 
     def announce() -> None:

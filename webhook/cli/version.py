@@ -1,4 +1,4 @@
-"""The option `--version`: the version, its commit, and its environment."""
+"""The option `--version`."""
 # ruff: noqa: PLC0415 - other commands start faster without these imports
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ def show(ctx: click.Context, _: click.Parameter, enabled: bool) -> None:
 
 
 def lines() -> Iterator[str]:
-    """The first line has only the version, for scripts. The other lines are for bug reports."""
+    """The first line has only the version, for scripts."""
     import json
     import platform
     from pathlib import Path

@@ -17,8 +17,8 @@ from webhook.server.clock import today
 def diff(old: str, new: str, output: str) -> NoReturn:
     """Show what changes from OLD to NEW, value by value.
 
-    OLD and NEW are files or directories. If both have a single policy, the two are compared. Otherwise policies of the
-    same name are compared. The name is that of the ConfigMap, or of the file if there is no ConfigMap.
+    OLD and NEW are files or directories. If each has one policy, these two policies are compared. Otherwise policies
+    with the same name are compared. The name of a policy is the name of its ConfigMap, or of its file.
 
     \b
     Examples:

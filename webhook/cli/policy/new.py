@@ -33,12 +33,12 @@ def new(
 ) -> NoReturn:
     """Write a policy as a complete ConfigMap.
 
-    The ConfigMap has the label and the namespace with which the service finds it. `kubectl apply -f -` activates it. A
-    ConfigMap of the same NAME in the cluster is replaced.
+    The ConfigMap has the label and the namespace by which the service finds policies. `kubectl apply -f -` creates the
+    ConfigMap in the cluster, or replaces the ConfigMap with the same NAME.
 
-    With --from, the options replace values of that policy. Comments are lost.
+    With --from, the options replace values of the policy in FILE. Comments are lost.
 
-    With --into, the policy is written to a file. A first test for `mpijob-webhook policy test` is written too: it
+    With --into, the policy is written to a file. A first test for `mpijob-webhook policy test` is written too. The test
     expects the current outcome for a job under this policy.
 
     \b
@@ -73,7 +73,7 @@ def new(
 
 
 def _write(folder: Path, name: str, text: str, job: Path | None) -> None:
-    """Write both files; ValueError if a file exists or cannot be written."""
+    """Write the policy and its first test; ValueError if a file exists or cannot be written."""
     from webhook.cli.policy import first_test
 
     policy, test = folder / f"{name}.yaml", folder / "tests" / f"{name}.yaml"

@@ -28,12 +28,11 @@ def replay(
     """Judge existing jobs under changed policies.
 
     Every MPIJob of the cluster is judged twice as if it were submitted now: under the current policies, and under the
-    policies after the change. In the change, a ConfigMap of --policy replaces the ConfigMap of the same name, like with
-    `kubectl apply`. A bare document is added under the name of its file. The policies of --without are removed. The
-    cluster is not changed, and existing jobs keep running.
+    changed policies. A ConfigMap of --policy replaces the ConfigMap of the same name, like `kubectl apply`. A policy
+    without a ConfigMap is added under the name of its file. The policies of --without are removed. The cluster is not
+    changed.
 
-    Injections are compared too, but only values that the job does not have yet: a job keeps the values that were
-    injected before.
+    Injections are compared too, except values that were injected into the job before.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Runs policy tests: judges each job like `check`, and compares the findings with the expected findings."""
+"""Runs policy tests."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,14 +34,12 @@ KINDS: Final = {
     STORED: Rule("A field of the job after injections does not have the expected value."),
     BROKEN: Rule("The test cannot run."),
 }
-"""The kinds of problems."""
-
 FAULT: Final = "fault"
 """The action of a custom rule that could not be evaluated. The job is admitted."""
 
 
 class Reported(NamedTuple):
-    """A finding of a verdict, in the form of an expected finding."""
+    """A finding of a verdict, with the fields of an expected finding."""
 
     rule: str
     action: str
@@ -72,13 +70,14 @@ class Outcome(Checked):
             "line": self.line,
             "name": self.name,
             "passed": not self.problems,
-            "failures": [{"kind": each.rule, "line": each.line, "message": each.message} for each in self.problems],
-            "verdict": [each._asdict() for each in self.findings],
+            "failures": [
+                {"kind": problem.rule, "line": problem.line, "message": problem.message} for problem in self.problems
+            ],
+            "verdict": [finding._asdict() for finding in self.findings],
         }
 
 
 def run(suite: Suite) -> Iterator[Outcome]:
-    """Run every test of the suite."""
     policies = PolicySet(suite.policies)
     for test in suite.tests:
         line = suite.line("tests", test.number, "name")
@@ -95,7 +94,7 @@ def run(suite: Suite) -> Iterator[Outcome]:
 
 
 class BrokenTest(Exception):
-    """A test cannot run. `location` is the path of the fault in the document."""
+    """A test cannot run. `location` is the path of the fault in the test."""
 
     def __init__(self, message: str, *location: str | int) -> None:
         super().__init__(message)
@@ -130,8 +129,8 @@ def _changed(job: Manifest, case: Case) -> Manifest:
 
 def _world(document: SuiteDocument, test: PolicyTest, policies: PolicySet, namespace: NamespaceFacts) -> JobWorld:
     objects = [manifest.document for manifest in test.cluster]
-    if ("Namespace", namespace.name) not in {(each.kind, each.name) for each in test.cluster}:
-        # The API server sets this label. Policies can select by it.
+    if ("Namespace", namespace.name) not in {(manifest.kind, manifest.name) for manifest in test.cluster}:
+        # The API server sets this label.
         labels = {"kubernetes.io/metadata.name": namespace.name, **namespace.labels}
         metadata = {**namespace.model_dump(), "labels": labels}
         objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
@@ -170,7 +169,7 @@ def _of_finding(action: str, finding: Finding) -> Reported:
 
 
 def _compared(suite: Suite, test: PolicyTest, findings: Sequence[Reported]) -> Iterator[Problem]:
-    """The expected findings that are missing, then the findings that were not expected."""
+    """Missing findings, then unexpected findings."""
     for place, expected in enumerate(test.case.expect):
         if not any(finding.meets(expected) for finding in findings):
             text = _in_words(
@@ -212,7 +211,7 @@ def _value(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SuiteReport:
-    """The outcomes of all tests, and the files that could not be read."""
+    """The outcomes of all tests, and the files that could not be used."""
 
     outcomes: Sequence[Outcome]
     errors: Sequence[Unusable]
@@ -223,21 +222,21 @@ class SuiteReport:
 
     @property
     def unusable(self) -> bool:
-        """Whether a test or a file was broken, or there is no test."""
+        """True if a test or a file is broken, or if there is no test."""
         return bool(self.errors) or not self.outcomes or any(outcome.unusable for outcome in self.outcomes)
 
     def in_form(self, form: str, *, quiet: bool) -> Iterator[str]:
-        """The lines of the report. `form` is `text`, `json`, `junit`, `sarif` or `github`."""
+        """The lines of the report. `form` is `text`, `json`, `junit`, `sarif` or `github`. `quiet` is for `text`."""
         if form == "text":
             yield from self._as_text(quiet=quiet)
         elif form == "json":
             yield json.dumps(self._as_json(), indent=2)
         else:
-            errors = [unusable(each.file, BROKEN, each.message, each.line) for each in self.errors]
+            errors = [unusable(error.file, BROKEN, error.message, error.line) for error in self.errors]
             yield from ci_reports.in_form(form, [*errors, *self.outcomes], "policy test", KINDS)
 
     def _as_text(self, *, quiet: bool) -> Iterator[str]:
-        """The lines for people. `quiet` leaves out the tests that passed."""
+        """The lines for people. `quiet` leaves out passed tests."""
         file = ""
         for outcome in self.outcomes:
             if quiet and not outcome.problems:
@@ -256,7 +255,7 @@ class SuiteReport:
     def _as_json(self) -> dict[str, Any]:
         return {
             "tests": [outcome.as_json() for outcome in self.outcomes],
-            "errors": [each._asdict() for each in self.errors],
+            "errors": [error._asdict() for error in self.errors],
             "passed": len(self.outcomes) - self.failed,
             "failed": self.failed,
         }

@@ -23,15 +23,14 @@ from webhook.cli.terminal import UNUSABLE, complain
 def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
     """Test whether jobs get the expected verdicts.
 
-    A PATH is a file of tests, a folder that is searched for such files, or - for standard input. The default is the
-    current folder.
+    A PATH is a file of tests, a folder with files of tests, or - for standard input. The default is the current folder.
 
-    A file of tests is a document of kind MPIJobPolicyTest. It names policies, a job, the objects of the cluster and the
-    user. Each test has changes to the job, and the expected findings. A test fails if an expected finding is missing,
-    or if a finding was not expected.
+    A file of tests is a document of kind MPIJobPolicyTest. The document names policies, a job, the objects of the
+    cluster and the user. Each test has changes to the job, and the expected findings. A test fails if an expected
+    finding is missing, or if a finding was not expected.
 
-    Paths in a file are relative to the folder of the file. Only the cluster objects listed in the test exist. They are
-    written like `kubectl get -o yaml` prints them, or in files, such as files of `mpijob-webhook snapshot`.
+    Paths in a file are relative to the folder of the file. Only the cluster objects listed in the test exist: objects
+    in the format of `kubectl get -o yaml`, or files with objects, such as files of `mpijob-webhook snapshot`.
 
     \b
     Examples:
