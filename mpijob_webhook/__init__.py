@@ -92,7 +92,6 @@ def _documents(job: Any) -> list[Any]:
 
 
 def _mapping(name: str, value: Any) -> dict[str, Any]:
-    """The mapping as JSON values."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{name}: {value!r} is not a mapping")  # noqa: TRY004 - as for texts
     try:

@@ -18,7 +18,6 @@ _NO_OPTIONS: Final[dict[str, Any]] = dict.fromkeys(
 
 
 def jobs() -> dict[Path, str]:
-    """The content of each file by path."""
     extended = {"horovod": {"image": _EXTENDED, "program": FRAMEWORKS["horovod"]["program"].split()}}
     return {
         FOLDER / f"{name}.yaml": text(framework=name, mpiuser=True, **extended.get(name, {})) for name in FRAMEWORKS

@@ -37,7 +37,6 @@ _V1ALPHA1: Final = {
 
 
 def text() -> str:
-    """The text of the JSON patch, for kustomize and `kubectl patch`."""
     head = f"Written by `make schema` out of mpi-operator {release()}: changes here are lost."
     return f"# {head}\n{yaml.safe_dump(operations(), sort_keys=False, width=160, default_flow_style=None)}"
 
@@ -68,7 +67,6 @@ def operations() -> list[dict[str, Any]]:
 
 
 def crd(client_config: dict[str, Any]) -> dict[str, Any]:
-    """The operator's CRD with all versions, converted by the webhook at `client_config`."""
     patched: dict[str, Any] = jsonpatch.apply_patch(
         yaml.safe_load(assets().mpijob_crd.read_text(encoding="utf-8")),
         yaml.safe_load(FILE.read_text(encoding="utf-8")),

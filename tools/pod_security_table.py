@@ -26,7 +26,6 @@ def _row(check: Check) -> tuple[str, ...]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The paragraphs and list items of `text`, one in each line."""
     for paragraph in text.split("\n\n"):
         head, *items = paragraph.split("\n- ")
         yield from (" ".join(part.split()) for part in (head, *items))

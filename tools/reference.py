@@ -62,7 +62,6 @@ def pages() -> dict[str, str]:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write all pages into `folder`. Returns their paths."""
     paths = []
     for name, text in pages().items():
         path = folder / name
@@ -200,7 +199,6 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 def _text(name: str) -> str:
-    """The introduction `name` of a page or section."""
     text = (get_data(__package__, f"reference_texts/{name}.md") or b"").decode()
     certain = ", ".join(f"`{rule.id}`" for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
     return Template(text).substitute(

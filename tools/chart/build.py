@@ -31,7 +31,6 @@ Json = Any
 
 
 def files() -> dict[str, str]:
-    """The text of every file of the chart by path."""
     return {
         "Chart.yaml": _chart(),
         "values.yaml": values.text(),
@@ -116,7 +115,6 @@ def _objects(path: str) -> list[Json]:
 
 
 def _released(value: Json, *, selects: bool = False) -> Json:
-    """The value with the namespace of the release. `selects` is true inside a namespaceSelector."""
     if isinstance(value, dict):
         return {
             key: NAMESPACE
@@ -181,7 +179,6 @@ def _apply(manifest: Json, operation: Json, condition: str) -> None:
 
 
 def _with_values(manifests: list[Json]) -> None:
-    """Insert the values that users of the chart can set."""
     (deployment,) = (manifest for manifest in manifests if manifest["kind"] == "Deployment")
     spec = deployment["spec"]
     (replicas,) = (key for key in spec if isinstance(key, Key) and key.name == "replicas")

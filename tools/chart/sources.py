@@ -6,7 +6,6 @@ from typing import Any, Final
 from tests.support.paths import MANIFESTS
 from webhook.api.yaml import load_all
 
-# The overlay for each value of `certificates`.
 CERTIFICATES: Final = {"selfManaged": "default", "certManager": "cert-manager", "openshift": "openshift"}
 
 

@@ -88,5 +88,4 @@ def _scalar(value: Any) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text without Helm expressions."""
     return text.replace("{{", '{{ "{{" }}')

@@ -76,7 +76,6 @@ def text() -> str:
 
 
 def schema() -> Json:
-    """The schema of the values. helm rejects unknown values."""
     properties = {name: _schema(value) for name, value in _values().items()}
     # Helm always passes `global`. A parent chart can disable this chart by `enabled`
     # (`condition: mpijob-webhook.enabled`).

@@ -47,7 +47,6 @@ def built() -> Path:
 
 
 def dependency(name: str) -> Path:
-    """The folder of an npm package."""
     return built().parent / DEPENDENCIES / name
 
 

@@ -50,7 +50,6 @@ def write(folder: Path) -> list[str]:
 
 
 def _wheels() -> Path:
-    """The cached folder of the locked wheels."""
     entries = re.findall(r"^(?:\S+==\S.*\n)(?: .*\n)*", LOCK.read_text(), re.MULTILINE)
     locked = "".join(entry for entry in entries if entry.partition("==")[0] in PACKAGES)
     folder = cache_root().with_name("wheels") / hashlib.sha256((locked + str(TARGET)).encode()).hexdigest()[:16]

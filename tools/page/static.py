@@ -11,7 +11,6 @@ from webhook.parts.playground.page_data import page_data
 
 
 def write(folder: Path) -> None:
-    """Empty the folder, and write all files."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(build.built(), folder)
     (folder / "loopback.js").unlink()

@@ -15,7 +15,6 @@ PIP: Final = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-che
 
 
 def locked_wheels(folder: Path) -> None:
-    """Download the wheels of the locked packages of the service, and verify their hashes."""
     locked = ["--require-hashes", "--only-binary=:all:", "--requirement", str(LOCK)]
     run([*PIP, "download", "--no-deps", "--dest", str(folder), *locked])
 
@@ -36,7 +35,6 @@ def emptied(folder: Path) -> None:
 
 
 def run(command: Sequence[str]) -> None:
-    """Run a command. Raises SystemExit with the output of a command that fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         sys.exit(f"`{' '.join(command[:6])} ...` failed:\n{done.stdout}")

@@ -83,7 +83,6 @@ def _pinned(wheels: Path) -> Iterator[str]:
 
 
 def _bill_of_materials(folder: Path) -> None:
-    """Write a CycloneDX document of the installed packages and of the page's npm packages."""
     path = folder / "sbom.cdx.json"
     with tempfile.TemporaryDirectory() as scratch:
         building.run([sys.executable, "-m", "venv", scratch])
@@ -103,7 +102,6 @@ def _bill_of_materials(folder: Path) -> None:
 
 
 def _manifests(folder: Path, image: ImageReference) -> None:
-    """Copy all manifests, and write an overlay with the image."""
     shutil.copytree(ROOT / "manifests", folder / "manifests")
     override: dict[str, Any] = {"name": "mpijob-webhook", "newName": f"{image.registry}/{image.repository}"}
     override |= {"digest": image.digest} if image.digest else {"newTag": image.tag or __version__}
@@ -117,7 +115,6 @@ def _manifests(folder: Path, image: ImageReference) -> None:
 
 
 def _sums(folder: Path) -> Iterator[tuple[str, str]]:
-    """(path in the folder, SHA-256) of each file."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != SUMS:
             yield path.relative_to(folder).as_posix(), building.digest(path)

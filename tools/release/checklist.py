@@ -95,7 +95,6 @@ def _run(root: Path, *command: str) -> str:
 
 
 def main(root: Path = ROOT, version: str = __version__) -> int:
-    """Print a line for each check. Returns 1 if there are open tasks."""
     faults = 0
     for name, check in CHECKS.items():
         fault = check(root, version)

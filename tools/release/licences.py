@@ -21,7 +21,6 @@ _SPDX: Final = {
 
 
 def locked() -> list[str]:
-    """The locked packages of the service."""
     return re.findall(r"^([\w.-]+)==", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
 
 

@@ -41,7 +41,6 @@ class Package:
 
 
 def packages() -> list[Package]:
-    """The packages in the page, without development dependencies."""
     locked = json.loads(LOCK.read_text(encoding="utf-8"))["packages"]
     return [
         Package(path.rpartition(_FOLDER)[2], entry["version"], entry["license"], entry["integrity"])

@@ -22,7 +22,6 @@ _LEFT_OUT: Final = re.compile(r"^ *\.\.\.\n", re.MULTILINE)
 
 
 def normal(text: str) -> str:
-    """The text without the parts that differ in each run."""
     for pattern, instead in _VOLATILE:
         text = re.sub(pattern, instead, text)
     return text

@@ -31,7 +31,6 @@ class Step:
     line: str
     """The whole command, with its comment."""
     shown: str = ""
-    """The output that the page shows."""
 
     @property
     def reason(self) -> str:
@@ -58,7 +57,6 @@ def _steps(block: str) -> Iterator[Step]:
 
 
 def rewritten(text: str, shown: Sequence[str]) -> str:
-    """The page with new outputs. `shown` has the output of each command."""
     outputs = iter(shown)
 
     def block(match: re.Match[str]) -> str:

@@ -44,8 +44,6 @@ QUOTA: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A part of a page. A command has an output and an exit code."""
-
     part: Heading | File | Step
     output: str = ""
     code: int = 0
@@ -62,8 +60,6 @@ class Played:
 
 @dataclass
 class Stage(Deployment):
-    """A cluster with an administrator and a user."""
-
     checkout: Path = Path()
     """The folder of the administrator."""
     home: Path = Path()
@@ -72,7 +68,6 @@ class Stage(Deployment):
     """The kubeconfig of the user."""
 
     def play(self, text: str, *, as_user: bool = False) -> list[Played]:
-        """Write the files and run the commands of a page, from top to bottom."""
         folder = self.home if as_user else self.checkout
         config = self.alice if as_user else self.cluster.kubeconfig
         played = []
@@ -115,7 +110,6 @@ class Stage(Deployment):
 
 
 def run(line: str, folder: Path, config: Path, tools: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line in a shell. The output has both streams, as in a terminal."""
     env = {**os.environ, "PATH": f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
     # Without stored bytecode, each command would compile all its modules.
     env |= {"KUBECONFIG": str(config), "KUBERC": "off", "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": ""}
@@ -139,7 +133,6 @@ def _can_be_repeated(line: str) -> bool:
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Stage]:
-    """The cluster before the first page."""
     with Cluster(log_dir=folder) as cluster:
         cluster.start_scheduler()
         cluster.start_kwok(gpu_nodes(8))
@@ -151,7 +144,6 @@ def staged(folder: Path) -> Iterator[Stage]:
 
 
 def _prepare(stage: Stage) -> None:
-    """Create a checkout, jobs, and a user with the role `edit` in one namespace."""
     cluster = stage.cluster
     shutil.copytree(ROOT / "manifests", stage.checkout / "manifests")
     served_here(stage.checkout, stage.balancer.port)

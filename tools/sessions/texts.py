@@ -16,8 +16,6 @@ FOLDER: Final = DOCS / "sessions"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A user follows some pages."""
-
     title: str
     pages: tuple[Path, ...]
     as_user: bool = False
@@ -42,7 +40,6 @@ PAGES: Final = tuple(page for session in SESSIONS.values() for page in session.p
 
 
 def played(stage: Stage) -> Mapping[Path, str]:
-    """The new content of each page and recording."""
     texts = {}
     for name, session in SESSIONS.items():
         screen = []
@@ -74,6 +71,5 @@ def _typed(session: list[Played]) -> Iterator[str]:
 
 
 def _kept(path: Path, text: str) -> str:
-    """The text, or the old recording if only volatile parts differ."""
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     return before if normal(before) == normal(text) else text

@@ -84,7 +84,6 @@ def _replace_playground(playground: Path, folder: Path) -> None:
 
 
 def _with_accessibility(html: str) -> str:
-    """Add attributes for keyboards and screen readers. The theme does not write them."""
     for old, new in ACCESSIBLE.items():
         html = html.replace(old, new)
     return _TABLE.sub(_labelled, html)

@@ -25,7 +25,6 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def names(kind: str) -> list[str]:
-    """The pages of all rules (`rule`), or of all injections (`injection`)."""
     return [f"{kind}s/{entry.id}" for entry in explanations.entries() if entry.kind == kind]
 
 

@@ -12,7 +12,6 @@ _PUT_IN = re.compile(r"^  ([\w-]+):\n((?:    .*\n)+)", re.MULTILINE)
 
 @cache
 def examples() -> dict[str, str]:
-    """The example in Markdown, by injection."""
     texts: dict[str, str] = {}
     for path in sorted(CORPUS.glob("*/*.outcome")):
         job = path.with_suffix(".yaml").relative_to(ROOT).as_posix()

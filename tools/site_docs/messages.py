@@ -29,7 +29,6 @@ class Message:
 
 @cache
 def messages() -> dict[str, list[Message]]:
-    """The messages by rule, one of each kind."""
     by_kind: dict[tuple[str, str, str], dict[str, Cause]] = {}
     for case in cases():
         for cause in causes(case):
@@ -42,7 +41,6 @@ def messages() -> dict[str, list[Message]]:
 
 
 def examples(rule: str) -> Iterator[str]:
-    """The Markdown text for each mistake, with all messages of the rule about the mistake."""
     by_mistake: dict[str, list[Message]] = {}
     for message in messages().get(rule, []):
         by_mistake.setdefault(message.mistake, []).append(message)
@@ -61,7 +59,6 @@ def _cut(value: object) -> object:
 
 
 def catalogue() -> Iterator[str]:
-    """The lines of the page with all messages."""
     yield "# What the rules say\n"
     yield "One message of each kind from real rejections and warnings. The page of each rule shows the mistakes.\n"
     for rule, of_rule in sorted(messages().items()):

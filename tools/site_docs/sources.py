@@ -23,8 +23,6 @@ _LANGUAGES: Final = {
 
 @dataclass
 class Sources:
-    """The pages in `folder`."""
-
     folder: Path
     instead: Mapping[str, str] = field(default_factory=dict)
     """The page of a file that has a generated page, by file."""
@@ -98,6 +96,5 @@ class Sources:
 
 
 def toctree(pages: Iterable[str], caption: str = "") -> str:
-    """A part of the navigation."""
     head = f":caption: {caption}\n" if caption else ""
     return "\n```{toctree}\n:hidden:\n" + head + "\n" + "\n".join(pages) + "\n```\n"

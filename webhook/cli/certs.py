@@ -1,5 +1,4 @@
 """The commands `certs ...` inspect the certificates of an installation."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from datetime import UTC, datetime

@@ -35,7 +35,6 @@ class CertsStatus:
 
     @classmethod
     def at(cls, now: datetime, certificates: Certificates) -> "CertsStatus":
-        """The status at the time `now`."""
         sources = (certificates.data, certificates.bundles)
         unread = tuple(source.reason for source in sources if isinstance(source, Unread))
         return cls(certificates, certificates.status(now), unread)
@@ -85,7 +84,6 @@ class CertsStatus:
             yield "nothing needs doing"
 
     def as_json(self) -> dict[str, Any]:
-        """Times are RFC 3339."""
         return {
             "source": self.certificates.source,
             "secret": self.certificates.secret,

@@ -1,5 +1,4 @@
 """The command `check` judges jobs in files."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -240,7 +239,6 @@ def _by_rules(world: "JobWorld", namespace: str, part_judges: "Sequence[Judge]")
 
 
 def _by_level(text: str, namespace: str) -> "Judge":
-    """A judge of objects with pods."""
     from webhook.cli import level_check
 
     try:

@@ -30,7 +30,6 @@ class Problem:
     message: str
     line: int | None = None
     field: str = ""
-    """The path of the field in the object."""
     warns: bool = False
     """True for a warning, which does not make the check fail."""
 
@@ -67,7 +66,6 @@ class Rule(NamedTuple):
 
 
 def unusable(file: str, rule: str, message: str, line: int | None = None) -> Checked:
-    """The result for a file that could not be checked."""
     return Checked(file, "the file", line, [Problem(rule, message, line)], unusable=True)
 
 
@@ -104,7 +102,6 @@ def junit(results: Iterable[Checked], name: str) -> str:
 
 
 def sarif(results: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, Any]:
-    """A log with one run. `rules` has the description of each rule id."""
     problems = [
         {
             "ruleId": problem.rule,
@@ -122,7 +119,6 @@ def sarif(results: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, An
 
 
 def github(results: Iterable[Checked]) -> Iterator[str]:
-    """A line for each problem. GitHub shows the problem next to the line of the file."""
     for result in results:
         for problem in result.problems:
             line = problem.line or result.line

@@ -28,7 +28,6 @@ class Conversion:
     """The new object; None if the old object cannot be converted."""
     notes: Sequence[Note] = ()
     verdict: Verdict | None = None
-    """The verdict on the new object."""
     is_job: bool = True
     needs: Mapping[str, Any] | None = None
     """An object that must be created before the new object."""
@@ -39,7 +38,6 @@ class Conversion:
         return self.document is not None and (self.verdict is None or self.verdict.allowed)
 
     def report(self) -> Iterator[str]:
-        """The lines of the report, with colours."""
         yield self.head
         for outcome in Outcome:
             notes = [note for note in self.notes if note.outcome is outcome]
@@ -61,7 +59,6 @@ class Conversion:
 
 
 def checked(converted: Converted, head: str, source: str) -> Conversion:
-    """Check a converted job without a cluster."""
     verdict = job_check.check(Manifest(source, converted.document), job_world.of_nothing())
     return Conversion(source, head, converted.document, [*converted.report.notes], verdict)
 

@@ -1,5 +1,4 @@
 """The command `demo` shows on examples what the webhook does."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from typing import NoReturn

@@ -1,5 +1,4 @@
 """The command `diff` shows what would be injected into the jobs of a cluster."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from typing import NoReturn

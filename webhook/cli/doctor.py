@@ -1,5 +1,4 @@
 """The command `doctor` reports the problems of an installation, each with a fix."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from collections import Counter

@@ -95,12 +95,10 @@ def entries() -> list[Explanation]:
 
 
 def find(entry_id: str) -> list[Explanation]:
-    """The rule, the injection, or both with this id."""
     return [entry for entry in entries() if entry.id == entry_id]
 
 
 def similar(entry_id: str) -> list[str]:
-    """Up to three similar ids."""
     ids = list(dict.fromkeys(entry.id for entry in entries()))
     return get_close_matches(entry_id.lower().replace("_", "-"), ids, n=3, cutoff=0.5)
 
@@ -153,7 +151,6 @@ def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mappi
 
 
 def in_words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """The accepted values of a JSON schema, in words."""
     schema = resolved(schema, definitions)
     if "anyOf" in schema:
         return " or ".join(in_words(choice, definitions) for choice in schema["anyOf"])
@@ -191,7 +188,6 @@ _WORDS: Final = {
 
 
 def overview(entries: Sequence[Explanation]) -> Iterator[str]:
-    """A line for each rule and injection."""
     width = max(len(entry.id) for entry in entries)
     for kind, title in (("rule", "Rules: what a job is checked for"), ("injection", "Injections: what is injected")):
         yield heading(title)
@@ -204,7 +200,6 @@ def overview(entries: Sequence[Explanation]) -> Iterator[str]:
 
 
 def as_json(entries: Iterable[Explanation]) -> dict[str, list[dict[str, str]]]:
-    """Rules and injections for programs, without their settings."""
     return {
         f"{kind}s": [
             {"id": entry.id, "default": entry.default, "summary": entry.summary, "since": entry.since}

@@ -30,7 +30,6 @@ class Manifest:
     """An object in a file."""
 
     source: str
-    """The name of the file as the user wrote it."""
     document: dict[str, Any]
     """The object without nulls, which the API server drops."""
     number: int = 1
@@ -40,7 +39,6 @@ class Manifest:
     place: tuple[str | int, ...] = ()
     """The path of the object in the YAML document. The path is empty if the document is not a list."""
     content: bytes = field(default=b"", repr=False, compare=False)
-    """The content of the file; empty if unknown."""
     moved: dict[str, str] = field(default_factory=dict, compare=False)
     """The path in the file of each misspelt or misplaced field, by the correct path, which messages use.
 
@@ -49,7 +47,6 @@ class Manifest:
 
     @property
     def kind(self) -> str:
-        """The kind; empty if missing."""
         return _head(self.document, "kind")
 
     @property
@@ -158,7 +155,6 @@ def files(argument: str, *, recursive: bool = False) -> list[str]:
 
 
 def _within(folder: Path, *, recursive: bool) -> list[str]:
-    """The YAML and JSON files of a directory. A recursive search skips hidden folders, such as .git."""
     paths = []
     for path in folder.iterdir():
         if recursive and path.name.startswith("."):
@@ -210,7 +206,6 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
 
 
 def _documents(source: str, content: bytes) -> tuple[str, list[Any]]:
-    """(name for messages, documents of the file)."""
     shown = STDIN_TITLE if source == STDIN else source
     try:
         return shown, yaml.load_all(content)
@@ -297,10 +292,8 @@ def written_at(manifest: Manifest, path: str, value: object) -> str:
 # One entry is enough: callers finish one file before they start the next.
 @lru_cache(maxsize=1)
 def _lines(content: bytes) -> Sequence[Mapping[tuple[str | int, ...], int]]:
-    """The line of each path, for each document."""
     return [yaml.lines(part) for part in yaml.split(content)]
 
 
 def nearest_line(lines: Mapping[tuple[str | int, ...], int], path: tuple[str | int, ...]) -> int | None:
-    """The line of `path`, or of the nearest parent that has a line."""
     return next((lines[path[:end]] for end in range(len(path), -1, -1) if path[:end] in lines), None)

@@ -78,7 +78,6 @@ def wish(options: Mapping[str, Any], program: Sequence[str], gpu_resource: str =
 
 
 def _started(program: Sequence[str], starter: str) -> Sequence[str]:
-    """The program as arguments of mpirun (without `starter`) or of torchrun, which takes a script."""
     if len(program) == 1:
         program = shell.word_list(program[0]) if program[0].strip() else ()
     assigned = [*takewhile(_ASSIGNMENT.fullmatch, program)]
@@ -171,6 +170,5 @@ def _items(words: Sequence[str]) -> list[str]:
 
 
 def _value(value: str) -> str:
-    """The text in YAML, in quotes if necessary."""
     item = yaml.dump([value]).removeprefix("- ").rstrip("\n")
     return item if "\n" not in item else yaml.dump_inline(value)

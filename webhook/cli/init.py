@@ -1,5 +1,4 @@
 """The command `init` writes a first job."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from collections import Counter
@@ -107,7 +106,6 @@ def _judged(wishes: "Wishes", world: "JobWorld") -> "Verdict":
 
 
 def _gpus_of(world: "JobWorld") -> str:
-    """The GPU resource that most nodes have. The default is NVIDIA's."""
     from webhook.api.accelerators import DEFAULT_ACCELERATORS
     from webhook.cli.first_job import GPU
     from webhook.cluster.resources.nodes import NODES

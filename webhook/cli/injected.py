@@ -32,7 +32,6 @@ class Injected:
     """The purpose of the injection; empty if the injection no longer exists."""
     notes: Sequence[str]
     patch: Sequence[Operation]
-    """A JSON patch (RFC 6902)."""
 
     def as_json(self) -> dict[str, Any]:
         return {"id": self.id, "reason": self.reason, "notes": [*self.notes], "patch": [*self.patch]}
@@ -44,7 +43,6 @@ class Injected:
 
 
 def by_injection(decision: Decision) -> list[Injected]:
-    """The additions of each injection, in order, without the annotation that lists the injections."""
     # `authors` has the injection of each operation except the last. The last operation adds the annotation.
     pairs = zip(decision.authors, decision.patch, strict=False)
     return [
@@ -64,7 +62,6 @@ def fields(patch: Iterable[Operation]) -> list[str]:
 
 
 def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
-    """The lines about all injections. An update (`updates`) only restores lost fields."""
     if entries:
         yield "put back from the stored job:" if updates else "injected:"
     for entry in entries:

@@ -162,7 +162,6 @@ def _unfilled(path: str, meaning: str) -> Violation:
 
 
 def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
-    """The verdict of the pipelines on a job without faults of the schema."""
     view, policy = NotingView(world.cluster), world.policy(namespace)
     stored = world.cluster.jobs.get((namespace, manifest.name))
     request = review(manifest, namespace=namespace, stored=stored, user=world.user)
@@ -243,7 +242,6 @@ def review(
     stored: Mapping[str, Any] | None = None,
     kind: GroupVersionKind = MPI_JOB,
 ) -> AdmissionRequest:
-    """The review that the API server would send to the first webhook: an update of `stored`, or a creation."""
     document = manifest.created_in(namespace)
     return AdmissionRequest(
         uid="check",
@@ -295,7 +293,6 @@ def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
 
 
 def load_policies(path: Path) -> PolicySet:
-    """The policies in the file at `path`. The command ends if a policy cannot be used."""
     try:
         return in_force.load_policies(files.read(str(path)), path.stem)
     except files.ManifestError as error:

@@ -22,7 +22,6 @@ from webhook.client.calls import Client
 from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 
-# A new job has none of these annotations.
 _BOOKKEEPING: Final = frozenset({LAST_APPLIED, INJECTED, CREATED_BY})
 _LEFT_OUT: Final = frozenset({"managedFields", *SET_BY_SERVER})
 
@@ -44,7 +43,6 @@ class JobDiff:
         return _compared(self.live) != _compared(self.admitted)
 
     def as_text(self) -> Iterator[str]:
-        """The lines in the format of `kubectl diff`."""
         title = f"{self.namespace}/{self.name}"
         lines = unified_diff(
             _lines(self.live), _lines(self.admitted), f"live/{title}", f"admitted/{title}", lineterm=""
@@ -85,5 +83,4 @@ def _compared(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lines(job: Mapping[str, Any]) -> list[str]:
-    """The job as YAML with sorted keys, like in kubectl."""
     return yaml.dump(json.loads(json.dumps(_compared(job), sort_keys=True))).splitlines()

@@ -50,7 +50,6 @@ def json_schema(policy: Policy) -> Schema:
 
 
 def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
-    """(path, limits as JSON Schema, note about the limits) of each limited field."""
     for rule, path in _CHOICES.items():
         settings: Any = policy.settings(rule)
         if policy.action(rule) is Action.DENY:
@@ -92,7 +91,6 @@ def _of_workers(bound: Schema) -> Schema:
 
 
 def _add(schema: Schema, more: Schema) -> None:
-    """Merge `more` into a schema."""
     for name, part in more.get("properties", {}).items():
         _add(schema["properties"][name], part)
     schema |= {key: value for key, value in more.items() if key != "properties"}

@@ -47,7 +47,6 @@ class Verdict:
 
     @property
     def warnings(self) -> list[str]:
-        """The warnings of the webhook."""
         return [*self.mutation.warnings, *self.validation.warnings]
 
     @property
@@ -78,7 +77,6 @@ class Verdict:
         }
 
     def problems(self) -> Iterator[Problem]:
-        """The reasons for a rejection, then the warnings."""
         yield from map(_problem, self.validation.denied)
         yield from self.cautions()
 
@@ -133,7 +131,6 @@ def _cause(finding: Finding) -> dict[str, str]:
 
 
 def summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """The last lines of the report."""
     if verdicts:
         rejected = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - rejected} admitted, {rejected} rejected"

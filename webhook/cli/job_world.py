@@ -53,7 +53,6 @@ class JobWorld:
     instead: PolicySet | None = None
     """Policies that replace the policies of the cluster, in every namespace."""
     user: UserInfo | None = None
-    """The user who submits the job; None if unknown."""
     namespace: str = DEFAULT_NAMESPACE
     """The namespace of jobs that name none."""
     may_exempt: MayExempt | None = None
@@ -63,7 +62,6 @@ class JobWorld:
     today: date = field(default_factory=clock.today)
     """The current day (UTC), for exemptions that expire."""
     origin: str = ""
-    """The source of the cluster's policies, for messages."""
     why: Mapping[str, str] = field(default_factory=dict)
     """The reasons why resources are unknown, by name of the resource."""
     otherwise: str = NO_CLUSTER
@@ -75,12 +73,10 @@ class JobWorld:
 
     @property
     def layers(self) -> Sequence[Layer]:
-        """The policies of the cluster; empty if unknown."""
         return self.policies.layers if self.policies else ()
 
     @property
     def jobs(self) -> list[bytes]:
-        """The stored jobs as JSON."""
         return [
             msgspec.json.encode({**job, "metadata": {**job["metadata"], "namespace": namespace}})
             for (namespace, _), job in self.cluster.jobs.items()

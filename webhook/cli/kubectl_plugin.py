@@ -32,7 +32,6 @@ def main() -> None:
 
 
 def ordered(words: Sequence[str]) -> list[str]:
-    """The arguments, with kubectl's options moved behind the name of the command."""
     end = 0
     while end < len(words) and words[end].partition("=")[0] in OPTIONS:
         end += 1 if "=" in words[end] else 2
@@ -48,7 +47,7 @@ def ordered(words: Sequence[str]) -> list[str]:
 
 def complete() -> None:
     """Prints a candidate for completion on each line, then the directive for the shell."""
-    from click.shell_completion import ShellComplete  # noqa: PLC0415 - keeps other commands quick
+    from click.shell_completion import ShellComplete
 
     *words, incomplete = sys.argv[1:] or [""]
     items = ShellComplete(command, {}, NAME, "").get_completions(ordered(words), incomplete)

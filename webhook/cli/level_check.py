@@ -14,7 +14,6 @@ from webhook.predict.pod_security.advice import advice
 from webhook.predict.pod_security.levels import parse_level, parse_version
 from webhook.predict.pod_security.pod import convert
 
-# The paths of pod templates by API group and kind.
 _TEMPLATE: Final = ("spec", "template")
 TEMPLATES: Final[Mapping[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
     ("", "Pod"): ((),),
@@ -47,7 +46,6 @@ class LevelVerdict:
     level: LevelVersion
     causes: tuple[Cause, ...]
     message: str
-    """A line for each pod template, like the message of Pod Security."""
 
     @property
     def title(self) -> str:
@@ -58,7 +56,6 @@ class LevelVerdict:
         return not self.causes
 
     def as_json(self) -> dict[str, Any]:
-        """The verdict with keys of the verdict on a job."""
         return {
             "kind": self.manifest.kind,
             "name": self.manifest.title,
@@ -124,14 +121,12 @@ def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default"
 
 
 def summary(verdicts: Sequence[LevelVerdict]) -> Iterator[str]:
-    """The last line of the report."""
     if verdicts:
         broken = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'object')}: {len(verdicts) - broken} within {verdicts[0].level}, {broken} not"
 
 
 def _at(document: Any, steps: tuple[str, ...]) -> Any:
-    """The value at the path `steps`, or {}; ShapeError if a parent is not a mapping."""
     for depth, step in enumerate(steps):
         if not isinstance(document, dict):
             # Paths of errors start at the template, so the message names the parent.

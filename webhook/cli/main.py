@@ -83,7 +83,7 @@ def main(ctx: click.Context, plugins: str) -> None:
 
 
 def _load(ctx: click.Context, plugins: str) -> None:
-    from webhook.plugins import loading  # noqa: PLC0415 - needed only with plug-ins
+    from webhook.plugins import loading
 
     loading.load(plugins.split(","))
     if ctx.invoked_subcommand in REPORTS_PLUGINS:

@@ -25,7 +25,6 @@ REFUSED: Final = 1
 
 
 def files_too(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes names of files for an argument."""
     return [CompletionItem(incomplete, type="file")]
 
 
@@ -64,7 +63,7 @@ def utf8_text(value: str) -> str:
 
 def object_name(value: str) -> str:
     """A name of a namespace or a queue, or empty; BadParameter for an invalid name or label value."""
-    from webhook.api import names  # noqa: PLC0415 - for quick --help
+    from webhook.api import names
 
     if value and (problem := names.label_value_problem(value) or names.dns_1123_subdomain_problem(value)):
         raise click.BadParameter(f'"{value[:60]}" {problem}')
@@ -72,7 +71,6 @@ def object_name(value: str) -> str:
 
 
 def duration_seconds(value: str) -> int:
-    """The seconds of a time such as 12h or 7d."""
     try:
         return duration.parse(value)
     except duration.DurationError as error:
@@ -141,7 +139,6 @@ def about_a_cluster(
 
 
 def about_an_installation(command: Command) -> Command:
-    """Add the options of a command that inspects an installation in a cluster."""
     return _with(
         about_a_cluster()(command),
         click.option("--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="The namespace of the service."),
@@ -156,10 +153,10 @@ def about_an_installation(command: Command) -> Command:
 
 def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The jobs of the namespace on the command line; empty if the cluster does not answer in time."""
-    import asyncio  # noqa: PLC0415 - keeps --help and completion quick
+    import asyncio
 
-    from webhook.cli.stored_jobs import JOBS  # noqa: PLC0415
-    from webhook.client import calls, objects  # noqa: PLC0415
+    from webhook.cli.stored_jobs import JOBS
+    from webhook.client import calls, objects
 
     async def names() -> list[str]:
         async with await calls.connect(Access(ctx.params.get("kubeconfig"), ctx.params.get("context"))) as api:
@@ -187,7 +184,6 @@ def given(options: Iterable[str], values: dict[str, Any]) -> frozenset[str]:
 
 
 def about_jobs(command: Command) -> Command:
-    """Add the argument and options of a command for one job, or for all jobs of a namespace."""
     return _with(
         command,
         click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]", shell_complete=_job_names),
@@ -209,7 +205,6 @@ def read_jobs(
 
 
 def about_new_policies(command: Command) -> Command:
-    """Add the options of a command that compares a cluster's policies with new policies."""
     return _with(
         about_a_cluster("The kubeconfig of the cluster. Default without --cluster: like kubectl.")(command),
         click.option("--policy", "files", multiple=True, metavar="FILE", help="Policies to apply; may be repeated."),
@@ -220,7 +215,6 @@ def about_new_policies(command: Command) -> Command:
 
 
 def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
-    """Add options to a command, in the order of --help."""
     for option in reversed(options):
         command = option(command)
     return command
@@ -228,9 +222,9 @@ def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
 
 def with_api(access: Access, call: "Callable[[Client], Awaitable[T]]") -> T:
     """The result of `call` with a client. The command ends if the API server cannot be used."""
-    import asyncio  # noqa: PLC0415 - keeps --help and completion quick
+    import asyncio
 
-    from webhook.client import calls  # noqa: PLC0415
+    from webhook.client import calls
 
     async def connected() -> T:
         async with await calls.connect(access) as api:
@@ -243,11 +237,10 @@ def with_api(access: Access, call: "Callable[[Client], Awaitable[T]]") -> T:
 
 
 def show(output: str, text: Iterable[str], value: Any) -> None:
-    """Print `text` for people, or `value` as JSON or YAML."""
     if output == "json":
         click.echo(json.dumps(value, indent=2))
     elif output == "yaml":
-        from webhook.api import yaml  # noqa: PLC0415 - keeps --help and completion quick
+        from webhook.api import yaml
 
         # JSON turns subclasses of str into str. YAML would write a tag for such a subclass.
         click.echo(yaml.dump(json.loads(json.dumps(value))), nl=False)

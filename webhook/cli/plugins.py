@@ -1,5 +1,4 @@
 """The command `plugins` lists the installed plug-ins."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from collections.abc import Iterator

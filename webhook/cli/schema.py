@@ -1,5 +1,4 @@
 """The command `schema job` writes the JSON Schema of jobs."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import json
 from pathlib import Path

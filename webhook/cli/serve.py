@@ -105,7 +105,7 @@ def serve(
     """
     # The search for garbage in imported modules takes a tenth of the time of the start. `run` enables the collector.
     gc.disable()
-    from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
+    from webhook.server.process import ServeSettings, run
 
     host = "127.0.0.1" if register else "0.0.0.0"  # noqa: S104 - in a pod every address is the pod's own
     sys.exit(

@@ -1,5 +1,4 @@
 """The command `snapshot` writes the objects of a cluster to a file."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -78,7 +77,6 @@ def snapshot(
 
 
 def text(reading: "Reading") -> Iterator[str]:
-    """The content of the file, in pieces."""
     from webhook.api import yaml
 
     yield HEADING

@@ -60,6 +60,5 @@ def complain(*problems: object) -> None:
 
 
 def fail(*problems: object) -> NoReturn:
-    """Print the problems, and exit with UNUSABLE."""
     complain(*problems)
     raise SystemExit(UNUSABLE)

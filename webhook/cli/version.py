@@ -1,5 +1,4 @@
 """The option `--version`."""
-# ruff: noqa: PLC0415 - other commands start faster without these imports
 
 from collections.abc import Iterator
 

@@ -102,7 +102,6 @@ def _client(service: Service) -> aiohttp.ClientSession:
 
 
 async def _post(client: aiohttp.ClientSession, path: str, job: Manifest, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Send a review. Returns the `response` of the reply."""
     group, _, version = job.api_version.rpartition("/")
     review = {
         "apiVersion": "admission.k8s.io/v1",

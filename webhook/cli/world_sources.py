@@ -29,7 +29,6 @@ from webhook.policy import store
 
 SELF: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 OPENAPI: Final = f"/openapi/v3/apis/{mpijob.API_VERSION}"
-# Verdicts depend on no other metadata.
 METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences", "deletionTimestamp")
 
 
@@ -112,7 +111,6 @@ async def take(
 
 
 def _configmap(configmap: KubernetesObject, labels: dict[str, str], *, keys: Iterable[str]) -> KubernetesObject:
-    """The ConfigMap with only these labels and keys."""
     metadata = {
         key: configmap["metadata"][key]
         for key in ("name", "namespace", "resourceVersion")

@@ -1,5 +1,4 @@
 """The command `policy audit` lists the jobs of a cluster that break its policies."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from pathlib import Path

@@ -91,7 +91,6 @@ def selector_of(option: str) -> dict[str, Any] | None:
 
 
 def labels_of(selector: dict[str, Any] | None) -> dict[str, str]:
-    """Labels for a namespace that the selector selects."""
     labels = {key: str(value) for key, value in ((selector or {}).get("matchLabels") or {}).items()}
     for condition in (selector or {}).get("matchExpressions") or ():
         if condition["operator"] == "In":
@@ -116,7 +115,6 @@ def _condition(part: str) -> dict[str, Any]:
 
 
 def _start(source: str | None) -> dict[str, Any]:
-    """The fields of the policy in the file `source`."""
     if source is None:
         return {}
     layers = inputs.policies([source]).layers

@@ -1,5 +1,4 @@
 """The command `policy diff` shows the differences between two policies, or two sets of policies."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from typing import NoReturn

@@ -107,7 +107,6 @@ def _change(name: str, kind: str, old: PolicyDocument, new: PolicyDocument) -> C
 
 
 def _values(document: PolicyDocument) -> dict[str, Value]:
-    """The values that the document sets, and its selector and priority."""
     own = {"priority": document.priority, "namespaces": document.namespaces}
     return {path: Value(value, is_set=True) for path, value in (*own.items(), *layers.leaves(layers.written(document)))}
 

@@ -61,7 +61,6 @@ def json_schema() -> dict[str, Any]:
 
 
 def schema_of_tests() -> dict[str, Any]:
-    """The JSON Schema of policy tests."""
     bare: dict[str, Any] = _everywhere(_without_title, SuiteDocument.model_json_schema())
     return {"$schema": DIALECT, "$id": ID_OF_TESTS, "title": TEST_KIND} | bare
 
@@ -106,7 +105,6 @@ def starting_document() -> str:
 
 
 def _comments(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Iterator[str]]]:
-    """(path, lines of the comment) of each setting."""
     definitions = json_schema()["$defs"]
     for name, field in schema["properties"].items():
         inner = resolved(field, definitions)
@@ -127,13 +125,11 @@ def _comment(field: Mapping[str, Any], words: str) -> Iterator[str]:
 
 
 def _structure(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The choice of `anyOf` that has fields or items; by default the schema."""
     choices = [resolved(choice, definitions) for choice in schema.get("anyOf", ())]
     return next((choice for choice in choices if {"properties", "items"} & choice.keys()), schema)
 
 
 def _used(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> set[str]:
-    """The definitions that the schema uses, directly or through other definitions."""
     used: set[str] = set()
     text = json.dumps(schema)
     while new := {name for name in definitions if f'"#/$defs/{name}"' in text} - used:
@@ -161,7 +157,6 @@ def _without_title(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _everywhere(change: Callable[[dict[str, Any]], dict[str, Any]], schema: Any) -> Any:
-    """Apply `change` to the schema and all inner schemas."""
     if isinstance(schema, list):
         return [_everywhere(change, item) for item in schema]
     if not isinstance(schema, dict):

@@ -30,7 +30,6 @@ class PolicyFile:
     title: str
     """The place of the document, for messages."""
     document: PolicyDocument | None = None
-    """None for a broken document."""
     faults: tuple[PolicyFault, ...] = ()
     notes: tuple[str, ...] = ()
     """Warnings about custom rules."""
@@ -38,7 +37,6 @@ class PolicyFile:
     labelled: bool = True
     """False for a ConfigMap without the label by which the service finds policies."""
     text: str = ""
-    """The text of the document."""
 
     def layer(self, name: str = "") -> Layer:
         """The valid document as a layer. The default of `name` is the name of the document."""
@@ -54,11 +52,9 @@ class PolicyFiles:
     others: list[str] = field(default_factory=list)
     """Messages about other objects."""
     errors: list[ManifestError] = field(default_factory=list)
-    """Files that cannot be read."""
 
     @property
     def layers(self) -> list[Layer]:
-        """The valid documents."""
         return [policy.layer() for policy in self.policies if policy.document is not None]
 
 
@@ -117,7 +113,6 @@ def _read(source: str, contents: PolicyFiles) -> None:
 
 
 def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """(path, object) of `value`, or of its items if it is a list."""
     kind, items = (value.get("kind"), value.get("items")) if isinstance(value, dict) else (None, None)
     if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
         yield path, value
@@ -144,7 +139,6 @@ def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], con
 def _in_configmap(
     configmap: Mapping[str, Any], *, title: str, text: str, path: tuple[str | int, ...]
 ) -> PolicyFile | None:
-    """The policy in a ConfigMap; None for any other ConfigMap."""
     data = untyped.at(configmap, "data")
     label = untyped.at(configmap, "metadata", "labels").get(store.LABEL)
     if store.KEY not in data and label is None and not store.misplaced(data):

@@ -1,5 +1,4 @@
 """The command `policy effective` shows the values that apply in one namespace."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from pathlib import Path

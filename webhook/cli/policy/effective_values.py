@@ -56,7 +56,6 @@ class EffectiveValues:
 
     @property
     def actions(self) -> dict[str, Action]:
-        """The action of each rule in this namespace, limited by the mode."""
         actions = {rule.id: action for rule, _, action in self.policy.rules}
         return {rule_id: actions.get(rule_id, Action.OFF) for rule_id in self._values()["rules"]}
 

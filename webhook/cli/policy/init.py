@@ -11,6 +11,6 @@ def init() -> None:
     Examples:
       mpijob-webhook policy init > policy.yaml
     """
-    from webhook.cli.policy.document_schema import starting_document  # noqa: PLC0415 - keeps --help quick
+    from webhook.cli.policy.document_schema import starting_document
 
     click.echo(starting_document(), nl=False)

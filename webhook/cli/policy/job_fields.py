@@ -23,7 +23,6 @@ def parse(path: str) -> tuple[str, ...]:
 
 
 def get(document: Any, path: str) -> Any:
-    """The value at `path`, or None."""
     keys, steps = parse(path), place(document, path)
     value = document
     for step in steps:
@@ -76,7 +75,6 @@ def put(document: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _slot(target: Any, key: str) -> Any:
-    """The key in a mapping, or the index in a list. The index may be the length of the list."""
     if isinstance(target, dict):
         return key
     if not isinstance(target, list):

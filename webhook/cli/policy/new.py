@@ -1,5 +1,4 @@
 """The command `policy new` writes a policy as a ConfigMap, and its first test."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from pathlib import Path
@@ -73,7 +72,6 @@ def new(
 
 
 def _write(folder: Path, name: str, text: str, job: Path | None) -> None:
-    """Write the policy and its first test; ValueError if a file exists or cannot be written."""
     from webhook.cli.policy import first_test
 
     policy, test = folder / f"{name}.yaml", folder / "tests" / f"{name}.yaml"

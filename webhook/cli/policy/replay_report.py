@@ -18,7 +18,6 @@ class ReplayReport:
     """The effect of changed policies on existing jobs."""
 
     origin: str
-    """The source of the current policies."""
     before: Sequence[Layer]
     after: Sequence[Layer]
     result: Replay
@@ -36,7 +35,6 @@ class ReplayReport:
 
     @property
     def safe(self) -> bool:
-        """True if no job would newly be denied."""
         return not self.result.newly_denied
 
     def as_text(self) -> Iterator[str]:

@@ -46,7 +46,6 @@ class PolicyTest:
     number: int
     case: Case
     job: Manifest
-    """The job before the test's changes."""
     cluster: Sequence[Manifest]
 
 
@@ -74,7 +73,6 @@ class Loaded:
 
 
 def load(arguments: Iterable[str]) -> Loaded:
-    """Load all tests in files and folders. Folders are searched recursively."""
     loaded = Loaded()
     for argument in arguments:
         try:
@@ -86,7 +84,6 @@ def load(arguments: Iterable[str]) -> Loaded:
 
 
 def _load(source: str, loaded: Loaded, *, searched: bool) -> None:
-    """Load the tests of a file. A file in a searched folder may have no tests."""
     content, shown = files.read(source), STDIN_TITLE if source == STDIN else source
     if searched and TEST_KIND.encode() not in content:
         return
@@ -157,7 +154,6 @@ class _Reader:
         return [manifest for n, entry in enumerate(entries) for manifest in self._manifests(entry, (*location, n))]
 
     def _manifests(self, entry: Any, location: Location) -> list[Manifest]:
-        """The objects of the file `entry`, or the object `entry`."""
         if isinstance(entry, dict):
             try:
                 manifests = files.objects(self.file, entry)
@@ -188,7 +184,6 @@ class _Reader:
 
 
 def _brief(location: Location, reason: str) -> str:
-    """The reason with the accepted fields. The hint to the list of rules is removed."""
     if not reason.endswith(f"; {faults.HINT}"):
         return reason
     model = Case if location[:1] == ("tests",) else SuiteDocument
@@ -197,6 +192,5 @@ def _brief(location: Location, reason: str) -> str:
 
 
 def finding_ids(policies: Iterable[Layer]) -> frozenset[str]:
-    """The possible ids of findings."""
     custom = (full_id(rule.id) for layer in policies for rule in layer.document.custom_rules)
     return frozenset((*rules.REGISTRY, *injections.REGISTRY, *custom, SCHEMA, REQUIRED_INJECTION, SKIP, ASKED))

@@ -45,7 +45,6 @@ class Reported(NamedTuple):
     action: str
     field: str
     message: str
-    """The fault and the fix."""
 
     def __str__(self) -> str:
         return _in_words(self.action, self.field, self.message, self.rule)
@@ -151,7 +150,6 @@ def _world(document: SuiteDocument, test: PolicyTest, policies: PolicySet, names
 
 
 def reported(verdict: Verdict) -> Iterator[Reported]:
-    """All findings of a verdict."""
     decision = verdict.validation
     exempted = [finding for finding, _ in decision.exempted]
     by_action = {"deny": decision.denied, "warn": decision.warned, "audit": decision.audited, "exempt": exempted}
@@ -169,7 +167,6 @@ def _of_finding(action: str, finding: Finding) -> Reported:
 
 
 def _compared(suite: Suite, test: PolicyTest, findings: Sequence[Reported]) -> Iterator[Problem]:
-    """Missing findings, then unexpected findings."""
     for place, expected in enumerate(test.case.expect):
         if not any(finding.meets(expected) for finding in findings):
             text = _in_words(
@@ -236,7 +233,6 @@ class SuiteReport:
             yield from ci_reports.in_form(form, [*errors, *self.outcomes], "policy test", KINDS)
 
     def _as_text(self, *, quiet: bool) -> Iterator[str]:
-        """The lines for people. `quiet` leaves out passed tests."""
         file = ""
         for outcome in self.outcomes:
             if quiet and not outcome.problems:

@@ -1,5 +1,4 @@
 """The command `policy test` runs policy tests."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from typing import NoReturn

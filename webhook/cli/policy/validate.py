@@ -1,5 +1,4 @@
 """The command `policy validate` reports faults of policies, and warns about suspicious settings."""
-# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
 from typing import NoReturn

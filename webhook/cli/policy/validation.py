@@ -72,7 +72,6 @@ def _brief(fault: PolicyFault) -> PolicyFault:
 
 
 def _layers(policies: Sequence[PolicyFile]) -> list[Layer]:
-    """The valid policies. The lowest priority comes first."""
     return layers.in_order(Layer(policy.name, policy.document) for policy in policies if policy.document is not None)
 
 
