@@ -75,10 +75,7 @@ def _ours() -> bytes:
         files += [(path, parser.parent) for path in sorted(parser.glob("*.py"))]
         for path, top in files:
             packed.writestr(zipfile.ZipInfo(str(path.relative_to(top)), _DAY), path.read_bytes())
-        packed.writestr(zipfile.ZipInfo("yaml/LICENSE", _DAY), _licence("pyyaml"))
+        paths = importlib.metadata.files("pyyaml") or []
+        licence = next(path.read_text() for path in paths if path.name.startswith("LICENSE"))
+        packed.writestr(zipfile.ZipInfo("yaml/LICENSE", _DAY), licence)
     return archive.getvalue()
-
-
-def _licence(package: str) -> str:
-    paths = importlib.metadata.files(package) or []
-    return next(path.read_text() for path in paths if path.name.startswith("LICENSE"))

@@ -73,14 +73,10 @@ def main() -> int:
     script = folder / "_static" / "sphinx_highlight.js"
     script.write_text(script.read_text("utf-8").replace("ENABLED = true", "ENABLED = false"), "utf-8")
     if playground:
-        _replace_playground(playground, (folder / PLAYGROUND).parent)
+        shutil.copytree(playground, (folder / PLAYGROUND).parent, dirs_exist_ok=True)
+        data = (folder / PLAYGROUND).with_name("data.json")
+        data.write_text(json.dumps(json.loads(data.read_text("utf-8")) | {"documentation": "../index.html"}), "utf-8")
     return failed
-
-
-def _replace_playground(playground: Path, folder: Path) -> None:
-    shutil.copytree(playground, folder, dirs_exist_ok=True)
-    data = json.loads((folder / "data.json").read_text(encoding="utf-8")) | {"documentation": "../index.html"}
-    (folder / "data.json").write_text(json.dumps(data), encoding="utf-8")
 
 
 def _with_accessibility(html: str) -> str:

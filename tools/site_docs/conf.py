@@ -13,7 +13,6 @@ html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_permalinks = True
 # No typographic quotes, because readers copy commands.
 smartquotes = False
 pygments_style = "a11y-high-contrast-light"

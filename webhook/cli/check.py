@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from webhook.cli.job_world import JobWorld, TryPods
 
     Judge = Callable[[Manifest], Any]
+    """Returns the verdict on an object, or None for an object of another kind."""
 
 CHECKS: Final = tuple(part.check for part in parts() if part.check)
 
@@ -130,7 +131,7 @@ def check(
     errors += _misspelt(objects)
     world, subject = None, "pods"
     if level is not None:
-        judge = _by_level(level, namespace or DEFAULT_NAMESPACE)
+        judges: list[Judge] = [_by_level(level, namespace or DEFAULT_NAMESPACE)]
     else:
         subject = ", ".join(("MPIJob", *(part_check.subject for part_check in checks)))
         spaces = [manifest.namespace or namespace for manifest in objects if manifest.kind in kinds]
@@ -139,8 +140,10 @@ def check(
             world.try_pods = _try_pods(access)
         namespace = namespace or world.namespace
         judges = [resolve_name(part_check.judge)(objects, world, namespace, cluster, access) for part_check in checks]
-        judge = _by_rules(world, namespace, judges)
-    judged = [*map(judge, objects)]
+        judges.insert(0, _by_rules(world, namespace))
+    judged = [
+        next((verdict for judge in judges if (verdict := judge(manifest)) is not None), None) for manifest in objects
+    ]
     verdicts = [verdict for verdict in judged if verdict is not None]
     failing = [
         verdict for verdict in verdicts if any(fail_on == "warn" or not problem.warns for problem in verdict.problems())
@@ -226,16 +229,10 @@ def world_of(
     return world
 
 
-def _by_rules(world: "JobWorld", namespace: str, part_judges: "Sequence[Judge]") -> "Judge":
-    """A judge of MPIJobs, and of the kinds of `part_judges`. A judge returns None for an object of another kind."""
-    from webhook.cli import job_check
+def _by_rules(world: "JobWorld", namespace: str) -> "Judge":
+    from webhook.cli.job_check import check, is_job
 
-    def judge(manifest: "Manifest") -> Any:
-        if job_check.is_job(manifest):
-            return job_check.check(manifest, world, namespace=namespace)
-        return next((verdict for part_judge in part_judges if (verdict := part_judge(manifest)) is not None), None)
-
-    return judge
+    return lambda manifest: check(manifest, world, namespace=namespace) if is_job(manifest) else None
 
 
 def _by_level(text: str, namespace: str) -> "Judge":

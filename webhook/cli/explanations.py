@@ -11,7 +11,7 @@ from webhook.api import yaml
 from webhook.cli.terminal import heading
 from webhook.injections import Injection
 from webhook.kit.custom_rules import PREFIX
-from webhook.kit.settings import Settings
+from webhook.kit.settings import RuleSettings, Settings
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.in_force import policy_model
 from webhook.rules import Rule
@@ -88,10 +88,9 @@ def _other_rules() -> Iterator[Explanation]:
 
 def entries() -> list[Explanation]:
     """Every rule, then every injection, each sorted by id."""
-    from_modules = [_rule(rule) for rule in rules.REGISTRY.values()]
-    return sorted([*_other_rules(), *from_modules], key=lambda entry: entry.id) + [
-        _injection(i) for i in injections.REGISTRY.values()
-    ]
+    from_modules = [_entry("rule", rule) for rule in rules.REGISTRY.values()]
+    every_rule = sorted([*_other_rules(), *from_modules], key=lambda entry: entry.id)
+    return every_rule + [_entry("injection", injection) for injection in injections.REGISTRY.values()]
 
 
 def find(entry_id: str) -> list[Explanation]:
@@ -109,18 +108,10 @@ def settings(model: type[Settings]) -> tuple[Setting, ...]:
     return tuple(_settings(schema, schema.get("$defs", {}), prefix=""))
 
 
-def _rule(rule: Rule) -> Explanation:
-    defaults = rule.settings()
-    return _entry("rule", rule, str(defaults.action), defaults)
-
-
-def _injection(injection: Injection) -> Explanation:
-    defaults = injection.settings()
-    return _entry("injection", injection, "on" if defaults.enabled else "off", defaults)
-
-
-def _entry(kind: Literal["rule", "injection"], of: Rule | Injection, default: str, defaults: Settings) -> Explanation:
+def _entry(kind: Literal["rule", "injection"], of: Rule | Injection) -> Explanation:
     summary, explanation = of.documentation
+    defaults = of.settings()
+    default = str(defaults.action) if isinstance(defaults, RuleSettings) else "on" if defaults.enabled else "off"
     return Explanation(
         id=of.id,
         kind=kind,

@@ -1,6 +1,7 @@
 """Colours and messages of the commands. click drops colours if the output is not a terminal."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final, NoReturn
 
 import click
@@ -45,13 +46,7 @@ def counted(number: int, noun: str) -> str:
 
 def announcing(line: str) -> Callable[[], None]:
     """A function that prints the line to standard error. Further calls print nothing."""
-    lines = [line]
-
-    def announce() -> None:
-        while lines:
-            click.echo(faint(lines.pop()), err=True)
-
-    return announce
+    return cache(lambda: click.echo(faint(line), err=True))
 
 
 def complain(*problems: object) -> None:

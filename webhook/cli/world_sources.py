@@ -111,11 +111,8 @@ async def take(
 
 
 def _configmap(configmap: KubernetesObject, labels: dict[str, str], *, keys: Iterable[str]) -> KubernetesObject:
-    metadata = {
-        key: configmap["metadata"][key]
-        for key in ("name", "namespace", "resourceVersion")
-        if key in configmap["metadata"]
-    }
+    kept = ("name", "namespace", "resourceVersion")
+    metadata = {key: configmap["metadata"][key] for key in kept if key in configmap["metadata"]}
     data = {key: configmap["data"][key] for key in keys if key in (configmap.get("data") or {})}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "labels": labels}, "data": data}
 

@@ -120,5 +120,5 @@ def _start(source: str | None) -> dict[str, Any]:
     layers = inputs.policies([source]).layers
     if len(layers) != 1:
         raise ValueError(f"{source} has {len(layers)} policies, and --from takes one")
-    document = layers[0].document.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    return {key: value for key, value in document.items() if key not in {"apiVersion", "kind"}}
+    head = {"api_version", "kind"}
+    return layers[0].document.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=head)

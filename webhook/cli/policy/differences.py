@@ -91,7 +91,8 @@ def _by_name(policies: Sequence[PolicyFile]) -> dict[str, PolicyDocument]:
 
 def _change(name: str, kind: str, old: PolicyDocument, new: PolicyDocument) -> Change:
     before, after = _values(old), _values(new)
-    unset = {path: Value(value, is_set=False) for path, value in _leaves(policy_model()())}
+    defaults = policy_model()().model_dump(mode="json", by_alias=True, exclude={"api_version", "kind"})
+    unset = {path: Value(value, is_set=False) for path, value in layers.leaves(defaults)}
     values = [
         (path, before.get(path, unset[path]), after.get(path, unset[path]))
         for path in unset
@@ -109,8 +110,3 @@ def _change(name: str, kind: str, old: PolicyDocument, new: PolicyDocument) -> C
 def _values(document: PolicyDocument) -> dict[str, Value]:
     own = {"priority": document.priority, "namespaces": document.namespaces}
     return {path: Value(value, is_set=True) for path, value in (*own.items(), *layers.leaves(layers.written(document)))}
-
-
-def _leaves(document: PolicyDocument) -> Iterator[tuple[str, Any]]:
-    values = document.model_dump(mode="json", by_alias=True)
-    yield from layers.leaves({key: value for key, value in values.items() if key not in {"apiVersion", "kind"}})

@@ -128,9 +128,11 @@ def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], con
     kind = entry.get("kind")
     in_group = str(entry.get("apiVersion")).startswith(GROUP) and kind != TEST_KIND
     if kind == KIND or in_group or (kind is None and not path):
-        contents.policies.append(_checked(PolicyFile(title, title, text=text), in_list=bool(path)))
-    elif kind == "ConfigMap" and (policy := _in_configmap(entry, title=title, text=text, path=path)):
-        contents.policies.append(policy)
+        policy = PolicyFile(title, title, text=text)
+        in_list = PolicyFault("", "must be a document of its own, not in a list")
+        contents.policies.append(_broken(policy, [in_list]) if path else _checked(policy))
+    elif kind == "ConfigMap" and (embedded := _in_configmap(entry, title=title, text=text, path=path)):
+        contents.policies.append(embedded)
     else:
         name = untyped.at(entry, "metadata").get("name", "")
         contents.others.append(f"{title}: skipped {kind or 'something without kind'} {name}".rstrip())
@@ -153,11 +155,9 @@ def _in_configmap(
     return _checked(policy, data if padded is None else padded)
 
 
-def _checked(policy: PolicyFile, data: Mapping[str, Any] | None = None, *, in_list: bool = False) -> PolicyFile:
+def _checked(policy: PolicyFile, data: Mapping[str, Any] | None = None) -> PolicyFile:
     """The parsed and checked policy. `data` is the data of its ConfigMap."""
     try:
-        if in_list:
-            raise PolicyError(PolicyFault("", "must be a document of its own, not in a list"))
         if data is None:
             content, text = document.load(policy.text, policy_model()), policy.text
         else:

@@ -6,7 +6,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from webhook.admission.messages import Finding
 from webhook.api import crd_schema, yaml
 from webhook.api.names import closest_name
 from webhook.api.review import UserInfo
@@ -153,17 +152,15 @@ def reported(verdict: Verdict) -> Iterator[Reported]:
     decision = verdict.validation
     exempted = [finding for finding, _ in decision.exempted]
     by_action = {"deny": decision.denied, "warn": decision.warned, "audit": decision.audited, "exempt": exempted}
-    yield from (_of_finding(action, finding) for action, findings in by_action.items() for finding in findings)
+    for action, findings in by_action.items():
+        for finding in findings:
+            violation = finding.violation
+            yield Reported(finding.rule, action, violation.path, f"{violation.message}. {violation.fix}")
     broken = {finding.rule for finding in (*decision.denied, *decision.warned, *decision.audited)}
     yield from (Reported(rule, FAULT, "", why) for rule, why in decision.rule_faults.items() if rule not in broken)
     for text in dict.fromkeys([*decision.cautions, *verdict.mutation.cautions]):
         author, _, note = text.partition(": ")
         yield Reported(author, "warn", "", note)
-
-
-def _of_finding(action: str, finding: Finding) -> Reported:
-    violation = finding.violation
-    return Reported(finding.rule, action, violation.path, f"{violation.message}. {violation.fix}")
 
 
 def _compared(suite: Suite, test: PolicyTest, findings: Sequence[Reported]) -> Iterator[Problem]:
