@@ -1,5 +1,4 @@
-"""The command `mpijob-webhook`. `main` is the group of all commands.
+"""The command `mpijob-webhook`. Each command has a file.
 
-Each command has a file with its options, output and exit code. The file imports large modules only when the command
-runs, to keep --help quick.
+A command imports large modules when it runs, to keep --help quick.
 """

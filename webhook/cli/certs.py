@@ -1,4 +1,4 @@
-"""The commands `certs ...` inspect the certificates of an installation."""
+"""The commands `certs ...`."""
 
 import sys
 from datetime import UTC, datetime

@@ -31,7 +31,6 @@ class CertsStatus:
     certificates: Certificates
     status: TrustStatus
     unread: tuple[str, ...]
-    """Sources that could not be read."""
 
     @classmethod
     def at(cls, now: datetime, certificates: Certificates) -> "CertsStatus":

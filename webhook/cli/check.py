@@ -1,4 +1,4 @@
-"""The command `check` judges jobs in files."""
+"""The command `check`."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -183,7 +183,7 @@ def _try_pods(access: Access) -> "TryPods":
 
 
 def _misspelt(objects: "Iterable[Manifest]") -> "list[ManifestError]":
-    """An error for each kind that differs only in case from a kind of an optional check, such as `trainjob`."""
+    """Errors for kinds of optional checks in wrong case, such as `trainjob`."""
     from webhook.cli.files import ManifestError
 
     right = {kind.lower(): kind for part_check in CHECKS for kind in part_check.kinds}
@@ -209,7 +209,7 @@ def _skipped(manifest: "Manifest") -> str:
 def world_of(
     policy: Path | None, cluster: Path | None, access: Access, namespaces: Sequence[str | None], policy_namespace: str
 ) -> "JobWorld":
-    """The inputs of the verdicts, except the jobs. `namespaces` has the namespace of each job."""
+    """The inputs of the verdicts on jobs in `namespaces`."""
     from webhook.cli import job_check, job_world
 
     instead = job_check.load_policies(policy) if policy else None

@@ -1,4 +1,4 @@
-"""Writes the verdicts of `check` in the formats that CI systems read."""
+"""Reports of `check` for CI systems."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ Verdict = job_verdict.Verdict | LevelVerdict
 def in_form(
     form: str, verdicts: Iterable[Verdict], errors: Iterable[ManifestError], *, warnings_fail: bool
 ) -> Iterator[str]:
-    """The lines of a report on verdicts and unreadable files. `form` is `junit`, `sarif` or `github`."""
+    """The lines of a report. `form` is `junit`, `sarif` or `github`."""
     unread = [unusable(error.file, UNREADABLE, str(error).removeprefix(f"{error.file}: ")) for error in errors]
     results = [*unread, *(_checked(verdict, as_faults=warnings_fail and form == "junit") for verdict in verdicts)]
     return ci_reports.in_form(form, results, "check", _rules(results))

@@ -1,7 +1,7 @@
-"""Writes reports in the formats that CI systems read: JUnit, SARIF and GitHub's annotations.
+"""Reports for CI systems: JUnit, SARIF and GitHub's annotations.
 
-The formats: https://docs.oasis-open.org/sarif/sarif/v2.1.0/, https://github.com/testmoapp/junitxml and
-https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands.
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/, https://github.com/testmoapp/junitxml,
+https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
 """
 
 import json
@@ -31,7 +31,7 @@ class Problem:
     line: int | None = None
     field: str = ""
     warns: bool = False
-    """True for a warning, which does not make the check fail."""
+    """Warnings do not make the check fail."""
 
     @property
     def text(self) -> str:
@@ -47,7 +47,7 @@ class Checked:
     line: int | None = None
     problems: Sequence[Problem] = ()
     unusable: bool = False
-    """True if the file or test could not be checked. `problems` has the reasons."""
+    """True if the file or test could not be checked."""
 
     @property
     def faults(self) -> Sequence[Problem]:
@@ -80,7 +80,7 @@ def in_form(form: str, results: Sequence[Checked], name: str, rules: Mapping[str
 
 
 def junit(results: Iterable[Checked], name: str) -> str:
-    """A testsuite for each file, with a testcase for each result. Warnings are the output of a testcase."""
+    """A testsuite for each file, with a testcase for each result. JUnit has no warnings: they are written as output."""
     everything = list(results)
     top = ET.Element("testsuites", {"name": name, **_counts(everything)})
     for file, group in groupby(everything, key=lambda result: result.file):
@@ -146,7 +146,7 @@ def _described(rule: str, about: Rule) -> dict[str, Any]:
 
 
 def _fingerprint(result: Checked, problem: Problem) -> str:
-    """Identifies a problem in several versions of a file. The line is not used: it changes often."""
+    """Identifies a problem in all versions of a file. Lines of problems change too often."""
     parts = (result.file, result.name, problem.rule, problem.field or problem.message)
     return sha256(fsencode("\0".join(parts))).hexdigest()
 

@@ -1,4 +1,4 @@
-"""The command `completion` writes a script that adds completion to a shell."""
+"""The command `completion`."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Results of the commands `convert`: new objects, and a report on each conversion."""
+"""The results of the commands `convert ...`."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,11 +21,10 @@ class Conversion:
     """The result for one object."""
 
     source: str
-    """The file."""
     head: str
     """The result in a line, or the reason why the object cannot be converted."""
     document: Mapping[str, Any] | None = None
-    """The new object; None if the old object cannot be converted."""
+    """The new object, if any."""
     notes: Sequence[Note] = ()
     verdict: Verdict | None = None
     is_job: bool = True
@@ -64,7 +63,7 @@ def checked(converted: Converted, head: str, source: str) -> Conversion:
 
 
 def end(outcomes: Sequence[Conversion], errors: list[ManifestError], output: str, nothing: str) -> NoReturn:
-    """Print new jobs and reports, and exit. `nothing` is the error message for files without a job."""
+    """Print the results, and exit. `nothing` is the error message for files without a job."""
     if output == "json":
         options.show(output, (), [outcome.as_json() for outcome in outcomes])
     for outcome in outcomes if output == "text" else ():

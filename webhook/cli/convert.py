@@ -1,4 +1,4 @@
-"""The group of commands `convert ...`. Optional parts define the commands."""
+"""The group of commands `convert ...`, which are in optional parts."""
 
 from itertools import chain
 from typing import Final

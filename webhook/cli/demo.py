@@ -1,4 +1,4 @@
-"""The command `demo` shows on examples what the webhook does."""
+"""The command `demo`."""
 
 import sys
 from typing import NoReturn

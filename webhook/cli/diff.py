@@ -1,4 +1,4 @@
-"""The command `diff` shows what would be injected into the jobs of a cluster."""
+"""The command `diff`."""
 
 import sys
 from typing import NoReturn

@@ -1,4 +1,4 @@
-"""The command `doctor` reports the problems of an installation, each with a fix."""
+"""The command `doctor`."""
 
 import sys
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The commands `explain` and `rules` show the documentation of rules and injections."""
+"""The commands `explain` and `rules`."""
 
 import sys
 from typing import NoReturn

@@ -46,7 +46,6 @@ class Explanation:
     since: str
     settings: tuple[Setting, ...] = ()
     defaults: Mapping[str, Any] | None = None
-    """The default of each setting."""
     plugin: str = ""
     """The plug-in that defines the rule or injection, or empty."""
 
@@ -103,7 +102,6 @@ def similar(entry_id: str) -> list[str]:
 
 
 def settings(model: type[Settings]) -> tuple[Setting, ...]:
-    """The settings of a model. Inner settings follow the outer setting."""
     schema = model.model_json_schema()
     return tuple(_settings(schema, schema.get("$defs", {}), prefix=""))
 

@@ -37,13 +37,10 @@ class Manifest:
     written: dict[str, Any] | None = None
     """The object with its nulls; None if `document` is the whole object."""
     place: tuple[str | int, ...] = ()
-    """The path of the object in the YAML document. The path is empty if the document is not a list."""
+    """The path of the object in the YAML document, such as `items` and an index."""
     content: bytes = field(default=b"", repr=False, compare=False)
     moved: dict[str, str] = field(default_factory=dict, compare=False)
-    """The path in the file of each misspelt or misplaced field, by the correct path, which messages use.
-
-    Outer fields come first.
-    """
+    """The path in the file of each misspelt or misplaced field, by correct path. Outer fields come first."""
 
     @property
     def kind(self) -> str:
@@ -90,10 +87,8 @@ def load(
     """The objects in files, and an error for each file that cannot be used.
 
     An argument is a file, `-` for standard input, a pattern, or a directory. The items of a list are returned in place
-    of the list. If one object of a file is broken, the whole file is an error.
-
-    `only` has words, such as kinds. Files without any of the words are skipped. In other files, documents that are not
-    Kubernetes objects are skipped.
+    of the list. With `only`, files that contain none of these words, and documents that are not Kubernetes objects, are
+    skipped.
     """
     manifests: list[Manifest] = []
     errors: list[ManifestError] = []
@@ -167,10 +162,7 @@ def _within(folder: Path, *, recursive: bool) -> list[str]:
 
 
 def documents(source: str) -> Iterator[tuple[str, Any]]:
-    """(name for messages, document) of each document of a file; ManifestError for an empty file.
-
-    The items of a top-level list are returned in place of the list.
-    """
+    """(name for messages, document or item of a top-level list) of a file; ManifestError for an empty file."""
     shown, entries = _documents(source, read(source))
     if not entries:
         raise ManifestError(f"{shown}: is empty", shown)
@@ -234,10 +226,7 @@ def job_signs(entry: Any) -> int:
 def _objects(
     entry: Any, file: str, where: str = "", place: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    """(path, object) of `entry`, or of its items if it is a list. `where` names `entry` in error messages.
-
-    Items of an MPIJobList and of similar kinds may have no kind. They get the kind of the list.
-    """
+    """(path, object) of `entry`, or of its items if it is a list. Items of an MPIJobList may have no kind."""
     if not isinstance(entry, dict):
         raise ManifestError(f"{file}{where}: is {_KINDS.get(type(entry), 'a number')}, not a Kubernetes object", file)
     if not (kind := _head(entry, "kind")) and not job_signs(entry):
@@ -266,9 +255,9 @@ _KINDS: Final = {str: "text", list: "a list", bool: "true or false", type(None):
 
 
 def line_of(manifest: Manifest, path: str = "") -> int | None:
-    """The line of the field at `path`, or of the parent of a missing field; None if the file's content is unknown.
+    """The line of the field at `path` (1 for the first line), or of the parent of a missing field; None if unknown.
 
-    `path` is written like in messages. The first line is 1.
+    `path` is written like in messages.
     """
     if not manifest.content:
         return None
@@ -282,7 +271,7 @@ def line_of(manifest: Manifest, path: str = "") -> int | None:
 
 
 def written_at(manifest: Manifest, path: str, value: object) -> str:
-    """The number `value` as written in the file, such as 3.10 for 3.1; empty if not found in the line of `path`."""
+    """The number `value` as written in the file, such as 3.10 for 3.1; empty if not found."""
     number = line_of(manifest, path)
     line = manifest.content.decode(errors="replace").split("\n")[number - 1] if number else ""
     words = re.findall(r"[\w+-][\w.+-]*", line)

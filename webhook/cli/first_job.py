@@ -28,8 +28,8 @@ def _text(name: str) -> str:
 FRAMEWORKS: Final = {row["name"]: row for row in csv.DictReader(_text("frameworks.csv").splitlines())}
 """The rows of frameworks.csv by name.
 
-`needs` is the software that the image must contain. `image` is a published image, or empty. `text` is the template of
-the job. `starter` is the program that starts the ranks of a worker (torchrun), or empty.
+`needs` is the software in the image, `text` the template of the job, and `starter` the program that starts the ranks of
+a worker (torchrun). `image` and `starter` may be empty.
 """
 
 
@@ -51,7 +51,7 @@ class Wishes:
 
 
 def wish(options: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GPU) -> Wishes:
-    """The options with their defaults; ValueError if a required option is missing, or for an unusable program."""
+    """The options with their defaults; ValueError for an unusable image or program."""
     name = options["framework"]
     framework = FRAMEWORKS[name]
     image = options["image"] or framework["image"]

@@ -1,4 +1,4 @@
-"""The command `init` writes a first job."""
+"""The command `init`."""
 
 import sys
 from collections import Counter
@@ -121,7 +121,6 @@ def _gpus_of(world: "JobWorld") -> str:
 
 
 def _is_openshift(world: "JobWorld", namespace: str | None) -> bool:
-    """True if OpenShift has reserved user ids for the namespace, or if the cluster has SCCs."""
     from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
     from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS
     from webhook.cluster.view import UNKNOWN

@@ -1,4 +1,4 @@
-"""The additions of each injection to a job, as text and as JSON."""
+"""The additions of each injection to a job."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def by_injection(decision: Decision) -> list[Injected]:
 
 
 def fields(patch: Iterable[Operation]) -> list[str]:
-    """The added fields, without duplicates. An item that was appended to a list is reported as the list."""
+    """The added fields. An item that was appended to a list is reported as the list."""
     return list(dict.fromkeys(field(_target(operation)[0]) for operation in patch))
 
 
@@ -69,7 +69,7 @@ def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
 
 
 def additions(patch: Iterable[Operation]) -> Iterator[str]:
-    """The lines with the added fields and values as YAML. Items of the same list are shown together."""
+    """The lines with the added fields and values as YAML."""
     return (f"{added('+')} {printable(line)}" for line in _additions(patch))
 
 
@@ -86,10 +86,7 @@ def _additions(patch: Iterable[Operation]) -> Iterator[str]:
 
 
 def _target(operation: Operation) -> tuple[Path, Any]:
-    """(path, value) of an operation. The path includes parents that the operation creates.
-
-    For an item that is appended to a list, the path is the list, and the value is a list with the item.
-    """
+    """(path, value) of an operation. The path includes created parents. An appended item is a list of one item."""
     tokens = (token.replace("~1", "/").replace("~0", "~") for token in operation["path"].split("/")[1:])
     path: list[str | int] = [int(token) if token.isdecimal() else token for token in tokens]
     value = operation["value"]

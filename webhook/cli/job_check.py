@@ -92,10 +92,10 @@ _HEAD: Final = {"kind": MPI_JOB.kind, "apiVersion": mpijob.API_VERSION}
 
 
 def is_job(manifest: Manifest) -> bool:
-    """True for an MPIJob, and for an object that its author probably meant to be an MPIJob.
+    """True for an MPIJob, and for an object that was probably meant to be an MPIJob.
 
-    The signs are a similar kind, the API group, and `spec.mpiReplicaSpecs`. Two signs are enough. If the object has no
-    kind, one sign is enough.
+    Two signs are enough: a similar kind, the API group, or `spec.mpiReplicaSpecs`. For an object without a kind, one
+    sign is enough.
     """
     kind = re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s")
     near = get_close_matches(kind, ["mpijob"], cutoff=0.8)
@@ -218,7 +218,6 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
 
 
 def _kueue_suspends(request: AdmissionRequest, view: ClusterView) -> bool:
-    """True if Kueue's webhook suspends the job before validation."""
     try:
         job = mpijob.decode(request.object)
     except ShapeError:
@@ -256,7 +255,6 @@ def review(
 
 
 def _last_applied(stored: Mapping[str, Any]) -> Any:
-    """The job of the last `kubectl apply`; {} if unknown."""
     try:
         return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
     except (LookupError, TypeError, msgspec.DecodeError):
@@ -282,7 +280,7 @@ def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
-    """The lines about rules and policies that the verdicts ignore, because information is missing."""
+    """Messages about rules and policies that the verdicts ignore, because information is missing."""
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
     for why, kinds in world.reasons(unknown).items():
         missing = "a cluster" if why == NO_CLUSTER and len(kinds) > MAX_KINDS_LISTED else ", ".join(kinds)

@@ -27,7 +27,7 @@ class Verdict:
     validation: Decision
     mutation: Decision = field(default_factory=Decision)
     updates: bool = False
-    """True if the job exists in the cluster. The file is then checked as an update."""
+    """True if the job exists in the cluster, so the file is an update."""
     standing: Sequence[Finding] = ()
     """Faults that do not reject the update, because the existing job has them."""
     unknown: frozenset[str] = frozenset()

@@ -56,7 +56,7 @@ class JobWorld:
     namespace: str = DEFAULT_NAMESPACE
     """The namespace of jobs that name none."""
     may_exempt: MayExempt | None = None
-    """Takes a namespace and rules. For each rule, the result is true if the user may exempt jobs from the rule."""
+    """Takes a namespace and rules. Returns true for each rule from which the user may exempt jobs."""
     try_pods: TryPods | None = None
     """Creates pods in a namespace as a dry run. Returns the reason for each rejected pod; None without permission."""
     today: date = field(default_factory=clock.today)
@@ -142,10 +142,7 @@ def of_objects(objects: Sequence[Manifest], origin: str, *, policy_namespace: st
 
 
 def _policies(objects: Iterable[Manifest], namespace: str) -> tuple[tuple[Layer, ...], list[str]]:
-    """The policies in ConfigMaps, and a message for each broken policy.
-
-    The service stores the last valid version of each policy in a ConfigMap. This version replaces a broken policy.
-    """
+    """(policies, messages about broken policies). The last valid version, stored by the service, replaces a broken one."""
     sources, last_valid = [], {}
     for configmap in objects:
         if (configmap.kind, configmap.namespace) != ("ConfigMap", namespace):

@@ -46,7 +46,7 @@ def ordered(words: Sequence[str]) -> list[str]:
 
 
 def complete() -> None:
-    """Prints a candidate for completion on each line, then the directive for the shell."""
+    """Prints candidates for completion, then the directive for the shell."""
     from click.shell_completion import ShellComplete
 
     *words, incomplete = sys.argv[1:] or [""]

@@ -97,7 +97,7 @@ def parse(text: str) -> LevelVersion:
 
 
 def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default") -> LevelVerdict | None:
-    """The verdict on an object; None for a kind without pods. `namespace` is the default of the object's namespace."""
+    """The verdict on an object; None for a kind without pods. `namespace` is used if the object names none."""
     group, slash, _ = manifest.api_version.partition("/")
     templates = TEMPLATES.get((group if slash else "", manifest.kind))
     if templates is None:
@@ -136,7 +136,7 @@ def _at(document: Any, steps: tuple[str, ...]) -> Any:
 
 
 def _shown(steps: tuple[str, ...]) -> str:
-    """The prefix of paths in a template: empty, or with a dot at the end."""
+    """The prefix of paths in a template, with a dot at the end."""
     if steps[:2] == ("spec", "mpiReplicaSpecs"):
         return f"{replica_path(steps[2])}.template."
     return "".join(f"{step}." for step in steps)

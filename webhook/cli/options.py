@@ -78,7 +78,7 @@ def duration_seconds(value: str) -> int:
 
 
 def host_and_port(value: str) -> "Address":
-    """HOST:PORT as a pair. An IPv6 address is in brackets. With port 0 the system chooses a port."""
+    """HOST:PORT as a pair. An IPv6 address is in brackets."""
     host, _, port = value.rpartition(":")
     if not host.strip("[]"):
         raise click.BadParameter(f'"{value}" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443')
@@ -104,7 +104,7 @@ def namespace_option(help_text: str, *names: str, **more: Any) -> Callable[[Call
 def about_a_cluster(
     which: str = "The kubeconfig of the cluster. Default: like kubectl.",
 ) -> Callable[[Callable[..., NoReturn]], Command]:
-    """Add kubectl's options for the cluster and the user. The command gets the argument `access`."""
+    """Add kubectl's options for the cluster and the user. They set the argument `access` of the command."""
 
     def decorate(command: Callable[..., NoReturn]) -> Any:
         @wraps(command)
@@ -152,7 +152,6 @@ def about_an_installation(command: Command) -> Command:
 
 
 def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The jobs of the namespace on the command line; empty if the cluster does not answer in time."""
     import asyncio
 
     from webhook.cli.stored_jobs import JOBS
@@ -197,7 +196,7 @@ def about_jobs(command: Command) -> Command:
 def read_jobs(
     access: Access, job: str | None, namespace: str | None, read: "Callable[[Client, str, str], Awaitable[T]]"
 ) -> T:
-    """The result of `read` for a client, a namespace and a name. The name is empty if the user gave none."""
+    """The result of `read` for a client, a namespace and the name of a job, which may be empty."""
     space, _, name = (job or "").rpartition("/")
     if space and namespace and space != namespace:
         fail(f"{job} is not in namespace {namespace}: name one of the two")

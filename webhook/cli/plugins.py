@@ -1,4 +1,4 @@
-"""The command `plugins` lists the installed plug-ins."""
+"""The command `plugins`."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The command `schema job` writes the JSON Schema of jobs."""
+"""The command `schema job`."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command `serve` runs the webhook."""
+"""The command `serve`."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""The command `snapshot` writes the objects of a cluster to a file."""
+"""The command `snapshot`."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -84,7 +84,7 @@ def text(reading: "Reading") -> Iterator[str]:
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    """Write the file atomically. Only the owner can read the file: NamedTemporaryFile creates it with mode 0600."""
+    """Write the file atomically. NamedTemporaryFile has mode 0600, so only the owner can read the file."""
     with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
         try:
             file.writelines(pieces)

@@ -1,4 +1,4 @@
-"""Colours and messages of the commands. click drops colours if the output is not a terminal."""
+"""Colours and messages of the commands."""
 
 from collections.abc import Callable
 from functools import cache
@@ -45,7 +45,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def announcing(line: str) -> Callable[[], None]:
-    """A function that prints the line to standard error. Further calls print nothing."""
+    """A function that prints the line once, at its first call."""
     return cache(lambda: click.echo(faint(line), err=True))
 
 

@@ -75,7 +75,7 @@ def _jobs(files: Sequence[str]) -> list[Manifest]:
 async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
     """Send each job to the service, print the outcome, and return the admitted jobs.
 
-    `short` leaves out comments and injections. Only the first admitted and the first rejected job get more than a line.
+    With `short`, only the first admitted and the first rejected job get more than a line.
     """
     settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
     admitted, shown_verdicts = [], set[bool]()

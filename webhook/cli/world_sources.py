@@ -1,7 +1,4 @@
-"""Reads the inputs of verdicts on jobs from an API server. Objects that the user may not read are unknown.
-
-The component `check-by-users` of the manifests gives users the rights that the verdicts of the service need.
-"""
+"""Reads the inputs of verdicts on jobs from an API server. Objects that the user may not read are unknown."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
@@ -35,7 +32,7 @@ METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerRe
 def of_options(path: Path | None, access: Access, namespaces: Iterable[str | None], **how: Any) -> JobWorld:
     """The inputs from the file `path`, or from the cluster of `access`; the command ends on failure.
 
-    `how` has the arguments of `of_cluster`. For a file, only `policy_namespace` is used.
+    `how` has the arguments of `of_cluster`.
     """
     if path is None:
         return with_api(access, lambda api: of_cluster(api, namespaces, **how))
@@ -58,8 +55,8 @@ async def of_cluster(
 ) -> JobWorld:
     """Read the inputs from a cluster; ClusterError if the cluster or a resource in `needed` cannot be read.
 
-    None in `namespaces` is the namespace of the kubeconfig's context. Without `resources`, all resources are read that
-    rules need. `with_schema` reads the schema of MPIJobs, which verdicts on stored jobs do not need.
+    None in `namespaces` is the namespace of the kubeconfig's context. Without `resources`, all resources are read.
+    Verdicts on stored jobs do not need the schema.
     """
     schema = await published_schema(api) if with_schema else None
     within = sorted({namespace or api.namespace for namespace in namespaces})
@@ -118,7 +115,7 @@ def _configmap(configmap: KubernetesObject, labels: dict[str, str], *, keys: Ite
 
 
 def stored(job: KubernetesObject) -> KubernetesObject:
-    """A stored job with its whole spec, because updates are compared with the spec."""
+    """A stored job. Updates are compared with its whole spec."""
     mpijob.decode(msgspec.json.encode(job))  # raises an error: one invalid job would make the whole file unusable
     return {"metadata": {key: job["metadata"][key] for key in METADATA if key in job["metadata"]}, "spec": job["spec"]}
 

@@ -1,1 +1,1 @@
-"""The commands `mpijob-webhook policy ...`. `commands` is their group."""
+"""The commands `policy ...`."""

@@ -1,4 +1,4 @@
-"""The command `policy audit` lists the jobs of a cluster that break its policies."""
+"""The command `policy audit`."""
 
 import sys
 from pathlib import Path

@@ -27,7 +27,7 @@ class JobAudit:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """The key for sorting: jobs with the most rejections come first, then jobs with the most warnings."""
+        """The key for sorting: most rejections first, then most warnings."""
         number = Counter(action for action, _ in self.decision.findings)
         denied, warned = number[Action.DENY], number[Action.WARN]
         return not denied, -denied, not warned, -warned, self.namespace, self.name
@@ -64,21 +64,18 @@ class AuditReport:
     """The result of an audit."""
 
     origin: str
-    """The source of the policies."""
     policies: Sequence[Layer]
     total: int
-    """Number of judged jobs."""
     breaking: Sequence[JobAudit]
-    """The jobs that break a rule, in the order of `JobAudit.order`."""
+    """The jobs that break a rule, in order."""
 
     @property
     def refused(self) -> int:
-        """The number of jobs that would be rejected."""
         return sum(bool(job.decision.denied) for job in self.breaking)
 
     @property
     def by_rule(self) -> dict[str, Counter[str]]:
-        """The number of jobs that break each rule, by action. The rule with the most rejections comes first."""
+        """The number of jobs by rule and action. The rule with the most rejections comes first."""
         jobs: dict[str, Counter[str]] = {}
         for job in self.breaking:
             for rule, action in {(finding.rule, action) for action, finding in job.decision.findings}:

@@ -1,4 +1,4 @@
-"""The command `policy diff` shows the differences between two policies, or two sets of policies."""
+"""The command `policy diff`."""
 
 import sys
 from typing import NoReturn

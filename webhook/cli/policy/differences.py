@@ -62,10 +62,7 @@ class Change:
 
 
 def differences(old: Sequence[PolicyFile], new: Sequence[PolicyFile]) -> list[Change]:
-    """The changes from `old` to `new`. All documents must be valid.
-
-    If each side has one document, these two documents are compared. Otherwise documents of the same name are compared.
-    """
+    """The changes from `old` to `new`. Documents of the same name are compared, or the only documents of both sides."""
     before, after = _by_name(old), _by_name(new)
     if len(before) == len(after) == 1:
         (old_name,), (new_name,) = before, after

@@ -66,9 +66,9 @@ def schema_of_tests() -> dict[str, Any]:
 
 
 def accepted(field: str) -> str:
-    """The accepted values of the policy's field at the path `field`, in words; empty for a field with inner fields.
+    """The accepted values of a policy's field, in words; empty for a field with inner fields.
 
-    If a part of the path does not exist, the result lists the names that exist there.
+    If a part of the path `field` does not exist, the result lists the names that exist there.
     """
     schema = json_schema()
     definitions = schema["$defs"]

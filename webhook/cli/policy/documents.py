@@ -1,4 +1,4 @@
-"""Reads policy documents from files. A document is in a ConfigMap, or bare (without a ConfigMap)."""
+"""Reads policy documents from files. A bare document is not in a ConfigMap."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,13 +26,12 @@ class PolicyFile:
     """A policy document, valid or broken."""
 
     name: str
-    """The name of the ConfigMap. The name of a bare document is the file."""
+    """The name of the ConfigMap, or of the file of a bare document."""
     title: str
     """The place of the document, for messages."""
     document: PolicyDocument | None = None
     faults: tuple[PolicyFault, ...] = ()
     notes: tuple[str, ...] = ()
-    """Warnings about custom rules."""
     in_configmap: bool = False
     labelled: bool = True
     """False for a ConfigMap without the label by which the service finds policies."""
@@ -76,7 +75,7 @@ def load(arguments: Iterable[str]) -> PolicyFiles:
 
 
 def applied(changes: PolicyFiles, in_force: Sequence[Layer], *, without: Iterable[str] = ()) -> list[Layer]:
-    """The policies after `kubectl apply` of `changes`, and after deletion of `without`; KeyError for an unknown name.
+    """The policies after `kubectl apply` of `changes`, without `without`; KeyError for an unknown name.
 
     The name of a bare document in `policies/warn.yaml` is `warn`.
     """
@@ -92,7 +91,6 @@ def applied(changes: PolicyFiles, in_force: Sequence[Layer], *, without: Iterabl
 
 
 def _called(title: str) -> str:
-    """The name of a bare document, unique also for several documents in a file."""
     file, _, number = title.partition(DOCUMENT)
     return Path(file).stem + (f"-{number}" if number else "")
 
@@ -123,7 +121,6 @@ def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[st
 
 
 def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], contents: PolicyFiles) -> None:
-    """Add the object `value` to `contents`, by its kind. The object is at `path` of the YAML `text`."""
     entry = untyped.mapping(value)
     kind = entry.get("kind")
     in_group = str(entry.get("apiVersion")).startswith(GROUP) and kind != TEST_KIND

@@ -1,4 +1,4 @@
-"""The command `policy effective` shows the values that apply in one namespace."""
+"""The command `policy effective`."""
 
 import sys
 from pathlib import Path

@@ -61,7 +61,6 @@ class EffectiveValues:
 
     @property
     def exemptions(self) -> list[tuple[str, Exemption]]:
-        """(name of the policy, exemption) of each exemption that applies."""
         dropped = {name for name, _ in self.merged.dropped}
         chosen = (self.policies.layers[index] for index in self.matching)
         return [
@@ -148,7 +147,6 @@ class EffectiveValues:
             yield f"{path:{paths}}  {shown}  {printable(inline(value))}{self._weakened(path)}"
 
     def _weakened(self, path: str) -> str:
-        """A note for a rule or an injection that has less effect here than its setting says; else empty."""
         section, _, rest = path.partition(".")
         entry_id, _, name = rest.partition(".")
         document = self.merged.document

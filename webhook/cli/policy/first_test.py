@@ -50,7 +50,6 @@ def _job(path: Path | None) -> Manifest:
 
 
 def _case(policies: Sequence[Layer], job: Manifest, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
-    """A test that expects the current findings, and the injections that the policy has settings for."""
     case: dict[str, Any] = {"name": name, **({"namespace": {"labels": dict(labels)}} if labels else {})}
     head = {"apiVersion": API_VERSION, "kind": TEST_KIND, "policies": ["."]}
     suite = SuiteDocument.model_validate({**head, "tests": [case]})

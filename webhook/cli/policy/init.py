@@ -1,4 +1,4 @@
-"""The command `policy init` writes a policy document to start from."""
+"""The command `policy init`."""
 
 import click
 

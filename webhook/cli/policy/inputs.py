@@ -57,7 +57,6 @@ def cluster(
 
 
 def after(changes: PolicyFiles, world: JobWorld, without: Iterable[str]) -> list[Layer]:
-    """The policies of the cluster after `changes`, without the policies in `without`."""
     try:
         return documents.applied(changes, world.layers, without=without)
     except KeyError as error:

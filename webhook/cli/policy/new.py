@@ -1,4 +1,4 @@
-"""The command `policy new` writes a policy as a ConfigMap, and its first test."""
+"""The command `policy new`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command `policy replay` judges the jobs of a cluster under changed policies."""
+"""The command `policy replay`."""
 
 import sys
 from pathlib import Path

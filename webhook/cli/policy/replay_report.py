@@ -24,7 +24,7 @@ class ReplayReport:
 
     @property
     def policies(self) -> dict[str, str]:
-        """The names of the policies before the change (`now`), after the change (`then`), and of removed policies."""
+        """The names of the policies before and after the change, and of removed policies."""
         before = {layer.name: _content(layer) for layer in self.before}
         after = {layer.name: _content(layer) for layer in self.after}
         marks = {name: " (new)" if name not in before else " (changed)" for name in after}
@@ -96,7 +96,6 @@ def _some(jobs: Sequence[str]) -> str:
 
 
 def replay(world: JobWorld, jobs: Iterable[bytes], after: Sequence[Layer], *, today: date) -> ReplayReport:
-    """Judge stored jobs under the policies of the cluster, and under the policies `after`."""
     replayer = Replayer(before=PolicySet(world.layers), after=PolicySet(after), view=world.cluster, today=today)
     replayer.add(jobs)
     return ReplayReport(world.origin, world.layers, after, replayer.result)

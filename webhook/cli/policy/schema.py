@@ -1,4 +1,4 @@
-"""The command `policy schema` writes the JSON Schema of policy documents."""
+"""The command `policy schema`."""
 
 import json
 

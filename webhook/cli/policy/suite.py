@@ -60,7 +60,6 @@ class Suite:
     tests: Sequence[PolicyTest]
 
     def line(self, *location: str | int) -> int | None:
-        """The line of a field of the document, or of the nearest parent with a line."""
         return files.nearest_line(self.lines, location)
 
 

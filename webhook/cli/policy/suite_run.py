@@ -220,7 +220,7 @@ class SuiteReport:
         return bool(self.errors) or not self.outcomes or any(outcome.unusable for outcome in self.outcomes)
 
     def in_form(self, form: str, *, quiet: bool) -> Iterator[str]:
-        """The lines of the report. `form` is `text`, `json`, `junit`, `sarif` or `github`. `quiet` is for `text`."""
+        """The lines of the report. `quiet` leaves out passed tests from the form `text`."""
         if form == "text":
             yield from self._as_text(quiet=quiet)
         elif form == "json":

@@ -1,4 +1,4 @@
-"""The command `policy test` runs policy tests."""
+"""The command `policy test`."""
 
 import sys
 from typing import NoReturn

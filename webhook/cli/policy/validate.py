@@ -1,4 +1,4 @@
-"""The command `policy validate` reports faults of policies, and warns about suspicious settings."""
+"""The command `policy validate`."""
 
 import sys
 from typing import NoReturn

@@ -76,7 +76,6 @@ def _layers(policies: Sequence[PolicyFile]) -> list[Layer]:
 
 
 def _mode(layer: Layer, layers_in_order: Sequence[Layer]) -> str:
-    """The mode in the namespaces of `layer`, in words. Another layer may set the mode."""
     text, mode = f"mode {layer.document.mode}", layer.document.mode
     for other in layers_in_order:
         document = other.document
