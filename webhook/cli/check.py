@@ -77,23 +77,21 @@ def check(
     A FILE is YAML or JSON with any number of objects, a directory (its .yaml, .yml and .json files), a pattern such as
     'jobs/**/*.yaml', or - for standard input. Objects of other kinds are skipped.
 
-    With --kubeconfig, --context or --as, the command reads the cluster's schema of MPIJobs, its policies, and objects
-    in the namespaces of the jobs. It reads only what you may read; the component `check-by-users` of the manifests
-    gives data scientists the right. If you may create pods, the command also sends the pods of each job as a dry run. A
-    rejected pod is a warning.
+    With --kubeconfig, --context or --as, the command reads the cluster's schema of MPIJobs, policies and other objects,
+    as far as you may read them. The component `check-by-users` of the manifests gives data scientists the rights. If
+    you may create pods, the pods of each job are also sent as a dry run. A rejected pod is a warning.
 
-    A --cluster file from `mpijob-webhook snapshot` replaces the cluster. --policy replaces the cluster's policies.
+    With --cluster, a file from `mpijob-webhook snapshot` is the cluster. --policy replaces the cluster's policies.
     Without a cluster, the built-in policy and the schema of mpi-operator v0.8.0 apply. The last lines list rules that
     could not be evaluated.
 
     A job that exists in the cluster is checked as an update by `kubectl apply`. Faults that the existing job already
     has are warnings.
 
-    Unknown fields and values of a wrong type are rejected, like by the API server for kubectl. For other clients the
-    API server drops unknown fields with a warning.
+    Unknown fields and values of a wrong type are rejected, like by the API server for kubectl.
 
     With --trainer, TrainJobs and runtimes are judged as new objects, without their schemas. A TrainJob is judged only
-    if its runtime is among the FILEs, in the --cluster file, or in the cluster. The last lines name the others.
+    if its runtime is among the FILEs or in the cluster. The last lines name the others.
 
     With --level, the pods of all Kubernetes workloads and of MPIJobs are checked without injections.
 

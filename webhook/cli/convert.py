@@ -26,9 +26,8 @@ def convert() -> None:
     `mpijob-webhook convert FILE...` is short for `mpijob-webhook convert mpijob FILE...`. The MPIJobs are of
     kubeflow.org/v2beta1.
 
-    The new jobs are written to standard output. A report on each job is written to standard error. It lists the fields
-    that moved, changed their meaning or are lost, the remaining work, and the verdict of `mpijob-webhook check` without
-    a cluster.
+    The new jobs are written to standard output. A report on each job is written to standard error: fields that moved,
+    changed their meaning or are lost, the remaining work, and the verdict of `mpijob-webhook check`.
 
     \b
     Examples:

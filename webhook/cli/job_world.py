@@ -142,7 +142,7 @@ def of_objects(objects: Sequence[Manifest], origin: str, *, policy_namespace: st
 
 
 def _policies(objects: Iterable[Manifest], namespace: str) -> tuple[tuple[Layer, ...], list[str]]:
-    """(policies, messages about broken policies). The last valid version, stored by the service, replaces a broken one."""
+    """(policies, messages about broken policies). The last valid version of a policy replaces a broken version."""
     sources, last_valid = [], {}
     for configmap in objects:
         if (configmap.kind, configmap.namespace) != ("ConfigMap", namespace):

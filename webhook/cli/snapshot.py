@@ -36,11 +36,11 @@ def snapshot(
     """Write the objects of a cluster to a file.
 
     Other commands read the file with --cluster. The file has complete jobs and policies. Other objects, such as quotas
-    and nodes, have only the fields that rules read. Secrets are not read. ConfigMaps are read only for policies and
-    Kueue's configuration. Only the owner can read the file, because environments of jobs may have secrets.
+    and nodes, have only the fields that rules read. No Secret is read, and no ConfigMap except policies and Kueue's
+    configuration. Only the owner can read the file, because environments of jobs may have secrets.
 
-    With --namespace only the named namespaces are read, and you need rights only there. Objects of other namespaces,
-    and objects that you may not read, are unknown. Rules that need an unknown object do not reject a job.
+    With --namespace you need rights only in the named namespaces. Other objects, and objects that you may not read, are
+    unknown. Rules that need an unknown object do not reject a job.
 
     \b
     Examples:

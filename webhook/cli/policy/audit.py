@@ -27,10 +27,8 @@ def audit(
 ) -> NoReturn:
     """List the existing jobs that break the policies.
 
-    Every MPIJob that has not ended is judged as if it were submitted now. The jobs with the most rejections come first.
-    The command changes nothing.
-
-    Jobs are judged by the policies of the cluster. --policy and --without show the result of a change to the policies.
+    Every MPIJob that has not ended is judged as if it were submitted now, by the policies of the cluster. --policy and
+    --without show the result of a change to the policies. The command changes nothing.
 
     A job's own use of a quota does not count against the job. The user who submitted the job is unknown: exemptions for
     users are ignored, and exemptions that the job requests by annotation are applied.

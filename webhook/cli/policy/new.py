@@ -37,8 +37,8 @@ def new(
 
     With --from, the options replace values of the policy in FILE. Comments are lost.
 
-    With --into, the policy is written to a file. A first test for `mpijob-webhook policy test` is written too. The test
-    expects the current outcome for a job under this policy.
+    With --into, the policy is written to a file. A first test is written too, which expects the current outcome for a
+    job.
 
     \b
     Examples:

@@ -27,9 +27,8 @@ def replay(
     """Judge existing jobs under changed policies.
 
     Every MPIJob of the cluster is judged twice as if it were submitted now: under the current policies, and under the
-    changed policies. A ConfigMap of --policy replaces the ConfigMap of the same name, like `kubectl apply`. A policy
-    without a ConfigMap is added under the name of its file. The policies of --without are removed. The cluster is not
-    changed.
+    policies after `kubectl apply` of --policy, without the policies of --without. A policy without a ConfigMap is added
+    under the name of its file. The command changes nothing.
 
     Injections are compared too, except values that were injected into the job before.
 

@@ -25,11 +25,10 @@ def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
     A PATH is a file of tests, a folder with files of tests, or - for standard input. The default is the current folder.
 
     A file of tests is a document of kind MPIJobPolicyTest. The document names policies, a job, the objects of the
-    cluster and the user. Each test has changes to the job, and the expected findings. A test fails if an expected
-    finding is missing, or if a finding was not expected.
+    cluster and the user. Each test has changes to the job, and the expected findings. A test fails if a finding is
+    missing or not expected.
 
-    Paths in a file are relative to the folder of the file. Only the cluster objects listed in the test exist: objects
-    in the format of `kubectl get -o yaml`, or files with objects, such as files of `mpijob-webhook snapshot`.
+    Paths in a file are relative to the folder of the file. Only the cluster objects listed in the test exist.
 
     \b
     Examples:
