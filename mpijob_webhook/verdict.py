@@ -76,18 +76,13 @@ class Verdict:
         for title, problems in (("Problems", self.causes), ("Warnings", self.warnings)):
             if problems:
                 yield f"<p>{title}</p>\n<ol>"
-                yield from (f"<li>{_field(problem)}{_lines(problem.message)}</li>" for problem in problems)
+                for problem in problems:
+                    field = f"<code>{escape(problem.field)}</code><br>" if problem.field else ""
+                    message = escape(problem.message).replace("\n", "<br>")
+                    yield f"<li>{field}{message}</li>"
                 yield "</ol>"
         if self.allowed and self.injected:
             about = f"{counted(len(self.injected), 'injection')}: {', '.join(self.injected)}"
             changes = (escape(unstyle(line)) for entry in self._verdict.injected for line in entry.as_text())
             yield f"<details><summary>{escape(about)}</summary><pre>{chr(10).join(changes)}</pre></details>"
         yield from (f"<p><small>{escape(line)}</small></p>" for line in self.not_judged)
-
-
-def _field(problem: Problem) -> str:
-    return f"<code>{escape(problem.field)}</code><br>" if problem.field else ""
-
-
-def _lines(text: str) -> str:
-    return escape(text).replace("\n", "<br>")

@@ -47,12 +47,8 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
     help="Exit with 1 on rejections only, or also on warnings. Injections are not warnings.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show only jobs that fail.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "yaml", "sarif", "junit", "github"]),
-    default="text",
-    help="The output format: for people, programs or CI systems.",
+@options.output_option(
+    ("text", "json", "yaml", "sarif", "junit", "github"), "The output format: for people, programs or CI systems."
 )
 def check(
     *,

@@ -113,7 +113,11 @@ def sarif(results: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, An
         for result in results
         for problem in result.problems
     ]
-    described = [_described(rule, about) for rule, about in rules.items()]
+    described = [
+        {"id": rule, "shortDescription": {"text": about.summary}}
+        | ({"help": {"text": about.explanation}} if about.explanation else {})
+        for rule, about in rules.items()
+    ]
     driver = {"name": PROGRAM, "version": __version__, "rules": described}
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": problems}]}
 
@@ -138,11 +142,6 @@ def _counts(results: Sequence[Checked]) -> dict[str, str]:
 def _with_line(file: str, problem: Problem) -> str:
     where = f"{file}:{problem.line}: " if problem.line else ""
     return printable(f"{where}{problem.text}")
-
-
-def _described(rule: str, about: Rule) -> dict[str, Any]:
-    described: dict[str, Any] = {"id": rule, "shortDescription": {"text": about.summary}}
-    return described | ({"help": {"text": about.explanation}} if about.explanation else {})
 
 
 def _fingerprint(result: Checked, problem: Problem) -> str:

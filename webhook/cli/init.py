@@ -12,8 +12,6 @@ from webhook.cli.terminal import fail
 from webhook.client.access import Access
 
 if TYPE_CHECKING:
-    from webhook.cli.first_job import Wishes
-    from webhook.cli.job_verdict import Verdict
     from webhook.cli.job_world import JobWorld
 
 FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspeed")
@@ -80,8 +78,10 @@ def init(
       1  the job was written and would be rejected
       2  unusable input: an option, or the cluster
     """
-    from webhook.cli import first_job
+    from webhook.api import yaml
+    from webhook.cli import first_job, job_check
     from webhook.cli.check import world_of
+    from webhook.cli.files import Manifest
 
     world = world_of(policy, cluster, access, [options["namespace"]], policy_namespace)
     options["mpiuser"] |= _is_openshift(world, options["namespace"])
@@ -89,20 +89,13 @@ def init(
         wishes = first_job.wish(options, program, _gpus_of(world))
     except ValueError as error:
         fail(error)
-    verdict = _judged(wishes, world)
-    click.echo(first_job.text(wishes), nl=False)
+    text = first_job.text(wishes)
+    (document,) = yaml.load_all(text)
+    verdict = job_check.check(Manifest(wishes.name, document), world, namespace=world.namespace)
+    click.echo(text, nl=False)
     for line in verdict.as_text(short=True):
         click.echo(line, err=True)
     sys.exit(0 if verdict.allowed else REFUSED)
-
-
-def _judged(wishes: "Wishes", world: "JobWorld") -> "Verdict":
-    from webhook.api import yaml
-    from webhook.cli import first_job, job_check
-    from webhook.cli.files import Manifest
-
-    (document,) = yaml.load_all(first_job.text(wishes))
-    return job_check.check(Manifest(wishes.name, document), world, namespace=world.namespace)
 
 
 def _gpus_of(world: "JobWorld") -> str:

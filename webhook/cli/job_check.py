@@ -49,7 +49,7 @@ from webhook.predict.pod_template.labels import check_annotations, check_labels
 from webhook.rules import CauseReason, Violation, shortened
 
 
-def judge(metadata: Any) -> list[Violation]:
+def metadata_violations(metadata: Any) -> list[Violation]:
     """Faults for which the API server rejects the metadata, except wrong types."""
     if not isinstance(metadata, dict):
         return []
@@ -135,7 +135,6 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     if world.schema is None:
         return _by_rules(manifest, world, namespace)
     judged = job_schema.SchemaVerdict(manifest.written or manifest.document, world.schema, manifest)
-    metadata_violations = judge(manifest.document.get("metadata"))
     unfilled = {path: _unfilled(path, meaning) for path, meaning in placeholders.find(manifest.document)}
     verdict = _by_rules(replace(manifest, document=judged.fixed), world, namespace)
     denied, warned = verdict.validation.denied, verdict.validation.warned
@@ -143,7 +142,8 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     # The fix of a rule is better than the schema's example value.
     better = {path: fixes[path] for path in judged.unconvertible if path in fixes}
     violations = [replace(violation, fix=better.get(violation.path, violation.fix)) for violation in judged.violations]
-    filled = [violation for violation in (*violations, *metadata_violations) if violation.path not in unfilled]
+    violations += metadata_violations(manifest.document.get("metadata"))
+    filled = [violation for violation in violations if violation.path not in unfilled]
     schema_findings = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *filled)]
     undecided = (*unfilled, *judged.unconvertible)
     for findings in (denied, warned):  # findings about placeholders and unusable values are uncertain

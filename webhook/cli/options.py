@@ -1,7 +1,7 @@
 """Options, exit codes, types of values and output of several commands."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from webhook.client.calls import Address, Client
 
 T = TypeVar("T")
-Command = TypeVar("Command", bound=Callable[..., NoReturn])
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 REFUSED: Final = 1
 """The exit code of a command that worked and reports a problem, such as a rejected job."""
@@ -29,13 +29,13 @@ def files_too(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
 
 
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
-OUTPUT: Final = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="The output format: for people or programs.",
-)
+
+
+def output_option(forms: Sequence[str], help_text: str) -> Callable[[Command], Command]:
+    return click.option("-o", "--output", type=click.Choice(forms), default="text", help=help_text)
+
+
+OUTPUT: Final = output_option(("text", "json"), "The output format: for people or programs.")
 POLICY: Final = click.option(
     "--policy",
     type=FILE,
@@ -209,7 +209,7 @@ def about_new_policies(command: Command) -> Command:
         click.option("--policy", "files", multiple=True, metavar="FILE", help="Policies to apply; may be repeated."),
         click.option("--without", multiple=True, metavar="NAME", help="A policy to delete; may be repeated."),
         CLUSTER_FILE,
-        click.option("--policy-namespace", default=PROGRAM, help="The namespace of the service's policy ConfigMaps."),
+        POLICY_NAMESPACE,
     )
 
 

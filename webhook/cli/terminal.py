@@ -1,7 +1,7 @@
 """Colours and messages of the commands."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Final, NoReturn
 
 import click
@@ -10,34 +10,17 @@ UNUSABLE: Final = 2
 """The exit code if a file, a policy or the cluster cannot be used."""
 DRY_RUN: Final = "tries the pods of the jobs by a dry run, which creates nothing"
 
+heading = partial(click.style, bold=True)
+good = partial(click.style, fg="green", bold=True)
+bad = partial(click.style, fg="red", bold=True)
+caution = partial(click.style, fg="yellow")
+added = partial(click.style, fg="green")
+faint = partial(click.style, dim=True)
+
 
 def printable(text: str) -> str:
     """The text without control characters and line breaks. Control characters could overwrite other output."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-
-
-def heading(text: str) -> str:
-    return click.style(text, bold=True)
-
-
-def good(text: str) -> str:
-    return click.style(text, fg="green", bold=True)
-
-
-def bad(text: str) -> str:
-    return click.style(text, fg="red", bold=True)
-
-
-def caution(text: str) -> str:
-    return click.style(text, fg="yellow")
-
-
-def added(text: str) -> str:
-    return click.style(text, fg="green")
-
-
-def faint(text: str) -> str:
-    return click.style(text, dim=True)
 
 
 def counted(number: int, noun: str) -> str:

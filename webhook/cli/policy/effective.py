@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import click
 
-from webhook.cli.options import about_new_policies, namespace_option, show
+from webhook.cli.options import about_new_policies, namespace_option, output_option, show
 from webhook.client.access import Access
 from webhook.server.clock import today
 
@@ -14,13 +14,7 @@ from webhook.server.clock import today
 @click.command()
 @namespace_option("The namespace whose values are shown.", required=True)
 @about_new_policies
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "yaml", "json"]),
-    default="text",
-    help="yaml is one policy document.",
-)
+@output_option(("text", "yaml", "json"), "yaml is one policy document.")
 def effective(
     *,
     namespace: str,

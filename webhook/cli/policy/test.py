@@ -5,20 +5,14 @@ from typing import NoReturn
 
 import click
 
-from webhook.cli.options import REFUSED
+from webhook.cli.options import REFUSED, output_option
 from webhook.cli.terminal import UNUSABLE, complain
 
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("-q", "--quiet", is_flag=True, help="Show only failed tests.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "junit", "sarif", "github"]),
-    default="text",
-    help="The output format: for people, programs or CI systems.",
-)
+@output_option(("text", "json", "junit", "sarif", "github"), "The output format: for people, programs or CI systems.")
 def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
     """Test whether jobs get the expected verdicts.
 
