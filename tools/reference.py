@@ -44,7 +44,6 @@ MONITORING: Final = ROOT / "manifests/components/monitoring"
 
 
 def pages() -> dict[str, str]:
-    """The text of every generated page by path in the documentation's folder."""
     entries = explanations.entries()
     return {
         f"reference/{name}.md": NOTICE + "\n".join(lines) + "\n"

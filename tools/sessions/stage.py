@@ -85,7 +85,6 @@ class Stage(Deployment):
         return image
 
     def reset(self) -> None:
-        """Delete all policies and labels of the last page."""
         self.cluster.kubectl("delete", "configmaps", "-A", "-l", "training.openshift.io/mpijob-policy=true")
         self.cluster.kubectl("label", "namespace", "--all", "training.openshift.io/mpijob-enforce-")
 

@@ -57,7 +57,6 @@ class Sources:
         file.write_text(text, encoding="utf-8")
 
     def place(self, path: str) -> str:
-        """The path on the site of a file or folder in the repository."""
         if path in self.instead:
             return self.instead[path]
         if (ROOT / path).is_dir():
@@ -78,7 +77,6 @@ class Sources:
         return f"{link}#{anchor}" if anchor else link
 
     def _link(self, place: str, target: str) -> str:
-        """The link from the page `place` to a file or folder in the repository."""
         page = self.place(target)
         if page.startswith(f"{FILES}/") and (ROOT / target).exists():
             self.linked.add(target)

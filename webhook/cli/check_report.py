@@ -17,7 +17,6 @@ Verdict = job_verdict.Verdict | LevelVerdict
 def in_form(
     form: str, verdicts: Iterable[Verdict], errors: Iterable[ManifestError], *, warnings_fail: bool
 ) -> Iterator[str]:
-    """The lines of a report. `form` is `junit`, `sarif` or `github`."""
     unread = [unusable(error.file, UNREADABLE, str(error).removeprefix(f"{error.file}: ")) for error in errors]
     results = [*unread, *(_checked(verdict, as_faults=warnings_fail and form == "junit") for verdict in verdicts)]
     return ci_reports.in_form(form, results, "check", _rules(results))

@@ -69,7 +69,6 @@ def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
 
 
 def additions(patch: Iterable[Operation]) -> Iterator[str]:
-    """The lines with the added fields and values as YAML."""
     return (f"{added('+')} {printable(line)}" for line in _additions(patch))
 
 

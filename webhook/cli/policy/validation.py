@@ -33,7 +33,7 @@ class Validation:
         valid = _layers(self.policies)
         for policy in self.policies:
             if policy.document is not None:
-                summary = _summary(Layer(policy.name, policy.document), valid)
+                summary = _summary(policy.layer(), valid)
                 yield f"{printable(policy.title)}: {good('good')} ({printable(summary)})"
                 continue
             yield f"{printable(policy.title)}: {bad('broken')}"
@@ -72,7 +72,7 @@ def _brief(fault: PolicyFault) -> PolicyFault:
 
 
 def _layers(policies: Sequence[PolicyFile]) -> list[Layer]:
-    return layers.in_order(Layer(policy.name, policy.document) for policy in policies if policy.document is not None)
+    return layers.in_order(policy.layer() for policy in policies if policy.document is not None)
 
 
 def _mode(layer: Layer, layers_in_order: Sequence[Layer]) -> str:
