@@ -39,8 +39,8 @@ def snapshot(
     and nodes, have only the fields that rules read. No Secret is read, and no ConfigMap except policies and Kueue's
     configuration. Only the owner can read the file, because environments of jobs may have secrets.
 
-    With --namespace you need rights only in the named namespaces. Other objects, and objects that you may not read, are
-    unknown. Rules that need an unknown object do not reject a job.
+    With --namespace only the named namespaces are read. Objects of other namespaces, and objects that you may not read,
+    are unknown. Rules that need an unknown object do not reject a job.
 
     \b
     Examples:
