@@ -1,7 +1,7 @@
 """Counts the state changes of jobs, and the current jobs with the accelerators that they request.
 
-Every replica counts every job, so a query takes the maximum of the replicas, not the sum. A replica does not count
-changes before it first listed all jobs: the other replicas have counted them, and a process starts its counters at 0.
+Every replica counts every job, so a query takes the maximum of the replicas. A replica does not count changes before
+its first list of all jobs: the other replicas have counted them.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from webhook.server.limits import MAX_USER_SERIES
 from webhook.server.namespace_labels import BEYOND, Labels
 
 UNKNOWN: Final = "_unknown"
-"""The label value for the creator of a job without the annotation."""
+"""The creator's label value for a job without the annotation."""
 
 
 class Counted(NamedTuple):
@@ -30,7 +30,7 @@ class Counted(NamedTuple):
     metric: str
     namespace: str
     seconds: float | None = None
-    """The observed value; None for a counter."""
+    """None for a counter."""
     reason: tuple[str, ...] = ()
     """Why the job failed; empty if it has not failed."""
 
@@ -39,12 +39,12 @@ class Changes:
     """Derives increments and observations from the old and the new state of a job."""
 
     def __init__(self, jobs: Iterable[JobLife] = ()) -> None:
-        """`jobs` exist at the start; their earlier changes are not counted."""
-        # Only the first wait in a queue is measured, so jobs that have run before are remembered.
+        """Earlier changes of `jobs` are not counted."""
+        # The uids of jobs that have run: only the first wait in a queue is measured.
         self._ran = {job.uid for job in jobs if job.phase is not Phase.QUEUED or (job.suspended and job.started)}
 
     def of(self, old: JobLife | None, new: JobLife | None) -> list[Counted]:
-        """The changes to count. A state of None means that the job does not exist."""
+        """None is the state of a job that does not exist."""
         if old is not None and (new is None or new.uid != old.uid):
             self._ran.discard(old.uid)
             old = None
@@ -71,10 +71,7 @@ def standing(
     *,
     namespaces: Labels,
 ) -> Counter[tuple[str, ...]]:
-    """The number of jobs that are neither ended nor being deleted, and of their accelerators, by metric and labels.
-
-    `view` has the templates of device claims.
-    """
+    """Counts of jobs and their accelerators by metric and labels, without jobs that have ended or are being deleted."""
     counts = Counter[tuple[str, ...]]()
     of_users = Counter[tuple[str, str, str]]()
     for job in jobs:

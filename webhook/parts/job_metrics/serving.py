@@ -1,4 +1,4 @@
-"""Starts the watches of jobs and the consumers of their state changes."""
+"""Starts the modules that the options require."""
 
 from contextlib import AsyncExitStack
 
@@ -8,7 +8,6 @@ from webhook.server.controllers import Surroundings, run_reconciler, run_watch
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> None:
-    """Start the modules that the options require, until `stack` ends."""
     options, link, telemetry = around.settings.options, around.link, around.telemetry
     if options.isdisjoint(("--deadline-events", "--job-metrics")):
         return

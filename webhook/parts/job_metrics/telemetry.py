@@ -1,4 +1,4 @@
-"""Metrics of jobs. They have namespaces as labels, so they are exposed at `/metrics/jobs` and not at `/metrics`."""
+"""Metrics of jobs, exposed at `/metrics/jobs` and not at `/metrics`, because namespaces are labels."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
@@ -27,7 +27,7 @@ class JobTelemetry:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
         self._view: LiveView | None = None
-        """The cluster; None if verdicts are not counted."""
+        """None if verdicts are not counted."""
         self._judged = Labels(MAX_NAMESPACE_LABELS)
         self._changed_in = Labels(MAX_NAMESPACE_LABELS)
         self._changes: Changes | None = None
@@ -68,7 +68,7 @@ class JobTelemetry:
     def decided(self, namespace: str, decision: Decision) -> None:
         """Count a verdict on a job. Does nothing before `follow` is called.
 
-        A namespace that does not exist gets no label: a client may send any text as namespace.
+        A client may send any text as namespace, so namespaces that do not exist share one label.
         """
         if self._view is None or decision.skipped:
             return
@@ -79,21 +79,19 @@ class JobTelemetry:
             self._metrics.add("namespace_rule_results_total", label, finding.rule, action)
 
     def deadlines(self, remaining: Callable[[], Iterable[tuple[str, float]]]) -> None:
-        """Report the shortest remaining time. `remaining` returns the namespace and the seconds of each job."""
+        """`remaining` returns the namespace and the remaining seconds of each job."""
         self._metrics.on_scrape(partial(_remaining, remaining))
 
 
 def _standing(lives: Watch[ByNamespace, JobLife], view: LiveView) -> Iterator[Value]:
-    """Counts of existing jobs; empty while jobs cannot be read. Works on a copy, since a different thread calls it."""
     pods = view.all(MPI_JOBS)
     if lives.known and not isinstance(pods, Answer):
-        jobs = list(lives.store.records.values())
+        jobs = list(lives.store.records.values())  # a copy: the scrape runs in a different thread
         counts = standing(jobs, pods, view, namespaces=of_now(job.namespace for job in jobs))
         yield from ((name, (*labels,), value) for (name, *labels), value in counts.items())
 
 
 def _remaining(remaining: Callable[[], Iterable[tuple[str, float]]]) -> Iterator[Value]:
-    """The shortest remaining time by namespace."""
     shortest: dict[str, float] = {}
     jobs = list(remaining())
     namespaces = of_now(namespace for namespace, _ in jobs)

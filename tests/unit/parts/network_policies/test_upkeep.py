@@ -250,7 +250,7 @@ async def test_network_policy_of_a_deleted_job_is_not_recreated(cluster: KeptObj
         assert MINE not in cluster.objects
         cluster.remove(f"{JOBS}/train")
         await world.settled()
-        assert world.controller._wanted == {}
+        assert world.controller._expected == {}
         assert world.events == []
 
 
