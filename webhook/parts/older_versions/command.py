@@ -66,7 +66,6 @@ def mpijob(
 
 
 def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
-    """The job converted to v2beta1 and checked. Objects that are not older MPIJobs are unchanged."""
     from webhook.api.mpijob import API_VERSION
     from webhook.cli import job_check
     from webhook.cli.conversions import Conversion, checked

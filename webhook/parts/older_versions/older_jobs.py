@@ -17,13 +17,13 @@ _SPECS: Final[dict[str, Callable[[dict[str, Any], Options, Report], dict[str, An
 
 
 def convert(document: dict[str, Any], options: Options | None = None) -> Converted:
-    """The job in v2beta1; ConversionError if it cannot be converted. `document` is not changed."""
+    """ConversionError if the job cannot be converted. `document` is not changed."""
     options = options or Options()
     old, report = dict(document), Report()
     version = take(old, "apiVersion", str, "MPIJob") or ""
     if version not in _SPECS:
-        known = ", ".join((*OLDER_VERSIONS, API_VERSION))
-        raise ConversionError("apiVersion", f'"{version[:100]}" is not a known version of MPIJob ({known})')
+        versions = ", ".join((*OLDER_VERSIONS, API_VERSION))
+        raise ConversionError("apiVersion", f'"{version[:100]}" is not a known version of MPIJob ({versions})')
     spec = take(old, "spec", dict, "MPIJob")
     new: dict[str, Any] = {"apiVersion": API_VERSION, "kind": old.pop("kind")}
     report.mapped("apiVersion", f"is {API_VERSION} now, and was {version}")
@@ -41,7 +41,7 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
 
 
 def convert_spec(version: str, spec: Any, options: Options, report: Report) -> dict[str, Any]:
-    """The v2beta1 spec for a spec of an older version; ConversionError if it cannot be converted."""
+    """ConversionError if the spec cannot be converted."""
     if not isinstance(spec, dict):
         raise ConversionError("spec", "is not set" if spec is None else "is not a mapping")
     return _SPECS[version](spec, options, report)

@@ -1,4 +1,4 @@
-"""Converts `spec.mpiReplicaSpecs`, and other common parts of v1alpha2 and v1. `Options` are for all versions."""
+"""Converts `spec.mpiReplicaSpecs` and other common parts of v1alpha2 and v1."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,24 +13,24 @@ PATH: Final = "spec.mpiReplicaSpecs"
 ROLES: Final = (LAUNCHER, WORKER)
 NEVER: Final = "Never"
 ON_FAILURE: Final = "OnFailure"
-# Fields that only v2beta1 has. An older job can have them if a user has converted it partly by hand.
+# Fields that only v2beta1 has. Users who convert a job partly by hand write them into older jobs.
 NEW_FIELDS: Final = ("runLauncherAsWorker", "sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of `convert mpijob`."""
+    """Options of `convert mpijob`, for jobs of all versions."""
 
     gpus_per_node: int | None = None
-    """The value of the old operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs."""
+    """The old operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs."""
     ssh_path: str | None = None
     """Mount path of the SSH keys; None for the operator's default."""
     keep_launcher_small: bool = False
-    """Whether a launcher's GPU requests are removed, so that it runs no ranks."""
+    """Whether the launcher's GPU requests are removed, so that the launcher runs no ranks."""
 
 
 def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any]:
-    """Both roles, converted from `kubectl exec` to ssh, with the main container first.
+    """Both roles, converted to ssh, with the main container first.
 
     `default` is the old operator's default for `restartPolicy`.
     """
@@ -41,7 +41,7 @@ def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any
     roles: dict[str, Any] = {}
     for key in written:
         if (other := meant_role(key)) and other not in written:
-            written = {other if known == key else known: value for known, value in written.items()}
+            written = {other if role == key else role: value for role, value in written.items()}
             report.mapped(path(key), f"is {other} now")
     for role in ROLES:
         replica = take(dict(written), role, dict, PATH)
@@ -50,8 +50,7 @@ def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any
     for other in written:
         if other not in ROLES:
             report.lost(path(other), "MPIJobs have only a Launcher and Worker")
-    worker = roles.get(WORKER, {})
-    if worker.get("replicas") is None:
+    if roles.get(WORKER, {}).get("replicas") is None:
         report.to_do(f"{path(WORKER)}.replicas", "was not set, which means no worker: set it")
     if main:
         report.mapped("spec.mainContainer", "is the first container now: the ranks run in the first container")
@@ -96,7 +95,6 @@ def _position(pod_containers: list[dict[str, Any]], main: str | None, where: str
 
 
 def restart_policy(written: str | None, where: str, default: str, report: Report) -> str:
-    """The restartPolicy in v2beta1, with the old operator's default written out."""
     field = f"{where}.restartPolicy"
     if not written:
         report.mapped(field, f"was not set; the old operator's default, {default}, is written out")
@@ -111,7 +109,8 @@ def restart_policy(written: str | None, where: str, default: str, report: Report
 def launcher_gpus(launcher: dict[str, Any], options: Options, report: Report) -> str:
     """The first field in which the launcher requests GPUs, or empty. With `keep_launcher_small` the GPUs are removed.
 
-    A resource is a GPU by the criterion of training-operator (`pkg/controller.v1/mpi/mpijob.go`, `isGPULauncher`).
+    training-operator decides in the same way which resources are GPUs (`pkg/controller.v1/mpi/mpijob.go`,
+    `isGPULauncher`).
     """
     first = ""
     for number, container in enumerate(maps(launcher.get("template", {}).get("spec"), "containers")):

@@ -15,7 +15,6 @@ from webhook.parts.older_versions.replica_specs import NEVER, Options
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
-    """The v2beta1 spec for a v1 spec."""
     spec = dict(written)
     new: dict[str, Any] = {}
     keep(spec, new, "slotsPerWorker", *replica_specs.NEW_FIELDS)

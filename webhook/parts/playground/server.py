@@ -1,7 +1,7 @@
-"""Serves the page on loopback: its files, and the verdicts under `/api/check`.
+"""Serves the page and its verdicts on loopback.
 
-Other users of the machine can connect to loopback too, so the path of the address contains a secret. A script on a
-different site cannot use the page: requests with a foreign Host or Origin header are rejected.
+Other users of the machine can connect to loopback too, so the path of the address contains a secret. Requests with a
+foreign Host or Origin header are rejected, so that scripts of other sites cannot use the page.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Playground:
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def start(self) -> web.AppRunner:
-        """Listen. NotBuilt if `folder` has no page, OSError if the port is taken."""
+        """NotBuilt if `folder` has no page, OSError if the port is taken."""
         suffixes = {*_TYPES}
         self._files = {path.name: path.read_bytes() for path in self.folder.glob("*") if path.suffix in suffixes}
         if "index.html" not in self._files:
