@@ -1,7 +1,7 @@
 """The command `convert sagemaker`."""
 # ruff: noqa: PLC0415 - imports inside commands keep --help and completion fast
 
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -11,11 +11,8 @@ if TYPE_CHECKING:
     from webhook.cli.conversions import Conversion
     from webhook.parts.sagemaker.machines import Instance, Options
 
-_NETWORKS: Final = ("efa", "rdma", "none")
-
 
 def _pair(value: str, example: str) -> tuple[str, str]:
-    """The name and the value in NAME=VALUE; BadParameter if one is missing."""
     name, equals, rest = value.partition("=")
     if not (name and equals and rest):
         raise click.BadParameter(f'"{value[:100]}" is not {example}')
@@ -80,7 +77,7 @@ def _instance(value: str) -> "tuple[str, Instance]":
 @click.option("--launcher-as-worker", is_flag=True, help="The launcher runs ranks instead of one worker.")
 @click.option(
     "--network",
-    type=click.Choice(_NETWORKS),
+    type=click.Choice(("efa", "rdma", "none")),
     default="efa",
     help="EFA if the instance type has it, the cluster's RDMA, or none.",
 )
@@ -145,7 +142,6 @@ def sagemaker(
 
 
 def _converted(source: str, document: Any, options: "Options") -> "Conversion":
-    """The training job converted to an MPIJob, and checked."""
     from webhook.api.mpijob import API_VERSION
     from webhook.cli.conversions import Conversion, checked
     from webhook.cli.terminal import heading, printable

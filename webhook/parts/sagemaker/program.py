@@ -23,7 +23,7 @@ CODE: Final = "/opt/ml/code"
 DATA: Final = "/opt/ml/input/data"
 MODEL: Final = "/opt/ml/model"
 OUTPUT: Final = "/opt/ml/output"
-# Hyperparameters with names that a shell accepts as variables. The others are only in SM_HPS.
+# Hyperparameters with different names are only in SM_HPS: a shell does not accept the names as variables.
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PORT: Final = 7777
 _PROGRAM_ENV: Final = "SAGEMAKER_PROGRAM"
@@ -35,10 +35,10 @@ _EXPANDED: Final = re.compile(r"\$(?=[$(])")
 
 
 def literal(text: str) -> str:
-    """The text escaped for command, args and env of a container.
+    """Escapes $ in command, args and env of a container.
 
-    Kubernetes would replace $(NAME) by the variable, which SageMaker does not do. The variable's value could also end
-    a shell's quotes.
+    Kubernetes would replace $(NAME) by the variable, which SageMaker does not do. The variable's value could also end a
+    shell's quotes.
     """
     return _EXPANDED.sub("$$", text)
 
@@ -51,7 +51,6 @@ def entry_point(request: TrainingJob) -> str:
 
 
 def starts_ranks(request: TrainingJob) -> bool:
-    """Whether the container's command is mpirun or a similar program."""
     entry = request.algorithm_specification.container_entrypoint or [""]
     return entry[0].rpartition("/")[2] in _STARTERS
 
@@ -61,7 +60,7 @@ def command(
 ) -> tuple[list[str], list[str]]:
     """The launcher's command and arguments.
 
-    `host` is the rendezvous host of torchrun, `variables` are the names of the variables that ranks get.
+    `host` is torchrun's rendezvous host. `variables` are the names of the variables that ranks get.
     """
     algorithm = request.algorithm_specification
     container = [*(algorithm.container_entrypoint or ()), *(algorithm.container_arguments or ())]
@@ -180,7 +179,7 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
 
 
 def passed_on(environment: dict[str, str], options: Sequence[str]) -> list[str]:
-    """The variables that mpirun must pass to the ranks, except variables that the user's `options` set."""
+    """The variables that mpirun must pass to the ranks. The user's `options` pass the others."""
     by_user = {word.partition("=")[0] for before, word in pairwise(options) if before == "-x"}
     return [name for name in environment if name not in by_user]
 

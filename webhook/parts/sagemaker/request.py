@@ -1,7 +1,7 @@
 """The fields of a SageMaker training job that the conversion uses.
 
 Source: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html. DescribeTrainingJob has
-the same names of fields.
+the same field names.
 """
 
 from typing import Annotated, Any, Final
@@ -136,7 +136,7 @@ class TrainingJob(Struct, frozen=True):
 
 
 def read(document: Any) -> TrainingJob:
-    """The training job; ConversionError with the field that is wrong or missing."""
+    """ConversionError with the field that is wrong or missing."""
     if not isinstance(document, dict):
         raise ConversionError("request", "is not a mapping")
     document = without_nulls(document)
@@ -149,7 +149,7 @@ def read(document: Any) -> TrainingJob:
     except msgspec.ValidationError as error:
         wrong = decode_error(error)
         field, of_a_map, _ = wrong.path.partition("[...]")
-        if of_a_map:  # find the key of the first value that is not a text
+        if of_a_map:  # the error does not name the key
             name = next((key for key, value in document[field].items() if not isinstance(value, str)), "")
             field = f"{field}[{name[:100]}]"
         raise ConversionError(field, wrong.message) from None

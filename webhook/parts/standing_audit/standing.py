@@ -1,12 +1,11 @@
 """Judges every job that has not ended with the current policies, as admission would if the job were created now.
 
-Every replica audits all jobs independently. An audit lists jobs page by page and stores only the rules that each job
-breaks. All jobs are audited periodically and when policies change; between audits, a changed job is judged alone.
+Every replica audits all jobs, periodically and when policies change. Between audits, a changed job is judged alone. An
+audit lists jobs page by page and stores only the rules that each job breaks.
 
-Reviews have priority: after each job, which takes a millisecond or two, the audit sleeps three times as long as the job
-took. An audit thus uses a quarter of a processor: 10,000 jobs take 75 s instead of 18 s. The pause between two audits
-is at least ten times as long as an audit. On average the audit uses a fortieth of a processor, and less than an eighth
-even if policies change all the time.
+Reviews have priority. After each job the audit sleeps three times as long as the job took, so that an audit uses a
+quarter of a processor. The pause after an audit is at least ten times as long as the audit. A change of policies
+shortens the pause to the duration of the audit.
 """
 
 import asyncio
@@ -53,12 +52,12 @@ INTERVAL: Final = 600.0
 DEBOUNCE: Final = 5.0  # users often change several policies in a row
 SETTLE: Final = 2.0  # other controllers, such as Kueue, change a new job immediately
 RETRY: Final = 60.0
-# The pause after an audit is this number of times as long as the audit.
+# Ratio of the pause after an audit to the duration of the audit.
 REST: Final = 10
 
 
 def broken(decision: Decision) -> tuple[Broken, ...]:
-    """The rules that a job breaks. Several findings of one rule with the same action are one entry."""
+    """Several findings of one rule with the same action are one entry."""
     return tuple(sorted({(finding.rule, action) for action, finding in decision.findings}))
 
 
@@ -103,11 +102,10 @@ class StandingAudit:
         return {"audit-incomplete": f"the jobs that exist were not judged: {self.problem}"} if self.problem else {}
 
     def resync(self) -> None:
-        """Start an audit soon, because policies have changed or reports have become writable."""
+        """Start an audit soon."""
         self._outdated.set()
 
     async def run(self) -> NoReturn:
-        """Audit until cancelled."""
         if self.reports is not None:
             await self.reports.settled()
         async with asyncio.TaskGroup() as group:
@@ -121,7 +119,7 @@ class StandingAudit:
         """Judge every job once."""
         self._begun = True
         self._outdated.clear()
-        # The list may have the old state of a job that changes during the audit. That job's later verdict is kept.
+        # The list may have an old state of these jobs, which change during the audit. Their later verdicts are kept.
         self._touched.clear()
         began, outcomes = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
         try:
@@ -174,9 +172,10 @@ class StandingAudit:
     ) -> Decision | None:
         # The permission to use SCCs is read for reviews only, and a warning about a job that runs would be wrong.
         view = WithoutJobs(Overlay(self.view, "", {SECURITY_CONTEXT_CONSTRAINTS: UNKNOWN}))
-        work = partial(resubmitted.judge, data, policies=self.policies(), view=view, today=self.today())
         try:
-            decision = limited(work)
+            decision = limited(
+                partial(resubmitted.judge, data, policies=self.policies(), view=view, today=self.today())
+            )
         except TooExpensive:
             self.log.warning("too expensive to judge", companion=NAME, namespace=key[0], name=key[1])
             decision = resubmitted.too_expensive_to_judge(data, policies=self.policies(), view=view)
@@ -185,7 +184,7 @@ class StandingAudit:
         return decision
 
     def _reported(self, key: ByNamespace) -> MPIJobRecord | None:
-        """The job; None if it is deleted, since the garbage collector then deletes its report."""
+        """None if the job is deleted: the garbage collector then deletes its report."""
         job = self.view.get(MPI_JOBS, key)
         return job if isinstance(job, MPIJobRecord) else None
 
@@ -203,9 +202,8 @@ class StandingAudit:
             self._add(key)
 
     def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
-        """Judge the namespace's jobs again: its labels select its policies."""
         if old is not None and new is not None and old.labels == new.labels:
-            return
+            return  # only labels select policies
         jobs = self.view.within(MPI_JOBS, name)
         for key in () if isinstance(jobs, Answer) else jobs:
             self._add(key)
@@ -223,5 +221,5 @@ class StandingAudit:
 
 
 def _written(job: MPIJobRecord) -> tuple[object, ...]:
-    """Values that differ if a user has edited the job. The generation does not change with metadata."""
+    """Values that a user's edit changes. The generation does not change with metadata."""
     return job.uid, job.generation, job.queue, job.network_policy
