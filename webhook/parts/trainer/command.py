@@ -48,7 +48,6 @@ def trainjob(*, files: tuple[str, ...], output: str) -> NoReturn:
 
 
 def _converted(manifest: "Manifest") -> "Conversion":
-    """The MPIJob converted to a TrainJob and TrainingRuntime, and checked. Other objects are unchanged."""
     from webhook.cli import files, job_world
     from webhook.cli.conversions import Conversion
     from webhook.cli.terminal import heading, printable

@@ -14,18 +14,17 @@ CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
 # The replicated jobs of an MPI runtime. NODE is also the name of the container that runs the training.
 LAUNCHER: Final = "launcher"
 NODE: Final = "node"
-# The label of the replicated job that gets the fields of a TrainJob's `trainer`.
+# The label with the purpose of a replicated job. OF_TRAINER: Trainer applies a TrainJob's `trainer` to it.
 ANCESTOR: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 OF_TRAINER: Final = "trainer"
-# The value of `managedBy` for Trainer itself.
+# The value of `managedBy` for Trainer.
 CONTROLLER: Final = "trainer.kubeflow.org/trainjob-controller"
 # The conditions of a TrainJob that has ended.
 ENDS: Final = ("Complete", "Failed")
 # Labels that all pods of a JobSet have.
 JOB_SET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 REPLICATED_JOB_NAME: Final = "jobset.sigs.k8s.io/replicatedjob-name"
-# The steps before the training, and the fields of a TrainJob's `initializer` that configure them. The container of a
-# step has the step's name.
+# The steps before the training, and their fields in a TrainJob's `initializer`. A step's container has its name.
 INITIALIZERS: Final = {"dataset-initializer": "dataset", "model-initializer": "model"}
 # Names of the volumes that Trainer adds to pods.
 KEY_VOLUME: Final = "mpi-ssh-auth"

@@ -45,7 +45,7 @@ def decide(
     granted: Mapping[str, bool] | None = None,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
-    """The decision on a review of any kind. A TrainJob whose runtime is unknown is admitted."""
+    """A TrainJob whose runtime is unknown is admitted."""
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
     return judge(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
@@ -64,11 +64,9 @@ def judge(
     granted: Mapping[str, bool] | None = None,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
-    """The decision by this policy."""
     kind = request.kind
-    if (f"{kind.group}/{kind.version}", request.operation in {"CREATE", "UPDATE"}) != (kinds.API_VERSION, True):
-        return Decision(skipped=NOT_OURS, name=request.name)
-    if kind.kind not in _KINDS or request.sub_resource:
+    is_ours = f"{kind.group}/{kind.version}" == kinds.API_VERSION and kind.kind in _KINDS and not request.sub_resource
+    if not is_ours or request.operation not in {"CREATE", "UPDATE"}:
         return Decision(skipped=NOT_OURS, name=request.name)
     new = _shape(request, request.object, view)
     if isinstance(new, str):
@@ -106,7 +104,6 @@ def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: 
 
 
 def _shape(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> Read:
-    """The object's shape, a finding if it is too large, or a text if it is not judged."""
     if large := too_large.finding(encoded):
         return large if _is_of_mpi(request, encoded, view) else too_large.TOO_LARGE
     try:
@@ -117,7 +114,7 @@ def _shape(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -
 
 
 def _is_of_mpi(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> bool:
-    """Whether an object that is too large to be decoded is for MPI. False if its runtime is unknown."""
+    """Whether a too large object is for MPI. False if its runtime is unknown."""
     head = unshaped.head(encoded)
     if request.kind.kind != kinds.TRAIN_JOB:
         return head.has_mpi_policy
@@ -161,7 +158,7 @@ def _as_mpi_job(request: AdmissionRequest, new: Shape, stored: Read) -> Admissio
 
 
 def _translated(decision: Decision, places: Places) -> Decision:
-    """The decision with the paths and field names of the submitted object."""
+    """Translates paths and field names into those of the submitted object."""
     for findings in (decision.denied, decision.warned, decision.audited):
         findings[:] = [_in_place(finding, places) for finding in findings if not _is_for_runtime(finding, places)]
     decision.exempted = [(_in_place(finding, places), reason) for finding, reason in decision.exempted]
@@ -169,7 +166,7 @@ def _translated(decision: Decision, places: Places) -> Decision:
 
 
 def _is_for_runtime(finding: Finding, places: Places) -> bool:
-    """Whether the finding is advice about the runtime, which its author got in the review of the runtime."""
+    """Whether the finding is advice about the runtime. The runtime's author got it in the review of the runtime."""
     violation = finding.violation
     return violation.advisory and finding.rule in OF_TEMPLATES and places.of(violation.path).in_runtime
 

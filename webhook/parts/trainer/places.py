@@ -15,7 +15,7 @@ _NAMES: Final = {
     "runLauncherAsWorker": "runLauncherAsNode",
 }
 _COUNTED: Final = r"(?P<before>(?:replicas|worker count) to |Use )(?P<count>\d+)(?P<after> workers?\b)?"
-# Text in quotation marks may be a user's text, so it is not translated.
+# Quoted text may be a user's text, so it is not translated.
 _WORDS: Final = re.compile(rf'"[^"]*"|(?P<path>{_PATHS})|{_COUNTED}|\b(?P<name>{"|".join(_NAMES)})\b')
 
 
@@ -28,25 +28,28 @@ class Place(NamedTuple):
 
 
 class Places:
-    """The place of each path of the MPIJob. A path that is not in `known` is relative to the place of its parent."""
+    """The place of each path of the MPIJob. A path that is not in `places` is relative to the place of its parent."""
 
-    def __init__(self, known: Mapping[str, Place], *, launcher_is_node: bool, runtime: str = "") -> None:
-        self._known = known
+    def __init__(self, places: Mapping[str, Place], *, launcher_is_node: bool, runtime: str = "") -> None:
+        self._places = places
         self._launchers = 1 if launcher_is_node else 0
         self._runtime = runtime
 
     def of(self, path: str) -> Place:
         rest = ""
-        while path not in self._known:
+        while path not in self._places:
             end = _start_of_last(path)
             if end < 0:
                 return Place(path + rest)
             path, rest = path[:end], path[end:] + rest
-        place = self._known[path]
+        place = self._places[path]
         return place._replace(path=place.path + rest)
 
     def shown(self, path: str) -> tuple[str, str]:
-        """The path in the object under review, and a text with the path in its runtime for a field of the runtime."""
+        """The path in the reviewed object, and a text for messages.
+
+        The text names the runtime and its field if the reviewed object is a TrainJob and its runtime has the field.
+        """
         place = self.of(path)
         return ("spec.runtimeRef", f" ({self._runtime}, {place.path})") if place.in_runtime else (place.path, "")
 

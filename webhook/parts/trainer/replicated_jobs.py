@@ -4,7 +4,7 @@ Sources: `newRuntimeInfo` in Trainer's `pkg/runtime/core/trainingruntime.go`, `E
 `pkg/runtime/framework/plugins/mpi/mpi.go`, and `Trainer` in `plugins/jobset/builder.go`.
 
 Patches are merged like Kubernetes' strategic merge: `mergeRuntimePatches` in `trainingruntime.go`, and the patch
-strategies in https://pkg.go.dev/k8s.io/api/core/v1#PodSpec. A merge may multiply the memory, so its size is limited.
+strategies in https://pkg.go.dev/k8s.io/api/core/v1#PodSpec.
 """
 
 from collections import defaultdict
@@ -34,13 +34,13 @@ class TooLarge(Exception):
 
 
 class Work:
-    """Limits the number of merged values."""
+    """Limits the number of merged values: a merge may multiply the memory."""
 
     def __init__(self) -> None:
         self._left = MAX_MERGED_VALUES
 
     def take(self, values: int, characters: int = 0) -> None:
-        """Count visited values with paths of this length; TooLarge if there are more than `MAX_MERGED_VALUES`."""
+        """Count visited values with paths of this length; TooLarge beyond `MAX_MERGED_VALUES`."""
         self._left -= values + values * characters // PATH_CHARACTERS_PER_VALUE
         if self._left < 0:
             message = f"too large to judge: more than {MAX_MERGED_VALUES:,} values to merge into the runtime"
@@ -48,17 +48,14 @@ class Work:
 
 
 def check_others(size: int, *, of_job: bool) -> None:
-    """Raise TooLarge if the pods except launcher and nodes have too many bytes in total.
-
-    `of_job`: patches of a TrainJob are included.
-    """
+    """TooLarge if the pods except launcher and nodes have too many bytes. `of_job`: with a TrainJob's patches."""
     if size > MAX_OTHER_PODS_BYTES:
-        what = "bytes of other pods than launcher and nodes"
-        message = f"too large to judge: {size:,} {what}, at most {MAX_OTHER_PODS_BYTES:,}"
+        fault = f"{size:,} bytes of other pods than launcher and nodes"
+        message = f"too large to judge: {fault}, at most {MAX_OTHER_PODS_BYTES:,}"
         raise TooLarge(PATCHES if of_job else f"{JOB_SET}.replicatedJobs", message)
 
 
-# Lists, and the key by which their items are merged. All other lists are replaced.
+# The key by which items of a list are merged. Other lists are replaced.
 _KEYS: Final = {
     "containers": "name",
     "initContainers": "name",
@@ -68,18 +65,15 @@ _KEYS: Final = {
     "schedulingGates": "name",
     "volumeMounts": "mountPath",
 }
-# Mappings with arbitrary keys. In paths these keys are in brackets.
+# Mappings with arbitrary keys, which are in brackets in paths.
 _OWN_KEYS: Final = frozenset(("labels", "annotations", "nodeSelector", "limits", "requests"))
 
 Origins = dict[str, str]
-"""From a path in the merged template to the path in the TrainJob. Other paths are from the runtime."""
+"""From a path in the merged template to the path in the TrainJob. Paths of the runtime are not included."""
 
 
 def merge(base: Any, patch: dict[str, Any], *, path: str, written: str, origins: Origins, work: Work) -> dict[str, Any]:
-    """`base` at `path` with `patch` merged into it; neither is changed. `written` is the path of `patch`.
-
-    TooLarge if the merge visits too many values.
-    """
+    """`base` at `path` with `patch` merged into it; neither is changed. `written` is the patch's own path."""
     merged = dict(mapping(base))
     work.take(len(merged))
     work.take(len(patch), len(path) + len(written))
@@ -134,7 +128,7 @@ class ReplicatedJob:
     written: dict[str, Any]
     """The item in the runtime, without changes by a TrainJob."""
     step: str
-    """The value of the label ANCESTOR, which names the purpose of the pods."""
+    """The value of the label ANCESTOR: the purpose of the pods."""
     template: dict[str, Any]
     """The pod template with the changes by the TrainJob."""
     replicas: int
@@ -142,9 +136,8 @@ class ReplicatedJob:
     """Pods of each replica."""
     depends_on: list[dict[str, Any]]
     origins: Origins = field(default_factory=dict)
-    """The paths in the TrainJob by the paths in the template, for values from the TrainJob."""
     kept: set[str] = field(default_factory=set)
-    """Paths below a path in `origins` whose values are nevertheless from the runtime."""
+    """Paths below a path in `origins` whose values are the runtime's."""
 
     @property
     def of_trainer(self) -> bool:
@@ -169,7 +162,7 @@ class ReplicatedJob:
         return self.named(kinds.NODE)
 
     def named(self, name: str) -> int | None:
-        return next((index for index, each in enumerate(self.containers) if each.get("name") == name), None)
+        return next((index for index, container in enumerate(self.containers) if container.get("name") == name), None)
 
     @property
     def mounts(self) -> Iterator[str]:
@@ -186,10 +179,7 @@ def launcher_is_node(runtime: dict[str, Any]) -> bool:
 
 
 def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[ReplicatedJob]:
-    """The replicated jobs of a runtime's spec, with the changes by a TrainJob's spec.
-
-    `job` is empty for a runtime alone. TooLarge if the merge visits too many values.
-    """
+    """The replicated jobs of a runtime's spec, with the changes by a TrainJob's spec, which may be empty."""
     result = []
     work = Work()
     patches = _patches(job)
@@ -232,9 +222,9 @@ def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob
     resources = trainer.get("resourcesPerNode")
     if resources is None:
         with_resources = (
-            mapping(each.containers[each.node].get("resources"))
-            for each in jobs
-            if (each.name == kinds.NODE or each.of_trainer) and each.node is not None
+            mapping(replicated.containers[replicated.node].get("resources"))
+            for replicated in jobs
+            if (replicated.name == kinds.NODE or replicated.of_trainer) and replicated.node is not None
         )
         resources = next(filter(None, with_resources), {})
     return max(_gpus(at(resources, "requests")) or _gpus(at(resources, "limits")), 1)
@@ -260,7 +250,6 @@ def _patches(job: dict[str, Any]) -> Mapping[str, list[tuple[str, dict[str, Any]
 
 
 def _sized(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any]) -> None:
-    """Set the number of pods."""
     if replicated_job.of_trainer:
         replicated_job.pods = _number(at(runtime, "mlPolicy").get("numNodes"), 1)
     replicated_job.pods = max(replicated_job.pods, 1)  # `WithPodSet` of Trainer's `pkg/runtime/runtime.go`
@@ -270,7 +259,7 @@ def _sized(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict
 
 
 def _trained(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any], work: Work) -> None:
-    """Merge the TrainJob's `trainer` into the container that runs the training, if this replicated job gets it."""
+    """Merge the TrainJob's `trainer` into the container that runs the training."""
     is_node = replicated_job.name == kinds.NODE and launcher_is_node(runtime)
     index = replicated_job.node
     if index is None or not (replicated_job.of_trainer or is_node):
@@ -313,7 +302,7 @@ def _initialized(replicated_job: ReplicatedJob, initializer: dict[str, Any], wor
 def _resources(
     job: ReplicatedJob, path: str, base: dict[str, Any], patch: dict[str, Any], work: Work
 ) -> dict[str, Any]:
-    """The merged resources. `path` is the path of the container, `patch` has the TrainJob's resources."""
+    """`path` is the path of the container. `patch` has the TrainJob's resources."""
     merged = merge(base, patch, path=f"{path}.resources", written=RESOURCES, origins={}, work=work)
     job.origins[f"{path}.resources"] = RESOURCES
     job.origins[".spec.containers"] = RESOURCES  # the path in violations about the sum of all containers' requests
@@ -324,7 +313,7 @@ def _resources(
 
 
 def _gpus(amounts: dict[str, Any]) -> int:
-    """The number of GPUs as Trainer counts them: the amount of the first resource whose name contains `gpu`."""
+    """As Trainer counts GPUs: the amount of the first resource whose name contains `gpu`."""
     for name, amount in amounts.items():
         if "gpu" in name.lower():
             try:

@@ -1,8 +1,8 @@
 """Watched objects of Kubeflow Trainer: runtimes, TrainJobs and the pods of TrainJobs. Only with `serve --trainer`.
 
-TrainJobs and their pods decide how long, and for which pods, a TrainJob's reservation is valid. The JobSet spec of each
-MPI runtime is cached, because TrainJobs get their pods from its templates. Users may create any number of runtimes of
-any size, so the cache has a budget. A runtime beyond the budget is treated as unknown.
+A TrainJob's reservation of quota depends on the TrainJob and its pods. The JobSet spec of each MPI runtime is cached,
+because TrainJobs get their pods from its templates. Users may create any number of runtimes of any size, so the cache
+has a budget. A runtime beyond the budget is treated as unknown.
 """
 
 import sys
@@ -90,13 +90,13 @@ RUNTIMES: Final[tuple[Resource[Any, Any], ...]] = (CLUSTER_TRAINING_RUNTIMES, TR
 
 
 class TrainJobRecord(msgspec.Struct, frozen=True, gc=False):
-    """An existing TrainJob."""
+    """A TrainJob in the cluster."""
 
     namespace: str
     name: str
     uid: str
     over: bool = False
-    """Whether the TrainJob has ended or is being deleted, so that it no longer uses quota."""
+    """Whether the TrainJob has ended or is being deleted."""
 
 
 class TrainJobPod(msgspec.Struct, frozen=True, gc=False):
@@ -104,6 +104,7 @@ class TrainJobPod(msgspec.Struct, frozen=True, gc=False):
 
     namespace: str
     job: str
+    """The TrainJob's name, which is also the name of its JobSet."""
     replicated_job: str
 
 
@@ -142,7 +143,6 @@ def _job(job: _Job) -> TrainJobRecord:
 
 
 def _pod(pod: _Pod) -> TrainJobPod:
-    """The TrainJob's name is the name of its JobSet."""
     labels = pod.metadata.labels or _Labels()
     return TrainJobPod(
         sys.intern(pod.metadata.namespace), sys.intern(labels.job_set), sys.intern(labels.replicated_job)

@@ -19,12 +19,11 @@ class Head(msgspec.Struct, rename="camel"):
     """The fields of a spec that show whether the object is for MPI."""
 
     runtime: Mapping[str, str | None] = msgspec.field(default_factory=dict, name="runtimeRef")
-    """The reference of a TrainJob to its runtime."""
+    """A TrainJob's reference to its runtime."""
     ml_policy: _Policy | None = None
 
     @property
     def has_mpi_policy(self) -> bool:
-        """Whether the runtime is for MPI."""
         return self.ml_policy is not None and bytes(self.ml_policy.mpi)[:1] == b"{"
 
 
@@ -40,7 +39,7 @@ _FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def head(encoded: msgspec.Raw) -> Head:
-    """The head; empty if it cannot be decoded."""
+    """Empty if the object cannot be decoded."""
     try:
         return msgspec.json.decode(encoded, type=_Headed).spec
     except _FAULTS:
@@ -48,7 +47,7 @@ def head(encoded: msgspec.Raw) -> Head:
 
 
 def same_pods(request: AdmissionRequest) -> bool:
-    """Whether an update does not change fields that have an effect on pods.
+    """Whether an update leaves all fields unchanged that have an effect on pods.
 
     The fields are compared as bytes: the API server encodes the old and the new object in the same way.
     msgspec.DecodeError, UnicodeDecodeError or RecursionError if an object cannot be decoded.
