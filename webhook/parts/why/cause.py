@@ -11,35 +11,34 @@ from webhook.parts.why.limits import MAX_CAUSE_CHARACTERS
 
 
 class Stage(IntEnum):
-    """The stages of a job in order. A problem in one stage can cause all problems in later stages."""
+    """The stages of a job in order. A problem in one stage can cause problems in later stages."""
 
     DELETION = 1
     OPERATOR = 2
-    """The operator ignores or rejects the job."""
     QUEUE = 3
-    """The job is suspended by its user or by Kueue."""
+    """Suspended by the user or by Kueue."""
     CREATION = 4
     """Pods are not created."""
     SCHEDULING = 5
     """Pods have no node."""
     START = 6
-    """Containers do not start or soon fail."""
+    """Containers do not start, or soon fail."""
     RUN = 7
     """The launcher fails."""
     END = 8
     """The time limit was exceeded."""
     ADMISSION = 9
-    """The rules would reject the job, or warn about it, if it were created now."""
+    """The rules would reject a new job with this spec, or warn about it."""
 
 
 class Cause(msgspec.Struct, frozen=True):
     """A reason why a job does not run."""
 
     id: str
-    """A fixed id for programs, or the rule's id for a cause that only admission reports."""
+    """A fixed id for programs. Causes that only admission reports have the rule's id."""
     stage: Stage
     text: str
-    """The problem as a sentence without a full stop."""
+    """A sentence without a full stop."""
     where: str
     """The object that reports the problem, and its field, condition or container."""
     fix: str
@@ -55,7 +54,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 def merged(causes_by_pod: Iterable[tuple[str, Cause]]) -> Iterator[Cause]:
-    """Each cause once, its text prefixed with the names of the affected pods."""
+    """Equal causes of several pods are one cause, whose text begins with the names of the pods."""
     groups: dict[tuple[str, str], list[tuple[str, Cause]]] = {}
     for pod, cause in causes_by_pod:
         groups.setdefault((cause.id, cause.text), []).append((pod, cause))
@@ -69,6 +68,6 @@ def listed(names: Sequence[str]) -> str:
 
 
 def cut(text: str, longest: int = MAX_CAUSE_CHARACTERS) -> str:
-    """The message on one line without the full stop, cut after `longest` characters."""
+    """The message on one line without the full stop."""
     line = " ".join(text.split()).rstrip(".")
     return line if len(line) <= longest else f"{line[: longest - 3]}..."

@@ -46,5 +46,5 @@ def why(*, job: str | None, access: Access, namespace: str | None, policy_namesp
     if job and not job.endswith("/"):
         show(output, job_reports[0].as_text(), job_reports[0].as_json())
     else:
-        show(output, report.overview(job_reports), [each.as_json() for each in job_reports])
-    sys.exit(0 if all(each.good for each in job_reports) else REFUSED)
+        show(output, report.overview(job_reports), [job_report.as_json() for job_report in job_reports])
+    sys.exit(0 if all(job_report.good for job_report in job_reports) else REFUSED)

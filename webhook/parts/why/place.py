@@ -17,10 +17,10 @@ def waits(workload: Json) -> bool:
 
 
 def place(workload: Json, workloads: Sequence[Json]) -> QueuePlace | None:
-    """The place in the LocalQueue, or None if the Workload does not wait; `workloads` are all in the namespace."""
+    """The place in the LocalQueue among all `workloads` of the namespace; None if the Workload does not wait."""
     queue = loose.text(workload, "spec", "queueName")
-    waiting = [each for each in workloads if waits(each) and loose.text(each, "spec", "queueName") == queue]
-    names = [loose.name(each) for each in sorted(waiting, key=_order)]
+    waiting = [other for other in workloads if waits(other) and loose.text(other, "spec", "queueName") == queue]
+    names = [loose.name(other) for other in sorted(waiting, key=_order)]
     if loose.name(workload) not in names:
         return None
     return QueuePlace(names.index(loose.name(workload)) + 1, len(names), f"LocalQueue {queue}")

@@ -1,7 +1,4 @@
-"""Reads the objects of one job in a cluster with the user's permissions.
-
-It sends only reads and dry runs of pods, and reads no Secret. It reports objects that the user may not read.
-"""
+"""Reads the objects of one job with the user's permissions. Sends only reads and dry runs, and reads no Secret."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -71,7 +68,7 @@ class SightReader:
     unread: dict[str, str] = field(default_factory=dict)
     """The reason for each resource that could not be read."""
     unjudged: frozenset[str] = frozenset()
-    """Names of resources that the findings do not take into account, because they could not be read."""
+    """Resources that the findings do not take into account, because they could not be read."""
 
     async def read(self, job: KubernetesObject) -> Sight:
         name, uid = loose.name(job), loose.text(job, "metadata", "uid")
@@ -80,7 +77,7 @@ class SightReader:
         if isinstance(self.workloads, Unread):
             self.unread["workloads"] = self.workloads.reason
         workloads = [] if isinstance(self.workloads, Unread) else self.workloads
-        workload = next((each for each in workloads if _controller(each) == uid), None)
+        workload = next((workload for workload in workloads if _controller(workload) == uid), None)
         events = await self._events(job, [job, launcher or {}, workload or {}], pods)
         return Sight(
             now=self.api.server_time or datetime.now(UTC),
@@ -96,16 +93,15 @@ class SightReader:
             nodes=node_shapes(self.world.cluster),
             cordoned=await self._cordoned(pods, events),
             all_queued=suspends_all(self.world.cluster, self.namespace),
-            unread=dict(self.unread),  # must be last: the lines above add to it
+            unread=dict(self.unread),  # must be last: the calls above add to it
         )
 
     async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The API server's rejection of a dry run, for each role whose pods are missing.
-
-        A dry run is needed because the Events about rejected pods expire after an hour.
+        """The API server's rejection of a dry run, for each role whose pods are missing. Events about rejected pods
+        expire after an hour.
         """
         sight = Sight(now=datetime.now(UTC), job=job, pods=pods)
-        if sight.suspended or sight.finished or (sight.launchers and len(sight.workers) >= sight.wanted):
+        if sight.suspended or sight.finished or (sight.launchers and len(sight.workers) >= sight.requested_workers):
             return {}
         try:
             templates = {role.lower(): pod for role, pod in operator_pods.of_job(job, loose.name(job)).items()}
@@ -113,18 +109,17 @@ class SightReader:
             return {}
         if sight.launchers:
             templates.pop(LAUNCHER, None)
-        if len(sight.workers) >= sight.wanted:
+        if len(sight.workers) >= sight.requested_workers:
             templates.pop(WORKER, None)
-        tried = refusals(self.api, self.namespace, templates, before=self.before_dry_run)
-        rejections = await self._try("a dry run of its pods", tried, None)
-        return rejections or {}
+        dry_run = refusals(self.api, self.namespace, templates, before=self.before_dry_run)
+        return await self._try("a dry run of its pods", dry_run, None) or {}
 
     @property
     def _space(self) -> str:
         return quote(self.namespace, safe="")
 
     async def _try(self, resource: str, work: Awaitable[T], default: T) -> T:
-        """The result of `work`, or `default` if the call fails. The failure is recorded in `unread`."""
+        """`default` if the call fails. `unread` has the failure."""
         result = await attempt(work)
         if isinstance(result, Unread):
             self.unread[resource] = result.reason
@@ -143,16 +138,15 @@ class SightReader:
     async def _events(
         self, job: KubernetesObject, owners: Iterable[Mapping[str, Any]], pods: list[KubernetesObject]
     ) -> list[KubernetesObject]:
-        """Events about the job's objects and its pods that are not ready, and about their volume claims.
-
-        If a pod is not ready, Events about the newest ready pods are read too.
+        """Events about the job's objects, its pods and their volume claims. Ready pods are included only if a pod is
+        not ready.
         """
         unready = [pod for pod in pods if not loose.holds(pod, "Ready")]
         ready = sorted((pod for pod in pods if loose.holds(pod, "Ready")), key=created, reverse=True)
         inspected = [*unready, *ready][:MAX_OBJECTS_READ] if unready else []
         claims = sorted({claim for pod in inspected for claim in claims_of(pod)})[:MAX_OBJECTS_READ]
-        objects = [each for each in (*owners, *inspected) if each]
-        uids = {loose.text(each, "metadata", "uid") for each in objects}
+        objects = [*filter(None, (*owners, *inspected))]
+        uids = {loose.text(existing, "metadata", "uid") for existing in objects}
         events = []
         for name in dict.fromkeys([*map(loose.name, objects), *claims]):
             path = f"/api/v1/namespaces/{self._space}/events"
@@ -160,7 +154,7 @@ class SightReader:
             events += await self._try("events", selected, [])
             if "events" in self.unread:
                 break
-        # Events of a deleted job with the same name are left out. Events of this job's replaced pods are kept.
+        # Events of an earlier job with the same name are left out, but not Events of replaced pods.
         return [
             event
             for event in events
@@ -170,7 +164,7 @@ class SightReader:
         ]
 
     async def _cordoned(self, pods: list[KubernetesObject], events: list[KubernetesObject]) -> list[str]:
-        """Names of all cordoned nodes, read only if a pod was evicted or is gone.
+        """Names of cordoned nodes, read only if a pod was evicted or is gone.
 
         A failure is not reported: few users may read nodes, and the loss is also recognised without nodes.
         """
@@ -184,7 +178,7 @@ class SightReader:
     async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
         """The last log lines of failed containers, launchers first; if a launcher failed, also of some workers."""
         failed = [(pod, status) for pod in reversed(pods) if (status := _with_log(pod)) is not None]
-        failed.sort(key=lambda each: pod_is_worker(each[0]))
+        failed.sort(key=lambda container: pod_is_worker(container[0]))
         containers = failed[:MAX_LOGS_READ]
         if containers and not pod_is_worker(containers[0][0]):
             workers = ((pod, loose.items(pod, "status", "containerStatuses")) for pod in pods if pod_is_worker(pod))
@@ -209,10 +203,15 @@ class SightReader:
         self.unjudged = frozenset(view.unknown if self.world.policies is not None else {*view.unknown, POLICIES})
         return [
             Judged(
-                each.rule, each.violation.path, each.violation.message, each.violation.fix, refuses, each.importance[0]
+                rule=finding.rule,
+                path=finding.violation.path,
+                message=finding.violation.message,
+                fix=finding.violation.fix,
+                refuses=refuses,
+                importance=finding.importance[0],
             )
             for refuses, findings in ((True, decision.denied), (False, decision.warned))
-            for each in findings
+            for finding in findings
         ]
 
 

@@ -30,7 +30,7 @@ class JobReport:
     sight: Sight
     diagnosis: Diagnosis
     unjudged: Mapping[str, Sequence[str]]
-    """The resources that the rules could not take into account, by the reason why."""
+    """Resources that the rules could not take into account, by the reason why."""
 
     @property
     def good(self) -> bool:
@@ -49,7 +49,7 @@ class JobReport:
         if warnings := self.sight.warnings():
             yield from ("", "warnings of the cluster:")
             yield from (printable(f"   {self._warning(event)}") for event in warnings)
-        notes = [f"not read: {what} ({why})" for what, why in self.sight.unread.items()]
+        notes = [f"not read: {resource} ({why})" for resource, why in self.sight.unread.items()]
         notes += [f"not judged: rules that need {', '.join(names)} ({why})" for why, names in self.unjudged.items()]
         if notes:
             yield ""
@@ -66,7 +66,7 @@ class JobReport:
             "namespace": self.namespace,
             "name": self.sight.name,
             **self.diagnosis.as_json(),
-            "workers": {"wanted": self.sight.wanted, "ready": self.sight.ready},
+            "workers": {"wanted": self.sight.requested_workers, "ready": self.sight.ready_workers},
             "warnings": [
                 {
                     "kind": loose.text(event, "involvedObject", "kind"),
@@ -90,16 +90,15 @@ def _lines(number: int, cause: Cause) -> Iterator[str]:
 
 def overview(reports: Sequence[JobReport]) -> Iterator[str]:
     """A line for each job that does not run, and the total."""
-    worst = [each for each in reports if not each.good]
-    yield from (each.headline() for each in worst)
+    worst = [report for report in reports if not report.good]
+    yield from (report.headline() for report in worst)
     more = f": {len(worst)} to fix; `{PROGRAM} why NAME` says what to do." if worst else ", none to look at"
     yield faint(f"{counted(len(reports), 'job')}{more}")
 
 
 async def reports(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobReport]:
-    """The report on the job `name`; ClusterError if it does not exist.
-
-    Without a name: the reports on all jobs that have not succeeded, the worst first.
+    """The report on the job `name`; ClusterError if it does not exist. Without a name, the reports on all jobs that
+    have not succeeded, the worst first.
     """
     stored = await stored_jobs(api, namespace, name)
     jobs = stored if name else [job for job in stored if not loose.holds(job, "Succeeded")]
@@ -113,5 +112,5 @@ async def reports(api: Client, namespace: str, name: str, policy_namespace: str)
             sight = await reader.read(job)
         return JobReport(namespace, sight, diagnose(sight), world.reasons(reader.unjudged))
 
-    read = await asyncio.gather(*map(report, jobs))
-    return sorted(read, key=lambda each: (WORST_FIRST.index(each.diagnosis.state), each.sight.name))
+    job_reports = await asyncio.gather(*map(report, jobs))
+    return sorted(job_reports, key=lambda report: (WORST_FIRST.index(report.diagnosis.state), report.sight.name))

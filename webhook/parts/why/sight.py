@@ -23,7 +23,7 @@ ROLE: Final = "training.kubeflow.org/job-role"
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A rule's finding about the job as if it were created now."""
+    """A rule's finding about the job as if the job were created now."""
 
     rule: str
     path: str
@@ -40,21 +40,21 @@ class QueuePlace(msgspec.Struct, frozen=True):
     """The first is 1."""
     of: int
     queue: str
-    """The kind and the name of the queue."""
+    """Kind and name."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """A job and its objects. Objects that could not be read are empty, and `unread` has the reason."""
+    """A job and its objects. Objects that could not be read are empty."""
 
     now: datetime
     job: Json
     findings: Sequence[Judged] = ()
     launcher: Json | None = None
-    """The batch Job of the launcher."""
+    """The launcher's batch Job."""
     pods: Sequence[Json] = ()
     workload: Json | None = None
-    """Kueue's Workload for the job."""
+    """Kueue's Workload."""
     place: QueuePlace | None = None
     events: Sequence[Json] = ()
     logs: Mapping[str, str] = field(default_factory=dict)
@@ -62,13 +62,12 @@ class Sight:
     tried: Mapping[str, str] = field(default_factory=dict)
     """The API server's rejection of a dry run by the role of the missing pods."""
     nodes: Collection[NodeShape] = ()
-    """The different shapes of nodes in the cluster."""
     cordoned: Collection[str] = ()
-    """The names of cordoned nodes; read only if pods of the job are gone or were evicted."""
+    """Names of nodes. Read only if pods of the job are gone or were evicted."""
     all_queued: bool = False
-    """Whether Kueue suspends every job of the namespace, even a job without a queue name."""
+    """Whether Kueue suspends every job of the namespace, even without a queue name."""
     unread: Mapping[str, str] = field(default_factory=dict)
-    """The reason for each resource that could not be read, by the resource's name."""
+    """The reason for each resource that could not be read."""
 
     @property
     def name(self) -> str:
@@ -84,40 +83,37 @@ class Sight:
         return loose.at(self.job, "spec", "runPolicy", "suspend") is True
 
     @property
-    def wanted(self) -> int:
-        """The number of workers in its spec."""
+    def requested_workers(self) -> int:
         return loose.number(self.job, "spec", "mpiReplicaSpecs", "Worker", "replicas") or 0
 
     @property
-    def ready(self) -> int:
-        """The number of ready workers."""
+    def ready_workers(self) -> int:
         return sum(loose.holds(pod, "Ready") for pod in self.workers)
 
     @property
     def finished(self) -> str:
-        """`Succeeded` or `Failed`; empty if the job has not finished."""
+        """`Succeeded`, `Failed` or empty."""
         return next((kind for kind in ("Succeeded", "Failed") if loose.holds(self.job, kind)), "")
 
     @cached_property
     def workers(self) -> list[Json]:
-        """The pods of workers, sorted by name."""
+        """Pods sorted by name."""
         return self._of_role(WORKER)
 
     @cached_property
     def launchers(self) -> list[Json]:
-        """The launcher's pods, the newest first: a retry creates another pod."""
+        """Pods, the newest first: a retry creates another pod."""
         return sorted(self._of_role(LAUNCHER), key=created, reverse=True)
 
     @property
     def current(self) -> list[Json]:
-        """All workers and the newest launcher."""
         return [*self.workers, *self.launchers[:1]]
 
     def events_about(self, name: str, *reasons: str) -> Iterator[Json]:
-        """Events about objects with this name, the newest first; only events with these `reasons` if there are any."""
+        """The newest first. `reasons` restrict the events."""
         about = (event for event in self.events if loose.text(event, "involvedObject", "name") == name)
-        found = [event for event in about if not reasons or event.get("reason") in reasons]
-        return iter(sorted(found, key=happened, reverse=True))
+        selected = [event for event in about if not reasons or event.get("reason") in reasons]
+        return iter(sorted(selected, key=happened, reverse=True))
 
     def warnings(self) -> list[Json]:
         """The newest Warning events, one for each reason and object."""
@@ -128,26 +124,24 @@ class Sight:
         return list(newest.values())[:MAX_EVENTS_SHOWN]
 
     def since(self, moment: datetime) -> str:
-        """The time since the moment, in words."""
         return span(moment, self.now)
 
     def finding(self, rules: Iterable[str]) -> Judged | None:
         """The worst finding of these rules."""
-        found = [each for each in self.findings if each.rule in rules]
-        return min(found, key=lambda each: (not each.refuses, each.importance), default=None)
+        findings = [finding for finding in self.findings if finding.rule in rules]
+        return min(findings, key=lambda finding: (not finding.refuses, finding.importance), default=None)
 
     def _of_role(self, role: str) -> list[Json]:
-        found = [pod for pod in self.pods if loose.text(pod, "metadata", "labels", ROLE) == role]
-        return sorted(found, key=lambda pod: (len(loose.name(pod)), loose.name(pod)))
+        pods = [pod for pod in self.pods if loose.text(pod, "metadata", "labels", ROLE) == role]
+        return sorted(pods, key=lambda pod: (len(loose.name(pod)), loose.name(pod)))
 
 
 def created(value: Json) -> datetime:
-    """The creation time, or the epoch if it is missing."""
+    """The epoch if the time is missing."""
     return loose.moment(value, "metadata", "creationTimestamp") or _EPOCH
 
 
 def happened(event: Json) -> datetime:
-    """The time when the event last happened."""
     paths = (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
     return next(filter(None, (loose.moment(event, *path) for path in paths)), created(event))
 

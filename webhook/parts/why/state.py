@@ -12,10 +12,10 @@ from webhook.predict import deadlines
 
 
 class State(StrEnum):
-    """The state of a job."""
+    """A job's state."""
 
     STARTS = "starting"
-    """The job was created, and no problem is visible."""
+    """No problem is visible yet."""
     STUCK = "stuck"
     RUNS = "running"
     SUCCEEDED = "succeeded"
@@ -23,12 +23,12 @@ class State(StrEnum):
 
 
 def state(sight: Sight) -> tuple[State, str]:
-    """The state, and a description as a sentence without a subject."""
+    """The state, and a sentence without a subject about the state."""
     if sight.finished == "Succeeded":
         return State.SUCCEEDED, f"succeeded{_after(sight)}"
     if sight.finished == "Failed":
         return State.FAILED, f"failed{_after(sight)}"
-    workers = f"{sight.ready} of {sight.wanted} workers ready"
+    workers = f"{sight.ready_workers} of {sight.requested_workers} workers ready"
     begun = loose.moment(loose.condition(sight.job, "Running"), "lastTransitionTime")
     if loose.holds(sight.job, "Running") and not sight.suspended:
         since = f" since {_shown(begun)} ({sight.since(begun)})" if begun else ""

@@ -1,7 +1,7 @@
 """Jobs that are suspended by Kueue or by a user.
 
-The Workload's conditions are from Kueue `apis/kueue/v1beta2/workload_types.go`, the messages from Kueue's scheduler
-(v0.18.3).
+Sources: Kueue `apis/kueue/v1beta2/workload_types.go` for the Workload's conditions, and its scheduler (v0.18.3) for
+messages.
 """
 
 import re
