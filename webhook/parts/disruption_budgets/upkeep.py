@@ -1,8 +1,8 @@
 """Maintains the PodDisruptionBudgets of running jobs.
 
-`minAvailable` is the number of the job's pods. Kubernetes does not know how many pods an MPIJob has, so
-`maxUnavailable` cannot be used (https://kubernetes.io/docs/tasks/run-application/configure-pdb/). `minAvailable`
-becomes 0 when the job ends or is suspended: otherwise drains would wait for its pods.
+`minAvailable` is the number of the job's pods, and 0 after the job's end, so that drains do not wait. Kubernetes cannot
+use `maxUnavailable` here, because it does not know how many pods an MPIJob has
+(https://kubernetes.io/docs/tasks/run-application/configure-pdb/).
 """
 
 from typing import Final

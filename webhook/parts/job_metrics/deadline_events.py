@@ -21,8 +21,8 @@ from webhook.controllers.reconciler import PacedClient, Reconciler
 from webhook.predict.deadlines import FIELD, Deadline, deadlines, moment, remaining
 
 NOTICE_DURATION: Final = 45 * 60.0
-"""Seconds for which a notice is due. The API server must store Events longer (`--event-ttl`, 1 h by default), so that a
-restarted replica does not write an Event again.
+"""Seconds. Must be less than the lifetime of Events (`--event-ttl` of the API server, 1 h by default): a restarted
+replica writes due notices again.
 """
 
 IS_NEAR: Final = "TimeLimitNear"
@@ -31,7 +31,7 @@ IS_OVER: Final = "TimeLimitReached"
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message about a job. All replicas derive the same `key`."""
+    """All replicas derive the same `key`."""
 
     key: str
     reason: str
@@ -49,7 +49,7 @@ def next_due(job: JobLife, launcher: Launcher | None, now: float) -> float | Non
 
 
 def _notices(job: JobLife, launcher: Launcher | None) -> Iterator[tuple[Notice, float, float]]:
-    """Each notice with the start and the end of the time in which the notice is due."""
+    """With the start and the end of the time in which each notice is due."""
     limits = deadlines(job, launcher)
     hard = next((limit for limit in limits if limit.ends_job), None)
     for limit in limits:
@@ -105,7 +105,7 @@ UNKNOWN_WAIT: Final = 30.0
 
 @dataclass(eq=False)
 class DeadlineEvents:
-    """Writes the notices. `now` is the API server's clock."""
+    """`now` is the clock of the API server."""
 
     api: PacedClient
     lives: Watch[ByNamespace, JobLife]
@@ -124,7 +124,7 @@ class DeadlineEvents:
         self.reconciler.add((key[0], key[1].removesuffix(LAUNCHER_SUFFIX)))
 
     async def reconcile(self, key: ByNamespace) -> float | None:
-        """Write due notices. Returns the seconds until the next notice."""
+        """Returns the seconds until the next notice."""
         job = self.lives.get(key)
         if job is ABSENT:
             self._written.pop(key, None)
@@ -144,8 +144,7 @@ class DeadlineEvents:
         """The namespace and the remaining seconds of each job with a deadline; empty while jobs cannot be read."""
         if self.lives.known and self.launchers.known:
             now, launchers = self.now(), self.launchers.store.records
-            for job in list(self.lives.store.records.values()):  # a copy: the scrape runs in a different thread
-                # Most jobs are over. The check keeps scrapes fast.
+            for job in list(self.lives.store.records.values()):  # a copy: scrapes run in another thread
                 if not job.over and (left := remaining(job, launchers.get(launcher_key(job)), now)) is not None:
                     yield job.namespace, left
 

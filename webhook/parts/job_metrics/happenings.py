@@ -1,7 +1,7 @@
-"""Counts the state changes of jobs, and the current jobs with the accelerators that they request.
+"""Counts the state changes of jobs, and the current jobs with their accelerators.
 
-Every replica counts every job, so a query takes the maximum of the replicas. A replica does not count changes before
-its first list of all jobs: the other replicas have counted them.
+Every replica counts every job, so queries take the maximum of the replicas. A replica ignores changes before its first
+list of all jobs: the other replicas have counted them.
 """
 
 from collections import Counter
@@ -21,7 +21,6 @@ from webhook.server.limits import MAX_USER_SERIES
 from webhook.server.namespace_labels import BEYOND, Labels
 
 UNKNOWN: Final = "_unknown"
-"""The creator's label value for a job without the annotation."""
 
 
 class Counted(NamedTuple):
@@ -32,15 +31,15 @@ class Counted(NamedTuple):
     seconds: float | None = None
     """None for a counter."""
     reason: tuple[str, ...] = ()
-    """Why the job failed; empty if it has not failed."""
+    """Empty if the job has not failed."""
 
 
 class Changes:
-    """Derives increments and observations from the old and the new state of a job."""
+    """Derives increments and observations from two states of a job."""
 
     def __init__(self, jobs: Iterable[JobLife] = ()) -> None:
         """Earlier changes of `jobs` are not counted."""
-        # The uids of jobs that have run: only the first wait in a queue is measured.
+        # uids of jobs whose first wait in a queue is over
         self._ran = {job.uid for job in jobs if job.phase is not Phase.QUEUED or (job.suspended and job.started)}
 
     def of(self, old: JobLife | None, new: JobLife | None) -> list[Counted]:
@@ -71,7 +70,7 @@ def standing(
     *,
     namespaces: Labels,
 ) -> Counter[tuple[str, ...]]:
-    """Counts of jobs and their accelerators by metric and labels, without jobs that have ended or are being deleted."""
+    """Counts by metric and labels. Jobs that have ended or are being deleted are not counted."""
     counts = Counter[tuple[str, ...]]()
     of_users = Counter[tuple[str, str, str]]()
     for job in jobs:

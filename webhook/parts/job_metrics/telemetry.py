@@ -1,4 +1,4 @@
-"""Metrics of jobs, exposed at `/metrics/jobs` and not at `/metrics`, because namespaces are labels."""
+"""Metrics of jobs. Namespaces are labels, so `/metrics/jobs` exposes the metrics and not `/metrics`."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
@@ -22,7 +22,7 @@ from webhook.server.namespace_labels import BEYOND, Labels, of_now
 
 
 class JobTelemetry:
-    """The metrics of jobs. The registry stays empty until `follow` or `deadlines` is called."""
+    """The registry stays empty until `follow` or `deadlines` is called."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
@@ -37,7 +37,7 @@ class JobTelemetry:
         return MetricSet(JOB_METRICS, self.registry)
 
     def follow(self, lives: Watch[ByNamespace, JobLife], view: LiveView) -> None:
-        """Count existing jobs, verdicts, and changes of jobs after the first list."""
+        """Count changes of jobs after the first list, existing jobs, and verdicts."""
         self._view = view
         lives.store.on_change(self._changed)
         lives.store.on_list(partial(self._listed, lives.store))
@@ -66,9 +66,9 @@ class JobTelemetry:
                 self._metrics.observe(change.metric, change.seconds, namespace)
 
     def decided(self, namespace: str, decision: Decision) -> None:
-        """Count a verdict on a job. Does nothing before `follow` is called.
+        """Does nothing before `follow` is called.
 
-        A client may send any text as namespace, so namespaces that do not exist share one label.
+        Namespaces that do not exist share one label, because a client may send any text as namespace.
         """
         if self._view is None or decision.skipped:
             return
@@ -79,14 +79,14 @@ class JobTelemetry:
             self._metrics.add("namespace_rule_results_total", label, finding.rule, action)
 
     def deadlines(self, remaining: Callable[[], Iterable[tuple[str, float]]]) -> None:
-        """`remaining` returns the namespace and the remaining seconds of each job."""
+        """`remaining` yields the namespace and the remaining seconds of each job."""
         self._metrics.on_scrape(partial(_remaining, remaining))
 
 
 def _standing(lives: Watch[ByNamespace, JobLife], view: LiveView) -> Iterator[Value]:
     pods = view.all(MPI_JOBS)
     if lives.known and not isinstance(pods, Answer):
-        jobs = list(lives.store.records.values())  # a copy: the scrape runs in a different thread
+        jobs = list(lives.store.records.values())  # a copy: scrapes run in another thread
         counts = standing(jobs, pods, view, namespaces=of_now(job.namespace for job in jobs))
         yield from ((name, (*labels,), value) for (name, *labels), value in counts.items())
 

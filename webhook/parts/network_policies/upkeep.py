@@ -1,10 +1,8 @@
 """Maintains the NetworkPolicy of every job.
 
-All jobs are checked every few minutes. A job is also checked when the job, its NetworkPolicy, its namespace or a policy
-changes, or when a ServiceAccount in its namespace starts or stops to give pods a token. Before a write the job is read
-from the API server: it may be deleted or replaced.
-
-The administrator decides about the content of a NetworkPolicy, so changes by other users are overwritten.
+Each job is checked every few minutes, and after changes: of the job, its NetworkPolicy, its namespace, a policy, or the
+token of a ServiceAccount. Before a write the job is read from the API server, because it may be deleted or replaced.
+Changes by other users are overwritten: the administrator decides about NetworkPolicies.
 """
 
 import random
@@ -30,8 +28,7 @@ from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filter
 from webhook.policy.document import PolicyDocument
 from webhook.rules.network_policy import Posture, Settings, posture
 
-# Checks of all jobs are spread over the time for this number of calls per job. A check needs fewer calls, so that new
-# jobs do not wait.
+# Calls for which time is reserved when all jobs are checked. A check needs fewer, so that new jobs do not wait.
 CALLS_PER_JOB: Final = 3
 
 NETWORK_POLICIES: Final = NETWORK_POLICY_KIND.watched()
@@ -42,14 +39,12 @@ _Basis = tuple[str, int, str, Settings]
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """The NetworkPolicy that a job should have, and the values from which it was computed."""
-
     basis: _Basis
     policy: SeenObject | None
     """None if the job should have no NetworkPolicy."""
 
     def met_by(self, stored: SeenObject | Answer) -> bool:
-        """Whether no write is needed. An unknown stored object is assumed to be unchanged."""
+        """An unknown stored object is assumed to be unchanged."""
         return stored in {self.policy, Answer.UNKNOWN} if self.policy else not _owns(self.basis[0], stored)
 
 
@@ -103,7 +98,7 @@ class NetworkPolicies(OwnedObjects):
     async def _ensure(self, key: ByNamespace, settings: Settings) -> float | None:
         document = await get(self.api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], in_path(key[0]))}/{in_path(key[1])}")
         if document is None or document["metadata"].get("deletionTimestamp"):
-            return None  # the job is deleted or being deleted
+            return None
         stored = self._seen(key)  # a different replica may have created it during the call
         document.pop("status", None)
         try:

@@ -1,9 +1,9 @@
 """The NetworkPolicy of a job.
 
-If a property of the cluster is unknown, a rule allows more rather than less. Rules have the ports of pods, because
-egress is checked after a Service's address has been translated. Rules for DNS and for the API server select no pods:
-DNS may be a process of the node, and the API server is not a pod. All pods of the job may connect to each other: beyond
-64 hosts Open MPI starts its daemons by ssh from worker to worker.
+If a property of the cluster is unknown, a rule allows more rather than less. Rules have the ports of pods: egress is
+checked after a Service's address has been translated. Rules for DNS and the API server select no pods, because both may
+run outside pods. All pods of a job may connect to each other: beyond 64 hosts Open MPI starts daemons from worker to
+worker.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,6 @@ from webhook.predict.api_token import gets_token
 from webhook.rules.network_policy import Peers, Posture, Settings
 
 LABEL: Final = NETWORK_POLICY
-"""The label whose value is the posture."""
 NETWORK_POLICY_KIND: Final = OwnedKind(
     "networking.k8s.io/v1",
     "NetworkPolicy",
@@ -29,7 +28,7 @@ NETWORK_POLICY_KIND: Final = OwnedKind(
     unordered=("policyTypes",),
 )
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-# The default port of sshd. mpi-operator's images use 2222, which is unprivileged and therefore always allowed.
+# mpi-operator's images use port 2222, which is always allowed.
 SSH: Final = 22
 UNPRIVILEGED: Final = 1024
 LAST: Final = 65535
@@ -39,10 +38,10 @@ Rule = dict[str, Any]
 
 
 def is_filtered(job: MPIJob) -> bool:
-    """False for a job that runs in a different cluster, and for a job name that is not a valid label value.
+    """False if the job runs in a different cluster, or its name is not a valid label value.
 
-    Also false if pods use the host network: selectors do not match those pods, so the job's other pods would reject
-    their connections.
+    Also false with the host network: selectors do not match these pods, so the job's other pods would reject their
+    connections.
     """
     on_host = any(replica.template.spec and replica.template.spec.host_network for _, _, replica in job.replicas())
     return job.managed_here and not on_host and names.label_value_problem(job.metadata.name) is None
@@ -57,7 +56,7 @@ def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -
     """Empty fields are set too, so that an apply replaces the whole old spec."""
     pods = {"matchLabels": {OPERATOR_NAME: "mpi-operator", JOB_NAME: job.metadata.name}}
     if posture is Posture.NONE:
-        # This spec selects no pod. The webhook has no permission to delete the NetworkPolicy.
+        # Selects no pod: the webhook may not delete NetworkPolicies.
         nothing = [{"key": JOB_NAME, "operator": "DoesNotExist"}]
         return {
             "podSelector": {**pods, "matchExpressions": nothing},

@@ -1,21 +1,18 @@
 """Converts a job to a different version and back without loss, for a CRD with several versions.
 
-v2beta1 lacks some fields of older versions, and older versions lack some fields of v2beta1. Two annotations store the
-missing fields. If a job was created in an older version, WRITTEN_AS has the original spec. If an older client gets a
-v2beta1 job, SHOWN has the fields that only v2beta1 has.
+Each version lacks fields of the others, and two annotations store the missing fields. WRITTEN_AS has the original spec
+of a job that was created in an older version. SHOWN has the fields of v2beta1 that an older client does not see.
 
-Later changes of a v2beta1 job, such as injections, are merged into the original older spec. As a test, each older spec
-is converted back to v2beta1. If no older spec converts back to the same job, the client gets the v2beta1 spec unchanged
-("as it is"), with the original's fields that only older versions have.
+Later changes of a v2beta1 job, such as injections, are merged into the original spec. Each older spec is converted back
+to v2beta1 as a test. If the result always differs from the job, the client gets the v2beta1 spec "as it is", with the
+original's older fields.
 
-The spec of a too large object is not converted. A v2beta1 job is returned "as it is". A stored older job is replaced by
-NO_JOB, and a different older job is rejected.
+The spec of a too large object is not converted. A v2beta1 job is returned "as it is", NO_JOB replaces a stored older
+job, and other older jobs are rejected.
 
-Any user may write the annotations, and the API server does not check them by the schema. This module therefore checks
-the types of all fields in annotations: invalid fields could make jobs unreadable for the operator or for older clients.
-
-A single value with a wrong type makes a whole list of jobs fail for a client in Go. `faults` finds these values. In all
-versions of the CRD (`manifests/older-versions`), pod templates and `runPolicy` have the schema of v2beta1.
+Any user may write the annotations, and the API server does not check them. The module checks the types of all their
+fields: invalid fields could make jobs unreadable for the operator or older clients. One value with a wrong type even
+makes a whole list fail for a client in Go.
 """
 
 from collections.abc import Iterable, Iterator
@@ -44,7 +41,7 @@ _V1ALPHA1: Final = {
     "launcherOnMaster": Shape("boolean"),
 }
 OWN_FIELDS: Final = dict(zip(OLDER_VERSIONS, (_V1, _V1ALPHA2, _V1ALPHA1), strict=True))
-"""The fields of a version's spec that v2beta1 does not have, except `template` of v1alpha1."""
+"""Fields of a version's spec that v2beta1 lacks, except `template` of v1alpha1."""
 # The only field that may be a number or a text but is not a quantity.
 _PORT: Final = "port"
 _MAX_INT32: Final = 2**31 - 1
@@ -56,7 +53,7 @@ class Fault(NamedTuple):
     path: str
     text: str
     of_type: bool
-    """Whether the version's schema forbids the value, so that the API server would reject the object."""
+    """Whether the API server would reject the value by the schema."""
 
 
 @cache
@@ -69,7 +66,7 @@ def _of_version(version: str) -> Shape:
 
 
 def faults(version: str, spec: Any) -> Iterator[Fault]:
-    """Reasons why clients of the version cannot decode the spec, and fields that the version does not have."""
+    """Includes fields that the version does not have."""
     if spec is not None:
         yield from _faults(spec, _of_version(version), "spec", "spec")
 
@@ -127,9 +124,9 @@ DEFAULTS: Final[Document] = {
     "launcherCreationPolicy": "AtStartup",
     "mpiImplementation": "OpenMPI",
 }
-"""The CRD's defaults, which every stored job has."""
+"""Every stored job has these defaults of the CRD."""
 NO_JOB: Final[Document] = {**DEFAULTS, "runPolicy": {"suspend": True}, "mpiReplicaSpecs": {}}
-"""The stand-in for a stored spec that cannot be converted: a list must not fail because of one job."""
+"""Replaces a stored spec that cannot be converted: a list must not fail because of one job."""
 _ABSENT: Final = object()
 # Fields that only older versions have.
 _OLDER_FIELDS: Final = {"template", *(key for fields in OWN_FIELDS.values() for key in fields)}
@@ -139,7 +136,7 @@ class _Shown(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defau
     """The value of SHOWN."""
 
     spec: Document = {}
-    """The fields that only v2beta1 has."""
+    """Fields that only v2beta1 has."""
     as_it_is: bool = False
     """Whether the older object has the v2beta1 spec, without the fields in `spec`."""
 
@@ -156,7 +153,7 @@ _written = msgspec.json.Decoder(_Written, float_hook=untyped.number)
 
 
 def convert(document: Document, version: str, *, too_large: str = "") -> Document:
-    """Returns the object in a different version; ConversionError if it cannot be converted.
+    """ConversionError if the object cannot be converted.
 
     `too_large` is the reason why the object is too large, or empty. The spec of a too large object may have undecoded
     values.
@@ -186,7 +183,7 @@ def _from_older(document: Document, too_large: str) -> Document:
             raise ConversionError("spec", too_large)
         return _document(document, API_VERSION, new, annotations)
     for fault in faults(version, None if stored else spec):
-        if fault.of_type:  # the conversion may remove the field, so that the API server could not check it
+        if fault.of_type:  # the conversion may remove the field before the API server checks it
             raise ConversionError(fault.path, fault.text)
     new = _of_shown(spec, shown, written)
     if new is None:
@@ -203,10 +200,7 @@ def _from_older(document: Document, too_large: str) -> Document:
 
 
 def _of_shown(spec: Any, shown: _Shown, written: _Written | None) -> Document | None:
-    """The v2beta1 spec of a job that the client got "as it is".
-
-    None for other jobs, and if the client has changed fields that only older versions have.
-    """
+    """None if the client did not get the job "as it is", or has changed fields that only older versions have."""
     if not isinstance(spec, dict) or not shown.as_it_is or _own(spec) != _own(written.spec if written else None):
         return None
     return {**{key: value for key, value in spec.items() if key not in _OLDER_FIELDS}, **shown.spec}
@@ -243,7 +237,6 @@ def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, 
 
 
 def _as_it_is(new: Document, written: _Written | None) -> tuple[Document, _Shown]:
-    """The v2beta1 spec with the original's fields that only older versions have, and its annotation."""
     added: Document = {key: new[key] for key in NEW_FIELDS if key in new}
     return {**_own(written.spec if written else None), **_without_new(new)}, _Shown(added, as_it_is=True)
 
@@ -255,7 +248,7 @@ def _without_new(spec: Document) -> Document:
 def _shows(version: str, new: Document, written: _Written | None, spec: Any, *, as_it_is: bool) -> bool:
     """Whether a client of the version would get this older spec for the job."""
     if written is None and spec != _without_new(new):
-        return False  # a shortcut: the client would get `_without_new(new)`, if any spec converts back
+        return False  # a shortcut: the client would not get this spec
     older, shown = _older(version, new, written)
     return older == spec and shown.as_it_is == as_it_is
 
@@ -265,14 +258,14 @@ def _own(spec: Any) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    """A value too large for an annotation stays undecoded: no annotation has an equal value."""
+    """A value too large for an annotation stays undecoded, since no annotation can equal it."""
     if isinstance(value, msgspec.Raw) and len(memoryview(value)) <= MAX_ANNOTATIONS_BYTES:
         return untyped.decode(value)
     return value
 
 
 def _without_v2beta1(spec: Any, written: _Written | None) -> Any:
-    """Removes the v2beta1 fields that the client got with a v1alpha1 spec."""
+    """Removes the fields that a client of v1alpha1 got with a spec "as it is"."""
     if not isinstance(spec, dict) or "template" not in spec:
         return spec
     added = {"runPolicy", "mpiReplicaSpecs"}
@@ -282,7 +275,7 @@ def _without_v2beta1(spec: Any, written: _Written | None) -> Any:
 
 
 def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
-    """None if the annotation has a different version, or a spec that clients of the version cannot decode."""
+    """None if clients of the version cannot decode the spec in the annotation."""
     written = _decoded(_written, annotations.get(WRITTEN_AS))
     if written is None or written.api_version != version or any(faults(version, written.spec)):
         return None
@@ -290,7 +283,7 @@ def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
 
 
 def _converted(version: str, spec: Any, *, stored: bool) -> Document:
-    """The spec in v2beta1 with the CRD's defaults. NO_JOB if the spec is stored and cannot be converted."""
+    """Adds the CRD's defaults. NO_JOB replaces a stored spec that cannot be converted."""
     try:
         new = {**DEFAULTS, **older_jobs.convert_spec(version, spec, Options(), Report())}
     except ConversionError:
@@ -303,7 +296,7 @@ def _converted(version: str, spec: Any, *, stored: bool) -> Document:
 
 
 def _is_stored(document: Document) -> bool:
-    """Whether the API server has read the object from etcd: only then it has a uid and no resourceVersion."""
+    """An object that the API server has read from etcd has a uid and no resourceVersion."""
     metadata = document["metadata"]
     return bool(metadata.get("uid")) and not metadata.get("resourceVersion")
 
@@ -326,7 +319,7 @@ def _annotations(document: Document) -> dict[str, str]:
 
 
 def _store(annotations: dict[str, str], written: _Written) -> None:
-    """Stores the original if there is room: the API server rejects updates of jobs with too large annotations."""
+    """Only if there is room: the API server rejects updates of jobs with too large annotations."""
     annotations.pop(WRITTEN_AS, None)
     value = msgspec.json.encode(written).decode()
     others = sum(len(f"{key}{text}".encode()) for key, text in annotations.items())
@@ -335,7 +328,7 @@ def _store(annotations: dict[str, str], written: _Written) -> None:
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], text: object) -> T | None:
-    """None if the annotation is absent, invalid, or larger than the API server accepts."""
+    """None if the annotation is absent, invalid or too large."""
     if not isinstance(text, str) or len(text) > MAX_ANNOTATIONS_BYTES:
         return None
     try:
@@ -390,7 +383,7 @@ def _of_members(target: dict[str, Any], before: dict[str, Any], after: dict[str,
 
 
 def _of_named(target: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> list[Any]:
-    """Merges lists of named items such as containers. The order is `target`'s unless `after` changed the order."""
+    """Merges lists of named items. The order is `target`'s unless `after` changed the order."""
     merged = _of_members(target, before, after)
     first = target if [*before] == [*after] else after
     return [merged[name] for name in dict.fromkeys((*first, *merged)) if name in merged]

@@ -1,4 +1,4 @@
-"""ConversionReview `apiextensions.k8s.io/v1`: the API server sends objects of a CRD to convert to a different version.
+"""ConversionReviews, with which the API server asks for objects in a different version.
 
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion
 """
@@ -16,7 +16,7 @@ KIND: Final = "ConversionReview"
 
 
 class ConversionRequest(msgspec.Struct, gc=False):
-    """`objects` are not decoded: decoded objects take over 20 times as much memory."""
+    """`objects` are undecoded: decoded objects take 20 times as much memory."""
 
     uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
@@ -78,7 +78,7 @@ def document(encoded: msgspec.Raw) -> dict[str, Any]:
 
 
 def opened(encoded: msgspec.Raw) -> dict[str, Any]:
-    """The object with undecoded values in its spec. Takes a few milliseconds for an object of any size."""
+    """The object with undecoded values in its spec. Fast for an object of any size."""
     try:
         fields: dict[str, Any] = dict(_members.decode(encoded))
         for key in ("apiVersion", "kind"):
@@ -95,12 +95,12 @@ def opened(encoded: msgspec.Raw) -> dict[str, Any]:
 
 
 def _opened(value: msgspec.Raw) -> Any:
-    """A mapping with undecoded values. A value of a different type stays undecoded."""
+    """Only mappings are opened."""
     return _members.decode(value) if bytes(value)[:1] == b"{" else value
 
 
 def _text(value: Any) -> Any:
-    """A decoded text. A value of a different type stays undecoded."""
+    """Only texts are decoded."""
     return _string.decode(value) if isinstance(value, msgspec.Raw) and bytes(value)[:1] == b'"' else value
 
 
@@ -109,7 +109,6 @@ def raw(document: dict[str, Any]) -> msgspec.Raw:
 
 
 def encode(uid: str, objects: list[msgspec.Raw]) -> bytes:
-    """The API server expects `objects` in the order of the request."""
     return _encoder.encode(_Reply(_Response(uid, objects, _Result("Success"))))
 
 

@@ -36,19 +36,17 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
     life(old.pop("status", None), report)
     for key in old:
         report.lost(key, "MPIJobs have no such field")
-    _in_images(converted, report)
+    _report_images_and_scripts(converted, report)
     return Converted(new, report)
 
 
 def convert_spec(version: str, spec: Any, options: Options, report: Report) -> dict[str, Any]:
-    """ConversionError if the spec cannot be converted."""
     if not isinstance(spec, dict):
         raise ConversionError("spec", "is not set" if spec is None else "is not a mapping")
     return _SPECS[version](spec, options, report)
 
 
-def _in_images(spec: dict[str, Any], report: Report) -> None:
-    """Report the necessary changes of images and scripts, which cannot be converted."""
+def _report_images_and_scripts(spec: dict[str, Any], report: Report) -> None:
     images: dict[str, str] = {}
     for role, replica in spec["mpiReplicaSpecs"].items():
         image = maps(replica["template"]["spec"], "containers")[0].get("image")

@@ -13,27 +13,24 @@ PATH: Final = "spec.mpiReplicaSpecs"
 ROLES: Final = (LAUNCHER, WORKER)
 NEVER: Final = "Never"
 ON_FAILURE: Final = "OnFailure"
-# Fields that only v2beta1 has. Users who convert a job partly by hand write them into older jobs.
+# Fields that only v2beta1 has. A job that was partly converted by hand may have them.
 NEW_FIELDS: Final = ("runLauncherAsWorker", "sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of `convert mpijob`, for jobs of all versions."""
+    """Options of `convert mpijob`."""
 
     gpus_per_node: int | None = None
-    """The old operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs."""
+    """The old operator's flag, for v1alpha1 jobs."""
     ssh_path: str | None = None
     """Mount path of the SSH keys; None for the operator's default."""
     keep_launcher_small: bool = False
-    """Whether the launcher's GPU requests are removed, so that the launcher runs no ranks."""
+    """Whether GPU requests of the launcher are removed."""
 
 
 def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any]:
-    """Both roles, converted to ssh, with the main container first.
-
-    `default` is the old operator's default for `restartPolicy`.
-    """
+    """The main container becomes the first. `default` is the old operator's default for `restartPolicy`."""
     written = take(spec, "mpiReplicaSpecs", dict, "spec")
     if written is None:
         raise ConversionError(PATH, "is not set, so there is nothing to run")
@@ -107,10 +104,10 @@ def restart_policy(written: str | None, where: str, default: str, report: Report
 
 
 def launcher_gpus(launcher: dict[str, Any], options: Options, report: Report) -> str:
-    """The first field in which the launcher requests GPUs, or empty. With `keep_launcher_small` the GPUs are removed.
+    """The first field in which the launcher requests GPUs, or empty. With `keep_launcher_small` the requests are
+    removed.
 
-    training-operator decides in the same way which resources are GPUs (`pkg/controller.v1/mpi/mpijob.go`,
-    `isGPULauncher`).
+    GPUs are recognised as in training-operator (`pkg/controller.v1/mpi/mpijob.go`, `isGPULauncher`).
     """
     first = ""
     for number, container in enumerate(maps(launcher.get("template", {}).get("spec"), "containers")):

@@ -24,10 +24,10 @@ TOO_EXPENSIVE: Final = "too expensive to convert: it takes more processor time t
 
 
 async def converted(request: Request, telemetry: Telemetry) -> Reply:
-    """Answers a ConversionReview; ReviewError if the body is not one, DeadlineExceeded if it takes too long.
+    """ReviewError if the body is not a ConversionReview, DeadlineExceeded if the conversion takes too long.
 
-    Other requests are served between two objects. A stored job that is too expensive to convert is replaced by a
-    stand-in, so that lists of jobs do not fail.
+    Other requests are served between two objects. A stand-in replaces a stored job that is too expensive to convert, so
+    that lists of jobs do not fail.
     """
     conversion = conversion_review.decode(request.body)
     version = conversion.desired if conversion.desired in VERSIONS else "unknown"
@@ -62,9 +62,8 @@ def _limited(encoded: msgspec.Raw, version: str, fault: str, telemetry: Telemetr
 
 
 def _converted(encoded: msgspec.Raw, version: str, fault: str) -> tuple[msgspec.Raw, str]:
-    """Returns the object and the outcome; ConversionError if it cannot be converted.
-
-    Pods of an object with a `fault` are not decoded. The new object is encoded, to save memory until the reply is sent.
+    """Returns the object and the outcome. Pods of an object with a `fault` are not decoded. Encoded objects need less
+    memory.
     """
     document = conversion_review.opened(encoded) if fault else conversion_review.document(encoded)
     try:
@@ -76,7 +75,6 @@ def _converted(encoded: msgspec.Raw, version: str, fault: str) -> tuple[msgspec.
 
 
 def _place(encoded: msgspec.Raw) -> tuple[str, str]:
-    """The namespace and the name, for logs."""
     metadata = conversion_review.opened(encoded).get("metadata")
     fields = metadata if isinstance(metadata, dict) else {}
     name = fields.get("name") or f"{fields.get('generateName', '')}*"

@@ -26,7 +26,7 @@ def read(spec: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report, *, outer_wins: bool = False) -> None:
-    """If `spec` and the policy have the field, `outer_wins` says that the old operator used the one in `spec`."""
+    """If `spec` and the policy have the field, `outer_wins` says that the old operator used `spec`."""
     value = spec.pop(key, None)
     if value is None:
         return
@@ -45,8 +45,7 @@ def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report,
     policy[key] = value
 
 
-def now_acts(policy: dict[str, Any], keys: tuple[str, ...], report: Report, of: str = "the old operator") -> None:
-    """Report fields that the old operator accepted and ignored."""
+def report_ignored(policy: dict[str, Any], keys: tuple[str, ...], report: Report, of: str = "the old operator") -> None:
     for key in keys:
         if policy.get(key):
             report.changed(f"{PATH}.{key}", f"{of} ignored it in this version; it has an effect now")

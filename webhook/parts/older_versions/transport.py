@@ -72,7 +72,7 @@ _SLEEP: Final = re.compile(r"\s*(?:exec\s+)?(?:/\S*/)?(?:sleep\s+[^\s;]+|tail\s+
 
 
 def change(role: str, template: dict[str, Any], main: int, where: str, report: Report) -> None:
-    """Change a pod template in place. `main` is the index of the container with the ranks."""
+    """`main` is the index of the container with the ranks."""
     pod = template["spec"]
     path = f"{where}.spec"
     _remove(pod, "initContainers", DELIVERY, path, report)
@@ -106,7 +106,6 @@ def _remove(owner: dict[str, Any], key: str, name: str, where: str, report: Repo
 
 
 def _set_items(owner: dict[str, Any], key: str, remaining: list[Any]) -> None:
-    """Deletes the list if all items were removed."""
     if remaining or not owner[key]:
         owner[key] = remaining
     else:
@@ -164,7 +163,7 @@ def _without_agent(words: list[Any]) -> list[Any]:
 
 
 def _worker(container: dict[str, Any], where: str, report: Report) -> None:
-    """Make a worker run sshd: the operator starts sshd if neither command nor args are set."""
+    """The operator starts sshd if neither command nor args are set."""
     command, args = texts(container, "command"), texts(container, "args")
     if not command and args:
         del container["args"]

@@ -21,7 +21,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
     policy = run_policy.read(spec, report)
     run_policy.move(spec, policy, "cleanPodPolicy", report)
     # mpi-operator ignored these fields; training-operator used them.
-    run_policy.now_acts(
+    run_policy.report_ignored(
         policy, ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"), report, of="the MPI operator"
     )
     if policy:

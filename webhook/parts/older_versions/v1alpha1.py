@@ -74,7 +74,7 @@ def _note_resource(written: str, resource: str, units: int, report: Report) -> N
 def _size(
     spec: dict[str, Any], container: dict[str, Any], resource: str, options: Options, report: Report
 ) -> tuple[int, int]:
-    """The number of workers and of units on each worker. No units if neither the spec nor the template sets them."""
+    """The number of workers and of units on each. 0 units if neither the spec nor the template sets them."""
     sizes = {key: number for key in _SIZES if (number := take(spec, key, int, "spec")) is not None}
     if len(sizes) > 1:
         raise ConversionError(
@@ -118,7 +118,6 @@ def _divided(total: int, per_node: int, key: str) -> tuple[int, int]:
 
 
 def _written_units(container: dict[str, Any], resource: str) -> int:
-    """The units in the limits of the first container; 0 if they are missing or not a number."""
     limits = (container.get("resources") or {}).get("limits")
     value = str(limits.get(resource, 0)) if isinstance(limits, dict) else "0"
     return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else 0
@@ -150,7 +149,7 @@ def _worker(written: dict[str, Any], replicas: int, resource: str, units: int, r
                 "applies only to the launcher: workers slept in the old version, and run sshd now",
             )
     if units:
-        # A copy: containers share the original if the file uses YAML anchors.
+        # A copy: YAML anchors share objects.
         resources = container["resources"] = {**(container.get("resources") or {})}
         for key in ("limits", "requests"):
             amounts = resources.get(key)

@@ -24,7 +24,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
         run_policy.move(spec, policy, key, report)
     # The old operator ignored spec.runPolicy.cleanPodPolicy.
     run_policy.move(spec, policy, "cleanPodPolicy", report, outer_wins=True)
-    run_policy.now_acts(policy, ("ttlSecondsAfterFinished", "suspend"), report)
+    run_policy.report_ignored(policy, ("ttlSecondsAfterFinished", "suspend"), report)
     distribution = take(spec, "mpiDistribution", str, "spec")
     if distribution:
         new["mpiImplementation"] = _IMPLEMENTATIONS.get(distribution, distribution)

@@ -1,7 +1,7 @@
 """Serves the page and its verdicts on loopback.
 
-Other users of the machine can connect to loopback too, so the path of the address contains a secret. Requests with a
-foreign Host or Origin header are rejected, so that scripts of other sites cannot use the page.
+Other users of the machine can connect too, so the path of the address contains a secret. Requests with a foreign Host
+or Origin header are rejected: scripts of other sites could send them.
 """
 
 import asyncio
@@ -42,10 +42,7 @@ class NotBuilt(Exception):
 
 @dataclass(slots=True)
 class Playground:
-    """Serves the page in `folder`.
-
-    `read_cluster` returns the objects of a cluster as `text`, and the objects that could not be read as `problems`.
-    """
+    """`read_cluster` returns the objects of a cluster as `text`, and a list of `problems`."""
 
     folder: Path
     read_cluster: ReadCluster | None = None

@@ -35,7 +35,7 @@ Json = dict[str, Any]
 class _Answer:
     jobs: list[Json] = field(default_factory=list)
     faults: list[Json] = field(default_factory=list)
-    """Problems that make a text unusable, with the pane that shows the text."""
+    """Problems that make a text unusable."""
 
     def fault(self, pane: str, message: str, line: int | None = None) -> None:
         if line is None and (match := _LINE.search(message)):
@@ -44,10 +44,7 @@ class _Answer:
 
 
 def answer(question: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE, policy_namespace: str = PROGRAM) -> Json:
-    """The verdict on every job in the text `job` of the question.
-
-    Without a text `policy`, the policies in the text `cluster` apply. `namespace` is for jobs without a namespace.
-    """
+    """Without a text `policy`, the policies in `cluster` apply. `namespace` is for jobs without a namespace."""
     texts = {pane: str(question.get(pane) or "") for pane in (JOB, POLICY, CLUSTER)}
     result = _Answer()
     world = _world(texts, result, policy_namespace)
@@ -80,11 +77,11 @@ def _world(texts: Mapping[str, str], result: _Answer, policy_namespace: str) -> 
 
 
 def _bytes(text: str) -> bytes:
-    """A browser may send half of a surrogate pair, which the parser then reports."""
+    """The parser reports halves of surrogate pairs, which a browser may send."""
     return text.encode("utf-8", "surrogatepass")
 
 
-# Cached: the cluster may be large, and usually only the job changes.
+# Cached: usually only the job changes.
 @lru_cache(maxsize=2)
 def _objects(text: str) -> tuple[Manifest, ...]:
     return tuple(files.parse(_bytes(text), CLUSTER))
@@ -147,7 +144,7 @@ def _general_warnings(verdict: Verdict) -> Iterator[str]:
 
 
 def _diff(verdict: Verdict) -> Iterable[str]:
-    """A unified diff without headers, and without the annotation that lists injections."""
+    """Without headers, and without the annotation that lists injections."""
     if verdict.mutation.document is None:
         return ()
     before = verdict.manifest.created_in(verdict.namespace)
@@ -158,7 +155,7 @@ def _diff(verdict: Verdict) -> Iterable[str]:
 
 
 def _in_order_of(before: Any, after: Any) -> Any:
-    """`after` with its keys in the order of `before`, and new keys at the end."""
+    """`after` with its keys in the order of `before`."""
     if isinstance(after, dict):
         fields = before if isinstance(before, dict) else {}
         keys = [*(key for key in fields if key in after), *(key for key in after if key not in fields)]

@@ -102,15 +102,15 @@ def sagemaker(
 ) -> NoReturn:
     """Convert training jobs of Amazon SageMaker.
 
-    A FILE has a request for CreateTrainingJob, as the SDK's estimators create it, or the answer of DescribeTrainingJob;
-    or several documents, or a list of them. It may be YAML, be a directory, or be - for standard input.
+    A FILE has requests for CreateTrainingJob, as the SDK's estimators create them, or answers of DescribeTrainingJob.
+    It may be YAML, a directory, or - for standard input.
 
     Each machine becomes a worker with its GPUs, CPUs, memory and EFA adapters, with as many ranks as SageMaker would
     have started. mpirun gets the options of the distribution `mpi`, and starts torchrun for `torch_distributed`. Jobs
     that depend on smdistributed, parameter servers or machines of several types cannot be converted.
 
-    You have to fill in values that only you know: they begin with FILL-IN, and `mpijob-webhook check` rejects the job
-    until they are replaced. --claim and --s3-image fill in most of them.
+    Replace the values that begin with FILL-IN: `mpijob-webhook check` rejects the job before. --claim and --s3-image
+    fill in most of them.
 
     \b
     Examples:

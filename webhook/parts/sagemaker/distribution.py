@@ -1,8 +1,7 @@
 """The processes that SageMaker would have started on the machines of a training job.
 
-The Python SDK converts `distribution=` to hyperparameters with JSON values. SageMaker's training toolkit in the image
-reads them (https://github.com/aws/sagemaker-training-toolkit, `params.py`, `runner.py`, `mpi.py`,
-`torch_distributed.py`).
+SageMaker's training toolkit reads them from hyperparameters with JSON values
+(https://github.com/aws/sagemaker-training-toolkit, `params.py`, `runner.py`, `mpi.py`, `torch_distributed.py`).
 """
 
 import json
@@ -50,7 +49,7 @@ class Distribution:
 
     way: Way
     processes: int
-    """Processes on each machine."""
+    """On each machine."""
     total: int
     options: tuple[str, ...] = ()
     """The user's options for mpirun."""
@@ -61,7 +60,6 @@ def field(name: str) -> str:
 
 
 def value(text: str) -> Any:
-    """Decoded JSON, or the text itself if it is not JSON."""
     try:
         decoded = json.loads(text)
         json.dumps(decoded, ensure_ascii=False).encode()  # fails for halves of surrogate pairs, which JSON may contain
@@ -71,7 +69,7 @@ def value(text: str) -> Any:
 
 
 def of_user(parameters: Mapping[str, str]) -> dict[str, Any]:
-    """The hyperparameters for the program, without SageMaker's own."""
+    """Without SageMaker's own hyperparameters."""
     internal = {name for name in parameters if name.startswith(PREFIX) or name == _TUNING_METRIC}
     return {name: value(text) for name, text in sorted(parameters.items()) if name not in internal}
 
@@ -85,8 +83,8 @@ def read(
     processes: int | None = None,
     starts_ranks: bool = False,
 ) -> Distribution:
-    """`default` is the number of processes on each of the `hosts`; None if it depends on a device's setting.
-    `processes` replaces the default. `starts_ranks` says that the container's command starts the ranks.
+    """`default` is the number of processes on each host; None if it depends on a device's setting. `processes` replaces
+    the default. `starts_ranks`: the container's command starts the ranks.
     """
     for name, why in _UNSUPPORTED.items():
         if parameters.get(name) and value(parameters[name]):
@@ -127,7 +125,7 @@ def _mpi(parameters: Mapping[str, str], default: int | None, hosts: int, report:
 
 
 def _for_mpirun(words: list[str]) -> list[str]:
-    """Replaces the toolkit's own option --NCCL_DEBUG by mpirun's -x."""
+    """Replaces the toolkit's option --NCCL_DEBUG by mpirun's -x."""
     converted: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -137,7 +135,6 @@ def _for_mpirun(words: list[str]) -> list[str]:
 
 
 def _number(parameters: Mapping[str, str], name: str) -> int | None:
-    """None if the hyperparameter is missing, empty or null."""
     if not (text := parameters.get(name)) or (number := value(text)) is None:
         return None
     if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 10:

@@ -19,7 +19,7 @@ from webhook.parts.sagemaker.machines import Network, Options
 from webhook.parts.sagemaker.request import Tag, TrainingJob, read
 from webhook.parts.sagemaker.storage import storage
 
-# The end of a field's path, and a value that needs no conversion, because MPIJobs behave in the same way.
+# Values that need no conversion, with the end of their path.
 _SAME_EFFECT: Final[tuple[tuple[str, Any], ...]] = (
     ("InputMode", "File"), ("CompressionType", "None"), ("CompressionType", "NONE"), ("RecordWrapperType", "None"),
     ("S3DataType", "S3Prefix"), ("S3DataDistributionType", "FullyReplicated"), ("VolumeSizeInGB", 0),
@@ -29,13 +29,12 @@ _SEPARATORS: Final = (".", "[")
 
 @cache
 def _no_counterpart() -> dict[str, str]:
-    """Notes on fields that MPIJobs lack, and on fields that only DescribeTrainingJob has."""
     text = (get_data(__package__, "no_counterpart.csv") or b"").decode()
     return dict(row for row in csv.reader(text.splitlines()[1:]))
 
 
 def settle(document: Mapping[str, Any], report: Report) -> None:
-    """Report each field of the request that has not been reported yet."""
+    """Report each field that has not been reported yet."""
     for path, value in _leaves(document, ""):
         if any(_covers(note.field, path) for note in report.notes):
             continue
@@ -51,14 +50,13 @@ def settle(document: Mapping[str, Any], report: Report) -> None:
 
 
 def _covers(field: str, path: str) -> bool:
-    """Whether the note on `field` covers `path`. A note on HyperParameters covers only the user's hyperparameters."""
+    """A note on HyperParameters covers the user's hyperparameters."""
     if field == "HyperParameters" and path.startswith("HyperParameters["):
         return bool(distribution.of_user({path.removeprefix("HyperParameters[").removesuffix("]"): ""}))
     return path == field or any(path.startswith(field + separator) for separator in _SEPARATORS)
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Each value that is not null, with its path."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             by_user = path in {"HyperParameters", "Environment"}
@@ -74,6 +72,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 _DAY: Final = 86_400
 # The default of the rule job-timeout. SageMaker runs jobs for up to 28 days.
 LONGEST: Final = 7 * _DAY
+# Short enough for the names of a hundred workers.
 _LONGEST_NAME: Final = names.DNS_LABEL_MAX_LENGTH - len("-worker-99")
 _LAUNCHER: Final = {"cpu": "1", "memory": "2Gi"}
 _ELASTIC_REGISTRY: Final = ".dkr.ecr"
@@ -121,7 +120,6 @@ def convert(document: Mapping[str, Any], options: Options | None = None) -> Conv
 
 
 def _name(written: str, report: Report) -> str:
-    """A name that is short enough for the names of a hundred workers."""
     name = re.sub("-+", "-", _UNFIT.sub("-", written.lower())).strip("-")
     name = name if name[:1].isalpha() else f"job-{name}".rstrip("-")
     if len(name) > _LONGEST_NAME:
@@ -258,9 +256,7 @@ def _metadata(name: str, request: TrainingJob, network: Network, options: Option
 
 
 def _place(tag: Tag, labels: dict[str, str], annotations: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The kind and the mapping for a tag. A tag with a prefix is left out: it may have a different meaning in the
-    cluster.
-    """
+    """Tags with a prefix are left out: they may have a different meaning in the cluster."""
     if "/" in tag.key or names.label_key_problem(tag.key):
         return
     if names.label_value_problem(tag.value):

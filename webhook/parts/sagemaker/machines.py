@@ -1,8 +1,8 @@
-"""The pods that replace the machines of a training job: their resources, their number and their network.
+"""The pods that replace the machines of a training job: their resources, number and network.
 
-instances.csv lists the resources of SageMaker's instance types, because no API has them. Sources: `constants.py` in
+No API has the resources of instance types. Sources of instances.csv: `constants.py` in
 https://github.com/aws/sagemaker-hyperpod-cli/tree/v3.9.0/src/sagemaker/hyperpod/training, and
-https://aws.amazon.com/ec2/instance-types/ for types that it lacks.
+https://aws.amazon.com/ec2/instance-types/.
 """
 
 import csv
@@ -26,7 +26,7 @@ _GROUPS: Final = "ResourceConfig.InstanceGroups"
 
 
 class Instance(NamedTuple):
-    """The resources of an instance type, or of a pod's part of an instance."""
+    """The resources of a machine, or of a pod."""
 
     cpus: int
     memory: int
@@ -35,21 +35,18 @@ class Instance(NamedTuple):
     efa: int = 0
     """EFA adapters."""
     resource: str = GPU
-    """The resource name by the accelerators' device plugin."""
     cores: int = 1
-    """Processes for each accelerator, such as the cores of a Neuron device; 0 if the number depends on the device's
-    setting.
-    """
+    """Processes for each accelerator; 0 if the number depends on a Neuron device's setting."""
     source: str = "--instance"
 
     @property
     def processes(self) -> int | None:
-        """The default number of processes; None if it depends on the setting of the devices."""
+        """None if the number depends on the setting of the devices."""
         return max(self.accelerators * self.cores, 1) if self.cores else None
 
 
 def parse(text: str) -> Instance:
-    """The instance in the option --instance. ValueError with the rest of a sentence about `text`."""
+    """ValueError with the rest of a sentence about `text`."""
     parts = text.split(",")
     if len(parts) not in {3, 4} or not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
         raise ValueError("is not CPUS,GIB,GPUS or CPUS,GIB,GPUS,EFA, such as 96,1152,8,4")
@@ -73,33 +70,31 @@ class Options:
     """The options of `convert sagemaker`."""
 
     claims: Mapping[str, str] = field(default_factory=dict)
-    """Claims by the name of a channel, or by `code`, `model` or `checkpoints`. A claim may have a folder: `pvc/dir`."""
+    """By channel, or by `code`, `model` or `checkpoints`. A claim may have a folder: `pvc/dir`."""
     s3_image: str | None = None
-    """An image with the AWS CLI, for init containers that fetch data without a claim; None to fetch no data."""
+    """An image with the AWS CLI, for init containers that fetch data without a claim."""
     s3_secret: str | None = None
-    """The Secret with credentials for the AWS CLI; None if the service account may read the bucket."""
+    """The credentials for the AWS CLI; None if the service account may read the bucket."""
     code_in_image: bool = False
-    """Whether the image has the program in /opt/ml/code."""
+    """Whether /opt/ml/code of the image has the program."""
     image: str | None = None
-    """Replaces the request's image."""
     instances: Mapping[str, Instance] = field(default_factory=dict)
-    """Instance types by name, used before the types in the table."""
+    """Replace the types in the table."""
     processes_per_host: int | None = None
     workers_per_instance: int = 1
-    """Pods for each machine."""
     launcher_as_worker: bool = False
     """Whether the launcher runs ranks and replaces a worker."""
     network: str = "efa"
-    """`efa`: adapters of the instance type; `rdma`: the cluster's devices, by an annotation; `none`: no devices."""
+    """`efa` (adapters of the instance type), `rdma` (the cluster's devices) or `none`."""
     reserve: int = 7
-    """Percentage of an instance's CPUs and memory that is reserved for its node."""
+    """Percentage of CPUs and memory that is reserved for the node."""
     namespace: str | None = None
     pull_secret: str | None = None
     service_account: str | None = None
 
 
 def machines(resources: Resources, options: Options, report: Report) -> tuple[Instance, int]:
-    """The resources and the number of the machines; ConversionError if they have several types."""
+    """A machine, and the number of machines. ConversionError if they have several types."""
     groups = resources.instance_groups or []
     types = {group.instance_type for group in groups}
     if len(types) > 1:
@@ -159,7 +154,6 @@ def divided(instance: Instance, count: int, how: Distribution, options: Options)
 
 
 def amounts(instance: Instance, adapters: int, options: Options) -> dict[str, int | str]:
-    """A pod's requests and limits."""
     share = 100 - options.reserve
     resources: dict[str, int | str] = {
         "cpu": str(max(instance.cpus * share // 100, 1)),

@@ -23,7 +23,7 @@ CODE: Final = "/opt/ml/code"
 DATA: Final = "/opt/ml/input/data"
 MODEL: Final = "/opt/ml/model"
 OUTPUT: Final = "/opt/ml/output"
-# Hyperparameters with different names are only in SM_HPS: a shell does not accept the names as variables.
+# Names of shell variables. Other hyperparameters are only in SM_HPS.
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PORT: Final = 7777
 _PROGRAM_ENV: Final = "SAGEMAKER_PROGRAM"
@@ -35,10 +35,8 @@ _EXPANDED: Final = re.compile(r"\$(?=[$(])")
 
 
 def literal(text: str) -> str:
-    """Escapes $ in command, args and env of a container.
-
-    Kubernetes would replace $(NAME) by the variable, which SageMaker does not do. The variable's value could also end a
-    shell's quotes.
+    """Escapes $ for Kubernetes, which would replace $(NAME) by the variable. SageMaker does not, and the value could
+    end a shell's quotes.
     """
     return _EXPANDED.sub("$$", text)
 
@@ -58,10 +56,7 @@ def starts_ranks(request: TrainingJob) -> bool:
 def command(
     request: TrainingJob, how: Distribution, report: Report, *, ranks: int, host: str, variables: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """The launcher's command and arguments.
-
-    `host` is torchrun's rendezvous host. `variables` are the names of the variables that ranks get.
-    """
+    """`host` is torchrun's rendezvous host. `variables` are the names of the variables that ranks get."""
     algorithm = request.algorithm_specification
     container = [*(algorithm.container_entrypoint or ()), *(algorithm.container_arguments or ())]
     if starts_ranks(request):
@@ -116,7 +111,6 @@ def _toolkit(request: TrainingJob, how: Distribution, nodes: int, host: str, rep
 
 
 def _arguments(parameters: dict[str, Any]) -> list[str]:
-    """Hyperparameters as the toolkit passes them: `--name value`, or `-n value` for a single letter."""
     words = []
     for name, parameter in parameters.items():
         words += [f"--{name}" if len(name) > 1 else f"-{name}", _text(parameter)]
@@ -132,7 +126,7 @@ def _text(parameter: Any) -> str:
 
 
 def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], report: Report) -> dict[str, str]:
-    """The environment of the ranks. `instance` has the resources of a pod, `hosts` are the host names of the pods."""
+    """The environment of the ranks. `instance` has the resources of a pod."""
     parameters = distribution.of_user(request.hyper_parameters or {})
     environment = {
         "TRAINING_JOB_NAME": request.training_job_name,
@@ -179,7 +173,7 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
 
 
 def passed_on(environment: dict[str, str], options: Sequence[str]) -> list[str]:
-    """The variables that mpirun must pass to the ranks. The user's `options` pass the others."""
+    """Without the variables that the user's `options` pass."""
     by_user = {word.partition("=")[0] for before, word in pairwise(options) if before == "-x"}
     return [name for name in environment if name not in by_user]
 

@@ -1,4 +1,4 @@
-"""The workers' volumes for a training job's channels, program, model and checkpoints."""
+"""Volumes for the channels, program, model and checkpoints of a training job."""
 
 import re
 from collections.abc import Collection
@@ -30,14 +30,14 @@ class Storage:
 
     options: Options
     size: int | None
-    """The limit for fetched data in GB; None for no limit."""
+    """Limit for fetched data in GB."""
     volumes: list[dict[str, Any]] = field(default_factory=list)
     mounts: list[dict[str, Any]] = field(default_factory=list)
     fetching: list[dict[str, Any]] = field(default_factory=list)
     """Init containers."""
 
     def claim(self, name: str, claim: str, *paths: tuple[str, str], read_only: bool = False) -> None:
-        """Mount a claim, which may be `NAME/FOLDER`. `paths` are pairs of a mount path and a folder below FOLDER."""
+        """`claim` may be `NAME/FOLDER`. `paths` are pairs of a mount path and a folder below FOLDER."""
         is_open = claim.startswith(MARK)
         claim_name, _, folder = (claim, "", "") if is_open else claim.partition("/")
         self.volumes.append({"name": name, "persistentVolumeClaim": {"claimName": claim_name}})
@@ -50,7 +50,6 @@ class Storage:
             self.mounts.append(mount)
 
     def fetch(self, name: str, path: str, command: list[str]) -> None:
-        """Add an init container whose command fills a folder."""
         self.volumes.append({"name": name, "emptyDir": {"sizeLimit": f"{self.size}Gi"} if self.size else {}})
         mount = {"name": name, "mountPath": path}
         self.mounts.append(mount)
@@ -179,7 +178,7 @@ def _checkpoints(storage: Storage, request: TrainingJob, claim: str | None, repo
 
 
 def _volume_name(text: str, taken: Collection[str]) -> str:
-    """A unique name: names of channels may differ only in dots, underscores and upper case."""
+    """Names of channels may differ only in dots, underscores and upper case."""
     stem = re.sub(r"[^a-z0-9-]", "-", text.lower())
     for number in count(1):
         end = f"-{number}" if number > 1 else ""

@@ -29,7 +29,7 @@ AUDIT_METRICS: Final = (
 
 
 def measured(audit: StandingAudit) -> Iterator[Value]:
-    outcomes = [] if audit.age == inf else list(audit.outcomes.items())  # a copy: scrapes run in a different thread
+    outcomes = [] if audit.age == inf else list(audit.outcomes.items())  # a copy: scrapes run in another thread
     namespaces = of_now(namespace for (namespace, _), _ in outcomes)
     counts = Counter[tuple[str, ...]]()
     for (namespace, _), rules in outcomes:

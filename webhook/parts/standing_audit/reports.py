@@ -1,8 +1,8 @@
 """Report objects for jobs that break the policy, in the format of other policy engines.
 
-The reports are Reports of openreports.io, or PolicyReports of wgpolicyk8s.io if openreports.io is not installed. Both
-have the same fields. The job owns its report, so the garbage collector deletes the report with the job. Every replica
-writes reports. The report's name is derived from the job's uid, and correct reports are not written again.
+Reports of openreports.io are written, or PolicyReports of wgpolicyk8s.io if openreports.io is not installed. Every
+replica writes reports, whose names are derived from the jobs' uids. The job owns its report, so the garbage collector
+deletes the report.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ from webhook.parts.standing_audit.limits import MAX_REPORTED_CHARACTERS, MAX_REP
 LABEL: Final = "training.openshift.io/audit"
 PREFIX: Final = f"{PROGRAM}-"
 SEVERITY: Final = {Importance.FAILS: "high", Importance.HARMS: "medium", Importance.MINOR: "low"}
-# Tools that compute a score of the object ignore "warn".
+# Tools that compute a score ignore "warn".
 RESULT: Final = {Action.DENY: "fail", Action.WARN: "warn", Action.AUDIT: "warn"}
-# Seconds to wait for the list of reports before the first audit.
+# Seconds.
 PATIENCE: Final = 30.0
 _NOT_FOUND: Final = 404
 
@@ -45,9 +45,8 @@ class SeenReport(msgspec.Struct, frozen=True, gc=False):
     """A report in the cluster."""
 
     job: str
-    """The job's name."""
     content: str
-    """A hash of the report's summary and results."""
+    """A hash of the summary and results."""
 
 
 class _Scope(msgspec.Struct):
@@ -79,7 +78,7 @@ KINDS: Final = {"reports": "Report", "policyreports": "PolicyReport"}
 
 
 def report(job: MPIJobRecord, decision: Decision) -> KubernetesObject | None:
-    """The report on a job, without apiVersion and kind; None if the job breaks no rule."""
+    """Without apiVersion and kind. None if the job breaks no rule."""
     results = [_result(action, finding) for action, finding in decision.findings]
     if not results:
         return None
@@ -119,10 +118,8 @@ def _key(job: MPIJobRecord) -> ByNamespace:
 
 
 class Reports:
-    """Creates, updates and deletes the reports.
-
-    `changed` is called with the key of a job whose report is wrong. `moved` is called when reports of a kind are listed
-    for the first time: all reports may then need this kind.
+    """`changed` is called with the key of a job whose report is wrong. `moved` is called after the first list of a
+    kind: all reports may then need this kind.
     """
 
     def __init__(self, *, api: PacedClient, watches: Iterable[Watch[ByNamespace, SeenReport]]) -> None:
@@ -139,7 +136,7 @@ class Reports:
             watch.store.on_list(partial(self._listed, watch))
 
     async def settled(self) -> None:
-        """Return once the existing reports are listed, or after `PATIENCE`."""
+        """Wait until the existing reports are listed, or for `PATIENCE`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 for watch in self.watches:
@@ -152,11 +149,11 @@ class Reports:
         return {"audit-reports": f"no report is written: {missing}"}
 
     def differs(self, job: MPIJobRecord, decision: Decision | None) -> bool:
-        """Whether the job's report must be written or deleted. `decision` is None for a job that has ended."""
+        """`decision` is None for a job that has ended."""
         return any(self._calls(job, decision))
 
     async def write(self, job: MPIJobRecord, decision: Decision | None) -> float | None:
-        """Write or delete the job's report if it differs. Returns the seconds to wait if it was written recently."""
+        """Returns the seconds to wait if the report was written recently."""
         calls = list(self._calls(job, decision))
         if calls and (wait := self._written.wait(_key(job), self._clock())):
             return wait
@@ -178,7 +175,7 @@ class Reports:
         self._written.forget(_key(job))
 
     def _calls(self, job: MPIJobRecord, decision: Decision | None) -> Iterator[tuple[str, KubernetesObject | None]]:
-        """The path and body of each necessary write. A body of None deletes the report."""
+        """Paths and bodies of the necessary writes. A body of None deletes the report."""
         chosen = self._chosen()
         self._expected.pop(_key(job), None)
         for watch in () if chosen is None else self.watches:
@@ -193,9 +190,7 @@ class Reports:
                 yield f"{collection}/namespaces/{namespace}/{plural}/{name}", body
 
     def _chosen(self) -> Watch[ByNamespace, SeenReport] | None:
-        """The first installed kind; None while its reports cannot be read, because the second kind must not replace the
-        first.
-        """
+        """The first installed kind; None while its reports cannot be read."""
         watch = next((watch for watch in self.watches if not watch.refused), None)
         return watch if watch is not None and watch.known else None
 

@@ -1,7 +1,6 @@
-"""Judges every job that has not ended with the current policies, as admission would if the job were created now.
+"""Judges every job that has not ended with the current policies, as admission would judge a new job.
 
-Every replica audits all jobs, periodically and when policies change. Between audits, a changed job is judged alone. An
-audit lists jobs page by page and stores only the rules that each job breaks.
+Every replica audits all jobs, periodically and when policies change. Between audits, a changed job is judged alone.
 
 Reviews have priority. After each job the audit sleeps three times as long as the job took, so that an audit uses a
 quarter of a processor. The pause after an audit is at least ten times as long as the audit. A change of policies
@@ -44,20 +43,19 @@ from webhook.policy.in_force import PolicySet
 from webhook.work_limit import TooExpensive, limited
 
 Broken = tuple[str, Action]
-"""A rule that a job breaks, and the action that it triggers."""
+"""A rule that a job breaks, and the action."""
 NAME: Final = "audit"
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 # Seconds.
 INTERVAL: Final = 600.0
-DEBOUNCE: Final = 5.0  # users often change several policies in a row
-SETTLE: Final = 2.0  # other controllers, such as Kueue, change a new job immediately
+DEBOUNCE: Final = 5.0  # several policies are often changed together
+SETTLE: Final = 2.0  # controllers such as Kueue change new jobs
 RETRY: Final = 60.0
 # Ratio of the pause after an audit to the duration of the audit.
 REST: Final = 10
 
 
 def broken(decision: Decision) -> tuple[Broken, ...]:
-    """Several findings of one rule with the same action are one entry."""
     return tuple(sorted({(finding.rule, action) for action, finding in decision.findings}))
 
 
@@ -75,9 +73,9 @@ class StandingAudit:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: InitVar[Callable[[], float] | None] = None
     outcomes: dict[ByNamespace, tuple[Broken, ...]] = field(default_factory=dict, init=False)
-    """The rules that each job breaks; incomplete until the end of the first audit."""
+    """Incomplete until the end of the first audit."""
     problem: str = field(default="", init=False)
-    """Why the last audit is incomplete; empty if it is complete."""
+    """Why the last audit is incomplete, or empty."""
     seconds: float = field(default=0, init=False)
     """Duration of the last complete audit."""
 
@@ -102,7 +100,6 @@ class StandingAudit:
         return {"audit-incomplete": f"the jobs that exist were not judged: {self.problem}"} if self.problem else {}
 
     def resync(self) -> None:
-        """Start an audit soon."""
         self._outdated.set()
 
     async def run(self) -> NoReturn:
@@ -116,10 +113,9 @@ class StandingAudit:
                 await self._rest(self._clock() - began)
 
     async def audit(self) -> None:
-        """Judge every job once."""
         self._begun = True
         self._outdated.clear()
-        # The list may have an old state of these jobs, which change during the audit. Their later verdicts are kept.
+        # Jobs that change during the audit, whose state in the list may be old. Their later verdicts are kept.
         self._touched.clear()
         began, outcomes = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
         try:
@@ -138,7 +134,7 @@ class StandingAudit:
         self.seconds, self.problem = self._ended - began, ""
 
     async def look(self, key: ByNamespace) -> float | None:
-        """Judge the stored job. Returns the seconds until the next attempt to write its report."""
+        """Returns the seconds until the next attempt to write the job's report."""
         path = f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], quote(key[0], safe=''))}/{quote(key[1], safe='')}"
         stored = None if self._is_over(key) else await get(self.api, path)
         if stored is None or self._is_over(key):  # the job may have been deleted during the call
@@ -157,7 +153,6 @@ class StandingAudit:
         await self.sleep(max(DEBOUNCE, took))
 
     async def _take(self, data: msgspec.Raw, outcomes: dict[ByNamespace, tuple[Broken, ...]]) -> None:
-        """Judge a job from the list."""
         key = by_namespace(wire.decode(wire.objects, data).metadata)
         try:
             decision = None if self._is_over(key) else await self._judge(key, data, outcomes)
@@ -170,7 +165,7 @@ class StandingAudit:
     async def _judge(
         self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
     ) -> Decision | None:
-        # The permission to use SCCs is read for reviews only, and a warning about a job that runs would be wrong.
+        # The permission to use SCCs is only read for reviews.
         view = WithoutJobs(Overlay(self.view, "", {SECURITY_CONTEXT_CONSTRAINTS: UNKNOWN}))
         try:
             decision = limited(
@@ -215,7 +210,7 @@ class StandingAudit:
         self.reconciler.add(key, SETTLE)
 
     def _is_over(self, key: ByNamespace) -> bool:
-        """Whether the job has ended or is deleted. False if the cache is incomplete."""
+        """False if the cache is incomplete."""
         job = self.view.get(MPI_JOBS, key)
         return job is ABSENT or (isinstance(job, MPIJobRecord) and job.over)
 

@@ -1,4 +1,4 @@
-"""Verdicts on TrainJobs and runtimes in files, as `serve --trainer` judges new objects."""
+"""Verdicts on TrainJobs and runtimes in files."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
@@ -33,8 +33,8 @@ def concerns(manifest: Manifest) -> bool:
 
 
 class Runtimes(ViewOf):
-    """A ClusterView with the runtimes in `manifests` instead of the cluster's. The first of several runtimes with one
-    name is used.
+    """Replaces the runtimes of `view` by the runtimes in `manifests`. The first of several runtimes with one name is
+    used.
     """
 
     def __init__(self, view: ClusterView, manifests: Iterable[Manifest], namespace: str) -> None:
@@ -48,7 +48,7 @@ class Runtimes(ViewOf):
             try:
                 record = resource.project(msgspec.json.encode(document))
             except (msgspec.DecodeError, ValueError):
-                continue  # `check` reports the invalid runtime itself
+                continue  # `check` reports invalid runtimes
             key = resource.key(_namespace(manifest, namespace), manifest.name)
             self._records.setdefault((manifest.kind, key), record)
 
@@ -62,7 +62,7 @@ class Runtimes(ViewOf):
 def judge(
     manifests: Sequence[Manifest], world: JobWorld, namespace: str, cluster: Path | None, access: Access
 ) -> Callable[[Manifest], Verdict | None]:
-    """A function that judges the objects in `manifests`, whose runtimes precede the cluster's runtimes."""
+    """Returns a function that judges objects. Runtimes in `manifests` precede the cluster's."""
     in_cluster: list[Manifest] = []
     if cluster:
         in_cluster, _ = files.load([str(cluster)])
@@ -73,7 +73,7 @@ def judge(
 
 
 def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], namespace: str) -> Verdict | None:
-    """None for objects of other kinds. `namespace` is for objects without a namespace."""
+    """None for objects of other kinds."""
     if not concerns(manifest):
         return None
     namespace = _namespace(manifest, namespace)
@@ -90,7 +90,7 @@ def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], 
 
 
 async def of_cluster(api: Client, jobs: Iterable[Manifest], namespace: str) -> list[Manifest]:
-    """The runtimes of these TrainJobs that the user may read."""
+    """Runtimes that the user may not read are left out."""
     resources = {}
     for job in jobs:
         reference = at(job.document, "spec", "runtimeRef")
@@ -104,7 +104,7 @@ async def of_cluster(api: Client, jobs: Iterable[Manifest], namespace: str) -> l
         try:
             document = await get(api, path)
         except ApiError:
-            continue  # jobs with an unknown runtime are not judged
+            continue
         if document is not None:
             manifests.append(Manifest(path, {**document, "kind": resource.kind, "apiVersion": kinds.API_VERSION}))
     return manifests

@@ -1,7 +1,7 @@
 """Converts an MPIJob to a TrainJob of Kubeflow Trainer 2.3 and its TrainingRuntime.
 
-The runtime has the pod templates, since a TrainJob can set only a few of their fields. The templates also get the
-fields that only mpi-operator adds to pods. Sources: `newWorker` and `newLauncherPodTemplate` in mpi-operator's
+The runtime has the pod templates, since a TrainJob can set only a few of their fields. The templates get the fields
+that only mpi-operator adds to pods. Sources: `newWorker` and `newLauncherPodTemplate` in mpi-operator's
 `pkg/controller/mpi_job_controller.go`, and Trainer's `pkg/runtime/framework/plugins/mpi/mpi.go`.
 """
 
@@ -32,7 +32,7 @@ _KEYS: Final = "mpi-ssh-keys"
 _KEYS_FOLDER: Final = "/etc/mpi-ssh-auth"
 _SAME: Final = ("image", "imagePullPolicy", "resources", "securityContext")
 
-# Volumes of mpi-operator, and Trainer's volumes with the same files.
+# mpi-operator's volumes, and Trainer's with the same files.
 _VOLUMES: Final = {"ssh-auth": kinds.KEY_VOLUME, "mpi-job-config": kinds.HOSTFILE_VOLUME}
 
 _LABELS: Final = "training.kubeflow.org/"
@@ -43,7 +43,7 @@ _EXISTS: Final = {"In": "Exists", "NotIn": "DoesNotExist"}
 
 
 def convert(document: dict[str, Any]) -> tuple[Converted, dict[str, Any]]:
-    """The TrainJob and its runtime; ConversionError if the job cannot be converted. `document` is not changed."""
+    """ConversionError if the job cannot be converted. `document` is not changed."""
     old, report = copied(document), Report()
     if take(old, "apiVersion", str, "MPIJob") != API_VERSION:
         raise ConversionError("apiVersion", f"is not {API_VERSION}: convert the job to {API_VERSION} first")
@@ -132,7 +132,7 @@ def _specs(spec: dict[str, Any], name: str, report: Report) -> tuple[dict[str, A
 
 
 def _remove_wait_container(launcher: dict[str, Any], report: Report) -> bool:
-    """Remove the injected init container that waits for workers. Returns whether it existed."""
+    """Returns whether the injected init container that waits for workers existed."""
     before = maps(launcher, "initContainers")
     after = [container for container in before if container.get("name") != sshd.WAIT_CONTAINER]
     if after == before:
@@ -158,7 +158,6 @@ def _workers(roles: dict[str, Any], report: Report) -> int:
 
 
 def _replicated_job(role: str, roles: dict[str, Any], *, as_node: bool, report: Report) -> dict[str, Any]:
-    """The runtime's replicated job for a role."""
     replica, where = roles[role], replica_path(role)
     replica.pop("replicas", None)
     restarts = take(replica, "restartPolicy", str, where) or _RESTARTS[role]
@@ -194,11 +193,7 @@ def _replicated_job(role: str, roles: dict[str, Any], *, as_node: bool, report: 
 
 
 def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> None:
-    """Replace mpi-operator's labels in a selector by JobSet's labels.
-
-    JobSet has no label with the operator's name: an expression about this name becomes the condition that JobSet's
-    label exists.
-    """
+    """Replace mpi-operator's labels in a selector by JobSet's labels. JobSet has no label with the operator's name."""
     before = copied(selecting)
     selector = mapping(selecting.get("labelSelector"))
     labels, expressions = at(selector, "matchLabels"), mappings(selector.get("matchExpressions"))
@@ -222,10 +217,10 @@ def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> Non
 
 
 def _ssh_keys(pods: dict[str, dict[str, Any]], mount_path: str, report: Report) -> str:
-    """Make the SSH keys usable for the pods' users. Returns the runtime's sshAuthMountPath.
+    """Make the SSH keys usable. Returns the runtime's sshAuthMountPath.
 
-    Trainer mounts the keys owned by root and readable for a group (`MPISSHPrivateKeyFileMode`). ssh as root rejects a
-    key that a group can read, so root gets a copy. Other users must be in the group.
+    Trainer mounts the keys owned by root and readable for a group (`MPISSHPrivateKeyFileMode`). ssh as root rejects
+    these keys, so root gets a copy. Other users must be in the group.
     """
     if normpath(mount_path) == _OF_ROOT:
         for pod in pods.values():
@@ -250,7 +245,7 @@ def _ssh_keys(pods: dict[str, dict[str, Any]], mount_path: str, report: Report) 
 
 def _copy_keys(pod: dict[str, Any]) -> None:
     main = pod["containers"][0]
-    # With the main container's resources, the init container does not increase the pod's requests.
+    # Equal resources do not increase the pod's requests.
     copying: dict[str, Any] = {
         "name": _KEYS,
         **copied({key: main[key] for key in _SAME if key in main}),
@@ -266,7 +261,7 @@ def _copy_keys(pod: dict[str, Any]) -> None:
 
 
 def _program(launcher: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The launcher's command and args, moved into the TrainJob; empty if they are too long for a TrainJob."""
+    """Moves command and args into the TrainJob, unless they are too long for a TrainJob."""
     main = launcher["containers"][0]
     program = {key: main[key] for key in ("command", "args") if texts(main, key)}
     if any(len(words) > _MAX_WORDS for words in program.values()):
@@ -280,7 +275,7 @@ def _program(launcher: dict[str, Any], report: Report) -> dict[str, Any]:
 def _run_policy(
     spec: dict[str, Any], launcher: dict[str, Any], job_set: dict[str, Any], report: Report
 ) -> dict[str, Any]:
-    """The TrainJob's fields of the run policy. Other fields are moved into `launcher` and `job_set`."""
+    """The TrainJob's fields. Other fields are moved into `launcher` and `job_set`."""
     policy = take(spec, "runPolicy", dict, "spec") or {}
     job: dict[str, Any] = {}
     for key, target, where in (

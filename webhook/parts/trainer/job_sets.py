@@ -1,7 +1,6 @@
 """Faults for which the API server would reject the JobSet or its Jobs. Replaces the rule `upstream-contract`.
 
-Trainer only logs the rejection after the TrainJob is stored, and creates no pod. Sources:
-https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (`ValidateCreate`) and
+Sources: https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (`ValidateCreate`) and
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/batch/validation/validation.go (`ValidateJob`).
 """
 
@@ -92,7 +91,6 @@ def _of_job(replicated: ReplicatedJob, preceding: set[str]) -> Iterator[Violatio
 
 
 def _of_metadata(shape: Shape) -> Iterator[Violation]:
-    """Labels and annotations of the JobSet and of its Jobs, from the runtime and from patches."""
     metadata_faults = Faults()
     parts = [(METADATA, at(shape.runtime, "template", "metadata"))]
     parts += [(f"{job.path}.template.metadata", at(job.written, "template", "metadata")) for job in shape.jobs]
@@ -130,7 +128,7 @@ def _of_policies(spec: dict[str, Any], replicated: set[str]) -> Iterator[Violati
 
 
 def _targets(path: str, policy: dict[str, Any], replicated: set[str]) -> Iterator[Violation]:
-    """The first of the policy's targets that does not exist."""
+    """Only the first wrong target is reported."""
     targets = policy.get("targetReplicatedJobs")
     for name in map(str, targets if isinstance(targets, list) else ()):
         if name not in replicated:
@@ -166,7 +164,7 @@ def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
             yield Violation(path, f"{_quoted(claim)} is not a claim name, which {problem}", fix=_FIX)
         elif claim in earlier:
             yield Violation(path, f"{_quoted(claim)} is the name of another claim", fix=_FIX)
-        elif claim not in mounted and shape.job:  # for a runtime alone, patches of TrainJobs may mount it
+        elif claim not in mounted and shape.job:  # patches of TrainJobs may mount it
             yield Violation(path, f"no container mounts {_quoted(claim)}", fix=_FIX)
         elif claim in volumes:
             yield Violation(path, f"{_quoted(claim)} is the name of a volume too", fix=_FIX)

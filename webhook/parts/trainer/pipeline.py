@@ -32,7 +32,7 @@ NOT_OF_MPI: Final = "not of an MPI runtime"
 RUNTIME_UNKNOWN: Final = "its runtime is unknown"
 UNREADABLE: Final = "not an object"
 Read = Shape | Finding | str
-"""An object's shape, the finding that it is too large, or the reason why it is not judged."""
+"""The shape, the finding that the object is too large, or the reason why it is not judged."""
 _KINDS: Final = (kinds.TRAIN_JOB, kinds.RUNTIME, kinds.CLUSTER_RUNTIME)
 
 
@@ -93,7 +93,7 @@ def judge(
 
 
 def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
-    """Reject a too large object regardless of the rule's action, except an update that does not change pods."""
+    """Rejects the object regardless of the rule's action, unless an update does not change pods."""
     decision = Decision(name=request.name)
     if passes_unjudged(request, policy, view, controllers_change=unshaped.same_pods):
         decision.skipped = too_large.AS_STORED
@@ -114,7 +114,7 @@ def _shape(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -
 
 
 def _is_of_mpi(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> bool:
-    """Whether a too large object is for MPI. False if its runtime is unknown."""
+    """False if the runtime is unknown."""
     head = unshaped.head(encoded)
     if request.kind.kind != kinds.TRAIN_JOB:
         return head.has_mpi_policy
@@ -158,7 +158,6 @@ def _as_mpi_job(request: AdmissionRequest, new: Shape, stored: Read) -> Admissio
 
 
 def _translated(decision: Decision, places: Places) -> Decision:
-    """Translates paths and field names into those of the submitted object."""
     for findings in (decision.denied, decision.warned, decision.audited):
         findings[:] = [_in_place(finding, places) for finding in findings if not _is_for_runtime(finding, places)]
     decision.exempted = [(_in_place(finding, places), reason) for finding, reason in decision.exempted]
@@ -166,7 +165,7 @@ def _translated(decision: Decision, places: Places) -> Decision:
 
 
 def _is_for_runtime(finding: Finding, places: Places) -> bool:
-    """Whether the finding is advice about the runtime. The runtime's author got it in the review of the runtime."""
+    """Whether the finding is advice that the runtime's author got in the review of the runtime."""
     violation = finding.violation
     return violation.advisory and finding.rule in OF_TEMPLATES and places.of(violation.path).in_runtime
 

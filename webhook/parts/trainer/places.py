@@ -1,4 +1,4 @@
-"""Translates field paths and field names of the equivalent MPIJob into those of the TrainJob and its runtime."""
+"""Translates fields of the equivalent MPIJob into fields of the TrainJob and its runtime."""
 
 import re
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ class Place(NamedTuple):
 
     path: str
     in_runtime: bool = False
-    """Whether the field is in the runtime of a TrainJob under review."""
+    """Whether the field is in the reviewed TrainJob's runtime."""
 
 
 class Places:
-    """The place of each path of the MPIJob. A path that is not in `places` is relative to the place of its parent."""
+    """A path that is not in `places` is relative to the place of its parent."""
 
     def __init__(self, places: Mapping[str, Place], *, launcher_is_node: bool, runtime: str = "") -> None:
         self._places = places
@@ -46,15 +46,12 @@ class Places:
         return place._replace(path=place.path + rest)
 
     def shown(self, path: str) -> tuple[str, str]:
-        """The path in the reviewed object, and a text for messages.
-
-        The text names the runtime and its field if the reviewed object is a TrainJob and its runtime has the field.
-        """
+        """The path in the reviewed object, and the runtime's field as a text for messages."""
         place = self.of(path)
         return ("spec.runtimeRef", f" ({self._runtime}, {place.path})") if place.in_runtime else (place.path, "")
 
     def worded(self, text: str) -> str:
-        """`text` with translated field names and numbers: `numNodes` includes a launcher that is a node."""
+        """`numNodes` includes a launcher that is a node."""
         return _WORDS.sub(self._word, text)
 
     def _word(self, match: re.Match[str]) -> str:
@@ -71,7 +68,7 @@ class Places:
 
 
 def _start_of_last(path: str) -> int:
-    """The start of the last part of a path, `.name` or `[key]`; below 0 if the path has only one part."""
+    """The index of the last `.name` or `[key]`; below 0 if the path has only one part."""
     if path.endswith("]"):
         return path.find("[", path.rfind("]", 0, -1) + 1)
     start = path.rfind(".")

@@ -1,7 +1,7 @@
 """TrainJobs for quotas and for Kueue: their existing pods, and the objects that Trainer creates for them.
 
-The spec of a stored TrainJob is not cached. After the job's reservation has expired, pods that do not exist yet are not
-counted, such as a launcher that waits long for its nodes.
+The spec of a stored TrainJob is not cached. After its reservation has expired, missing pods are not counted, such as a
+launcher that waits for nodes.
 """
 
 from collections import Counter
@@ -55,7 +55,7 @@ def _key(pod: TrainJobPod) -> tuple[str, str]:
 
 @cache
 def charges(jobs: int) -> tuple[Charge, ...]:
-    """Charges for a TrainJob with this number of Jobs, and for all objects except pods that are created for it."""
+    """Charges for a TrainJob with this number of Jobs, without pods."""
     numbers = {"count/trainjobs.trainer.kubeflow.org": 1, "count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": jobs}
     for kind, number in (("services", 1), ("configmaps", 2), ("secrets", 1)):
         numbers |= {kind: number, f"count/{kind}": number}
@@ -63,7 +63,7 @@ def charges(jobs: int) -> tuple[Charge, ...]:
 
 
 def made(ctx: Context) -> TrainPods | None:
-    """The pods of the namespace's TrainJobs; None if they are unknown."""
+    """None if the pods are unknown."""
     pods = ctx.view.within(TRAIN_JOB_PODS, ctx.namespace)
     if pods is UNKNOWN:
         return None

@@ -19,15 +19,14 @@ from webhook.parts.trainer import kinds
 from webhook.parts.trainer.limits import MAX_MERGED_VALUES, MAX_OTHER_PODS_BYTES, PATH_CHARACTERS_PER_VALUE
 
 JOB_SET: Final = "spec.template.spec"
-"""The path of the JobSet's spec in a runtime."""
+"""The JobSet's spec in a runtime."""
 PATCHES: Final = "spec.runtimePatches"
-"""The path of a TrainJob's patches."""
 FIX: Final = "Stay within that: no policy allows more."
 
 
 @dataclass
 class TooLarge(Exception):
-    """A TrainJob or runtime is too large to be merged."""
+    """The object is too large to be merged."""
 
     path: str
     message: str
@@ -40,7 +39,7 @@ class Work:
         self._left = MAX_MERGED_VALUES
 
     def take(self, values: int, characters: int = 0) -> None:
-        """Count visited values with paths of this length; TooLarge beyond `MAX_MERGED_VALUES`."""
+        """Count values with paths of this length; TooLarge if there are too many."""
         self._left -= values + values * characters // PATH_CHARACTERS_PER_VALUE
         if self._left < 0:
             message = f"too large to judge: more than {MAX_MERGED_VALUES:,} values to merge into the runtime"
@@ -48,14 +47,14 @@ class Work:
 
 
 def check_others(size: int, *, of_job: bool) -> None:
-    """TooLarge if the pods except launcher and nodes have too many bytes. `of_job`: with a TrainJob's patches."""
+    """TooLarge if the pods except launcher and nodes have too many bytes."""
     if size > MAX_OTHER_PODS_BYTES:
         fault = f"{size:,} bytes of other pods than launcher and nodes"
         message = f"too large to judge: {fault}, at most {MAX_OTHER_PODS_BYTES:,}"
         raise TooLarge(PATCHES if of_job else f"{JOB_SET}.replicatedJobs", message)
 
 
-# The key by which items of a list are merged. Other lists are replaced.
+# Keys of merged lists. Other lists are replaced.
 _KEYS: Final = {
     "containers": "name",
     "initContainers": "name",
@@ -65,15 +64,15 @@ _KEYS: Final = {
     "schedulingGates": "name",
     "volumeMounts": "mountPath",
 }
-# Mappings with arbitrary keys, which are in brackets in paths.
+# Mappings whose keys are in brackets in paths.
 _OWN_KEYS: Final = frozenset(("labels", "annotations", "nodeSelector", "limits", "requests"))
 
 Origins = dict[str, str]
-"""From a path in the merged template to the path in the TrainJob. Paths of the runtime are not included."""
+"""From a path in the merged template to the path in the TrainJob."""
 
 
 def merge(base: Any, patch: dict[str, Any], *, path: str, written: str, origins: Origins, work: Work) -> dict[str, Any]:
-    """`base` at `path` with `patch` merged into it; neither is changed. `written` is the patch's own path."""
+    """`base` at `path` with `patch` merged into it. `written` is the path of `patch`. Nothing is changed."""
     merged = dict(mapping(base))
     work.take(len(merged))
     work.take(len(patch), len(path) + len(written))
@@ -113,35 +112,33 @@ def _items(
 
 
 METADATA: Final = "spec.template.metadata"
-"""The path of the JobSet's labels and annotations in a runtime."""
+"""The JobSet's metadata in a runtime."""
 RESOURCES: Final = "spec.trainer.resourcesPerNode"
-# Fields of the container that a TrainJob's `trainer` replaces.
 _REPLACED: Final = ("image", "command", "args")
 
 
 @dataclass(slots=True)
 class ReplicatedJob:
-    """An item of the runtime's `spec.template.spec.replicatedJobs`."""
+    """An item of `replicatedJobs` of a JobSet."""
 
     index: int
     name: str
     written: dict[str, Any]
-    """The item in the runtime, without changes by a TrainJob."""
+    """The item in the runtime."""
     step: str
-    """The value of the label ANCESTOR: the purpose of the pods."""
+    """The value of the label ANCESTOR."""
     template: dict[str, Any]
-    """The pod template with the changes by the TrainJob."""
+    """With the TrainJob's changes."""
     replicas: int
     pods: int
     """Pods of each replica."""
     depends_on: list[dict[str, Any]]
     origins: Origins = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
-    """Paths below a path in `origins` whose values are the runtime's."""
+    """The runtime's paths below a path in `origins`."""
 
     @property
     def of_trainer(self) -> bool:
-        """Whether Trainer applies a TrainJob's `trainer` to it."""
         return self.step == kinds.OF_TRAINER
 
     @property
@@ -179,7 +176,7 @@ def launcher_is_node(runtime: dict[str, Any]) -> bool:
 
 
 def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[ReplicatedJob]:
-    """The replicated jobs of a runtime's spec, with the changes by a TrainJob's spec, which may be empty."""
+    """The replicated jobs with the changes by a TrainJob's spec, which may be empty."""
     result = []
     work = Work()
     patches = _patches(job)
@@ -204,15 +201,15 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
                 replicated_job.template, pods, path="", written=place, origins=replicated_job.origins, work=work
             )
         replicated_job.step = str(labels.get(kinds.ANCESTOR))
-        _sized(replicated_job, runtime, mapping(job.get("trainer")))
-        _trained(replicated_job, runtime, mapping(job.get("trainer")), work)
-        _initialized(replicated_job, mapping(job.get("initializer")), work)
+        _set_pods(replicated_job, runtime, mapping(job.get("trainer")))
+        _merge_trainer(replicated_job, runtime, mapping(job.get("trainer")), work)
+        _merge_initializer(replicated_job, mapping(job.get("initializer")), work)
         result.append(replicated_job)
     return result
 
 
 def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob]) -> int:
-    """Processes on each node: the TrainJob's number, the runtime's number if it is not 1, or the number of GPUs."""
+    """Processes on each node: the TrainJob's number, the runtime's if it is not 1, or the GPUs."""
     trainer = at(job, "trainer")
     if trainer.get("numProcPerNode") is not None:
         return _number(trainer["numProcPerNode"], 1)
@@ -231,7 +228,7 @@ def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob
 
 
 def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The path and name of each claim template of the JobSet."""
+    """The path and name of each claim."""
     for index, policy in enumerate(mappings(spec.get("volumeClaimPolicies"))):
         for number, template in enumerate(mappings(policy.get("templates"))):
             path = f"{JOB_SET}.volumeClaimPolicies[{index}].templates[{number}].metadata.name"
@@ -239,7 +236,7 @@ def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _patches(job: dict[str, Any]) -> Mapping[str, list[tuple[str, dict[str, Any]]]]:
-    """The path and content of each patch of a Job template, by the name of the replicated job."""
+    """The path and content of each patch, by replicated job."""
     patches: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
     for index, patch in enumerate(mappings(job.get("runtimePatches"))):
         inner = at(patch, "trainingRuntimeSpec", "template", "spec")
@@ -249,7 +246,7 @@ def _patches(job: dict[str, Any]) -> Mapping[str, list[tuple[str, dict[str, Any]
     return patches
 
 
-def _sized(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any]) -> None:
+def _set_pods(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any]) -> None:
     if replicated_job.of_trainer:
         replicated_job.pods = _number(at(runtime, "mlPolicy").get("numNodes"), 1)
     replicated_job.pods = max(replicated_job.pods, 1)  # `WithPodSet` of Trainer's `pkg/runtime/runtime.go`
@@ -258,8 +255,7 @@ def _sized(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict
         replicated_job.pods = max(nodes - 1, 1) if launcher_is_node(runtime) else nodes
 
 
-def _trained(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any], work: Work) -> None:
-    """Merge the TrainJob's `trainer` into the container that runs the training."""
+def _merge_trainer(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: dict[str, Any], work: Work) -> None:
     is_node = replicated_job.name == kinds.NODE and launcher_is_node(runtime)
     index = replicated_job.node
     if index is None or not (replicated_job.of_trainer or is_node):
@@ -282,8 +278,7 @@ def _trained(replicated_job: ReplicatedJob, runtime: dict[str, Any], trainer: di
     replicated_job.replace_containers(containers)
 
 
-def _initialized(replicated_job: ReplicatedJob, initializer: dict[str, Any], work: Work) -> None:
-    """Merge the TrainJob's `initializer` into the container that fetches a dataset or a model."""
+def _merge_initializer(replicated_job: ReplicatedJob, initializer: dict[str, Any], work: Work) -> None:
     field, index = kinds.INITIALIZERS.get(replicated_job.step, ""), replicated_job.named(replicated_job.step)
     settings = mapping(initializer.get(field))
     if index is None or not settings:
@@ -302,10 +297,9 @@ def _initialized(replicated_job: ReplicatedJob, initializer: dict[str, Any], wor
 def _resources(
     job: ReplicatedJob, path: str, base: dict[str, Any], patch: dict[str, Any], work: Work
 ) -> dict[str, Any]:
-    """`path` is the path of the container. `patch` has the TrainJob's resources."""
     merged = merge(base, patch, path=f"{path}.resources", written=RESOURCES, origins={}, work=work)
     job.origins[f"{path}.resources"] = RESOURCES
-    job.origins[".spec.containers"] = RESOURCES  # the path in violations about the sum of all containers' requests
+    job.origins[".spec.containers"] = RESOURCES  # for violations about the sum of all containers' requests
     job.kept |= {f".spec.containers[{index}]" for index in range(len(job.containers))}
     for kind in ("limits", "requests"):
         job.kept |= {f"{path}.resources.{kind}[{name}]" for name in at(base, kind).keys() - at(patch, kind).keys()}
@@ -313,7 +307,7 @@ def _resources(
 
 
 def _gpus(amounts: dict[str, Any]) -> int:
-    """As Trainer counts GPUs: the amount of the first resource whose name contains `gpu`."""
+    """As in Trainer, the amount of the first resource whose name contains `gpu`."""
     for name, amount in amounts.items():
         if "gpu" in name.lower():
             try:

@@ -1,8 +1,7 @@
 """Watched objects of Kubeflow Trainer: runtimes, TrainJobs and the pods of TrainJobs. Only with `serve --trainer`.
 
-A TrainJob's reservation of quota depends on the TrainJob and its pods. The JobSet spec of each MPI runtime is cached,
-because TrainJobs get their pods from its templates. Users may create any number of runtimes of any size, so the cache
-has a budget. A runtime beyond the budget is treated as unknown.
+TrainJobs get their pods from the JobSet of their runtime. Users may create any number of runtimes of any size, so the
+cache has a budget. A runtime beyond the budget is unknown. Reservations of quota depend on TrainJobs and their pods.
 """
 
 import sys
@@ -25,7 +24,7 @@ class TrainingRuntime(msgspec.Struct, frozen=True):
     """Empty for a ClusterTrainingRuntime."""
     name: str
     spec: bytes
-    """JSON of the fields that rules use; empty if the runtime is not for MPI."""
+    """JSON of the fields that rules use; empty without an MPI policy."""
 
 
 class _MPI(msgspec.Struct):
@@ -47,8 +46,6 @@ class _JobSet(msgspec.Struct):
 
 
 class _UsedFields(msgspec.Struct, rename="camel"):
-    """The fields of a spec that rules use."""
-
     ml_policy: _Policy
     template: _JobSet | None = None
 
@@ -96,7 +93,7 @@ class TrainJobRecord(msgspec.Struct, frozen=True, gc=False):
     name: str
     uid: str
     over: bool = False
-    """Whether the TrainJob has ended or is being deleted."""
+    """Ended or being deleted."""
 
 
 class TrainJobPod(msgspec.Struct, frozen=True, gc=False):
@@ -104,7 +101,7 @@ class TrainJobPod(msgspec.Struct, frozen=True, gc=False):
 
     namespace: str
     job: str
-    """The TrainJob's name, which is also the name of its JobSet."""
+    """The name of the TrainJob and of its JobSet."""
     replicated_job: str
 
 

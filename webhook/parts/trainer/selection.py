@@ -1,7 +1,6 @@
 """The rules that apply to TrainJobs and to runtimes, and the checks that replace or complement rules.
 
-Rules in OF_OTHER_PODS also apply to replicated jobs other than launcher and nodes. Each of them is judged alone, as the
-launcher of an MPIJob.
+Replicated jobs other than launcher and nodes are judged one by one, as launchers of MPIJobs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +24,7 @@ _AS_LAUNCHER: Final = replica_path(LAUNCHER)
 
 
 def faults(shape: Shape, rule: Rule, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """The rule's findings in the replicated jobs other than launcher and nodes."""
+    """Findings in replicated jobs other than launcher and nodes."""
     for pods in shape.others:
         decoded = ctx.once(_decoded, pods)
         if isinstance(decoded, ShapeError):
@@ -52,7 +51,7 @@ def _moved(text: str, path: str) -> str:
 
 
 ShapeOf = Callable[[Context], Shape]
-"""Returns the shape of a context's object, which may be the new or the stored object."""
+"""Returns the shape of a context's object."""
 
 OF_TEMPLATES: Final = frozenset(
     (
@@ -72,7 +71,7 @@ OF_TEMPLATES: Final = frozenset(
         "worker-count",
     )
 )
-"""Rules for runtimes: they depend only on the pod templates, and a TrainJob cannot fix their violations."""
+"""Rules for runtimes: they depend only on pod templates, which a TrainJob cannot fix."""
 OF_JOBS: Final = OF_TEMPLATES | {
     "accelerator-available", "child-names", "compliance", "ever-fits", "job-timeout", "limit-range", "local-queue",
     "name-length", "priority", "references", "resource-quota", "tier",
@@ -81,7 +80,7 @@ OF_JOBS: Final = OF_TEMPLATES | {
 OF_OTHER_PODS: Final = frozenset(
     ("images", "job-size", "limit-range", "pod-security", "pod-template", "references", "scc")
 )
-"""Rules that also apply to other pods than launcher and nodes, such as pods that fetch a dataset."""
+"""Rules that also apply to pods other than launcher and nodes."""
 
 # Checks that replace the rule with this id.
 Instead = Callable[[Shape, Context], Iterator[Violation]]
@@ -99,10 +98,7 @@ BESIDES: Final = MappingProxyType(
 
 
 def selected(policy: Policy, shape_of: ShapeOf, *, runtime: bool) -> Policy:
-    """The policy with only the rules for TrainJobs, or for a runtime.
-
-    Minimum numbers do not apply to a runtime: its TrainJobs can set higher numbers.
-    """
+    """Minimum numbers do not apply to a runtime: its TrainJobs can set higher numbers."""
     rule_ids = OF_TEMPLATES if runtime else OF_JOBS
     rules = []
     for rule, chosen, action in policy.rules:
@@ -123,7 +119,7 @@ def _fitted(rule: Rule, shape_of: ShapeOf) -> Rule:
         shape = shape_of(ctx)
         if rule.id in BESIDES:
             yield from BESIDES[rule.id](shape)
-        # The message about root assumes mpi-operator's mount of the key, which Trainer does not use.
+        # The rule's message about root describes mpi-operator's mount of the key.
         if rule.id != "ssh-paths" or upstream.user_of_launcher(shape) != 0:
             left_out = upstream.left_to_jobs(shape) if rule.id == "images" else ()
             yield from (violation for violation in rule.check(job, settings, ctx) if violation.path not in left_out)

@@ -1,4 +1,4 @@
-"""Builds the MPIJob with the same pods as a TrainJob with an MPI runtime, or as an MPI runtime alone."""
+"""Builds the MPIJob with the same pods as a TrainJob or an MPI runtime."""
 
 import hashlib
 from collections.abc import Iterable
@@ -35,23 +35,23 @@ _ENDED: Final = {
         "completionTime": "1970-01-01T00:00:00Z",
     }
 }
-# The args of workers without a command. Rules would otherwise assume sshd, which mpi-operator starts on workers.
+# Args of workers without a command. Rules would otherwise assume sshd, as with mpi-operator.
 _OF_THE_IMAGE: Final = ["(entrypoint)"]
 
 
 @dataclass(frozen=True, slots=True)
 class OtherPods:
-    """The pods of a replicated job other than launcher and nodes, as the launcher of an MPIJob."""
+    """A replicated job other than launcher and nodes, as the launcher of an MPIJob."""
 
     path: str
-    """Replaces the path of the launcher's replica spec in violations."""
+    """Replaces the launcher's path in violations."""
     document: bytes
     """JSON of the MPIJob."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The equivalent MPIJob, and the parts of the TrainJob and the runtime that the MPIJob lacks."""
+    """The equivalent MPIJob, and the parts that it lacks."""
 
     document: bytes
     """JSON of the MPIJob."""
@@ -61,7 +61,7 @@ class Shape:
     runtime: dict[str, Any]
     """The runtime's spec."""
     job: dict[str, Any]
-    """The TrainJob's spec; empty for a runtime alone."""
+    """The TrainJob's spec; empty for a runtime."""
     metadata: dict[str, Any]
 
     def replicated_job(self, name: str) -> ReplicatedJob | None:
@@ -69,12 +69,12 @@ class Shape:
 
 
 def of_runtime(document: dict[str, Any]) -> Shape | None:
-    """None without an MPI policy or nodes. TooLarge if the other pods are too large."""
+    """None without an MPI policy or nodes. TooLarge if other pods are too large."""
     return _shape(mapping(document.get("spec")), {}, mapping(document.get("metadata")), _runtimes_places(), "")
 
 
 def of_train_job(document: dict[str, Any], runtime: TrainingRuntime) -> Shape | None:
-    """None if the runtime has no shape. TooLarge if the runtime cannot be merged."""
+    """None if the runtime has no shape. TooLarge if the merge is too large."""
     if not runtime.spec:
         return None
     kind = kinds.RUNTIME if runtime.namespace else kinds.CLUSTER_RUNTIME
@@ -127,7 +127,7 @@ def _shape(
     size = 0
     for replicated in jobs:
         role = ROLES.get(replicated.name)
-        # The path of other pods has a number instead of a role: no role has such a name.
+        # A number is never the name of a role.
         path = replica_path(role or str(replicated.index))
         template = _template(replicated, role, path, places, in_runtime=bool(name))
         mounted = set(replicated.mounts)
@@ -168,7 +168,7 @@ def _shape(
             "mpiImplementation": policy.get("mpiImplementation"),
             "runPolicy": {key: value for key, value in run_policy.items() if value is not None},
             "mpiReplicaSpecs": specs,
-            # Rules skip an update that changes nothing in the MPIJob. The digest changes with other pods and labels.
+            # Rules skip updates that leave the MPIJob unchanged.
             "besides": _digest(others, job),
         },
     }
@@ -181,7 +181,6 @@ def _shape(
 
 
 def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> str:
-    """A digest of the other pods without Kueue's changes, and of the metadata of JobSet and Jobs in patches."""
     pods = [{**replica, "template": without_kueues(replica["template"])} for _, replica in others]
     templates = [at(patch, "trainingRuntimeSpec", "template") for patch in mappings(job.get("runtimePatches"))]
     jobs = [job for template in templates for job in mappings(at(template, "spec").get("replicatedJobs"))]
@@ -197,7 +196,7 @@ def _ended(document: dict[str, Any]) -> bool:
 def _template(
     replicated: ReplicatedJob, role: str | None, path: str, places: dict[str, Place], *, in_runtime: bool
 ) -> dict[str, Any]:
-    """The pod template, whose first container runs the training. Adds the template's places to `places`."""
+    """Adds places to `places`. The first container runs the training."""
     spec = dict(at(replicated.template, "spec"))
     written, node = replicated.containers, replicated.node
     order = sorted(range(len(written)), key=lambda index: index != node)
@@ -217,7 +216,6 @@ def _template(
 
 
 def _moved(path: str, position: dict[int, int]) -> str:
-    """`path` with the new index of its container."""
     head, bracket, rest = path.partition(".spec.containers[")
     if head or not bracket:
         return path
@@ -226,7 +224,7 @@ def _moved(path: str, position: dict[int, int]) -> str:
 
 
 def _volumes(written: Any, more: Iterable[str]) -> list[Any]:
-    """Adds empty volumes for the volumes that Trainer and JobSet add, because containers may mount them."""
+    """Adds empty volumes in place of the volumes that Trainer and JobSet add."""
     volumes = list(written) if isinstance(written, list) else []
     names = {str(mapping(volume).get("name")) for volume in volumes}
     return volumes + [{"name": name, "emptyDir": {}} for name in dict.fromkeys(more) if name not in names]

@@ -1,4 +1,4 @@
-"""Decodes a few fields of a TrainJob or runtime that is too large to be decoded completely."""
+"""Reads a few fields of a TrainJob or runtime that is too large to be decoded."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,10 +16,10 @@ class _Policy(msgspec.Struct):
 
 
 class Head(msgspec.Struct, rename="camel"):
-    """The fields of a spec that show whether the object is for MPI."""
+    """The fields that show whether the object is for MPI."""
 
     runtime: Mapping[str, str | None] = msgspec.field(default_factory=dict, name="runtimeRef")
-    """A TrainJob's reference to its runtime."""
+    """A TrainJob's reference."""
     ml_policy: _Policy | None = None
 
     @property
@@ -39,7 +39,6 @@ _FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def head(encoded: msgspec.Raw) -> Head:
-    """Empty if the object cannot be decoded."""
     try:
         return msgspec.json.decode(encoded, type=_Headed).spec
     except _FAULTS:
@@ -47,10 +46,9 @@ def head(encoded: msgspec.Raw) -> Head:
 
 
 def same_pods(request: AdmissionRequest) -> bool:
-    """Whether an update leaves all fields unchanged that have an effect on pods.
+    """Whether an update leaves all fields unchanged that have an effect on pods. Decoding errors are raised.
 
-    The fields are compared as bytes: the API server encodes the old and the new object in the same way.
-    msgspec.DecodeError, UnicodeDecodeError or RecursionError if an object cannot be decoded.
+    The API server encodes both objects in the same way, so that their bytes can be compared.
     """
     new, old = (_pod_fields(raw) for raw in (request.object, request.old_object))
     return new == old

@@ -14,7 +14,7 @@ from webhook.parts.trainer.replicated_jobs import launcher_is_node
 from webhook.parts.trainer.shape import ROLES, Shape
 from webhook.rules import CauseReason, Violation, shortened
 
-# JobSet's example of the suffix that Kubernetes adds to names of pods.
+# JobSet's stand-in for the random suffix of pods.
 _POD_SUFFIX: Final = "-abcde"
 # Trainer's `runtimeSnapshotSuffix` and `MPIHostfileConfigMapSuffix`
 _SNAPSHOT: Final = "-runtime-snapshot"
@@ -26,7 +26,7 @@ def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
     """The TrainJob's name is too long for the names of its pods."""
     name, generated = str(shape.metadata.get("name") or ""), str(shape.metadata.get("generateName") or "")
     if not shape.job or not (name or generated):
-        return  # names of pods do not contain the runtime's name
+        return
     if names.is_generated(name, generated):
         path, kind, suffix = "metadata.generateName", "generateName", names.GENERATED_SUFFIX_LENGTH
         length = min(len(generated), names.GENERATED_BASE_MAX_LENGTH) + suffix
@@ -42,7 +42,7 @@ def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
 
 
 def left_to_jobs(shape: Shape) -> frozenset[str]:
-    """Paths of images that TrainJobs must set, because the runtime does not."""
+    """Images that TrainJobs must set, because the runtime does not."""
     return frozenset(
         f"{replica_path(ROLES[job.name])}.template.spec.containers[0].image"
         for job in (() if shape.job else shape.jobs)
@@ -52,11 +52,10 @@ def left_to_jobs(shape: Shape) -> frozenset[str]:
 
 
 def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
-    """A ConfigMap that Trainer must create exists and belongs to a different object. Trainer then retries forever and
-    creates no pod.
+    """A ConfigMap that Trainer must create belongs to a different object. Trainer then retries forever.
 
-    `getRuntimeSnapshot` in Trainer's `pkg/runtime/core/snapshot.go` accepts only the job's snapshot. For the hostfile
-    the API server rejects a second controller as owner.
+    `getRuntimeSnapshot` in `pkg/runtime/core/snapshot.go` accepts only the job's snapshot. For the hostfile the API
+    server rejects a second controller as owner.
     """
     name, uid = str(shape.metadata.get("name") or ""), shape.metadata.get("uid")
     for suffix in (_SNAPSHOT, _HOSTFILE) if name else ():
@@ -79,7 +78,6 @@ def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
 
 
 def nodes(shape: Shape) -> Iterator[Violation]:
-    """A number of nodes has a surprising effect."""
     requested = at(shape.job, "trainer").get("numNodes")
     launcher, node = shape.replicated_job(kinds.LAUNCHER), shape.replicated_job(kinds.NODE)
     if requested == 1 and launcher_is_node(shape.runtime) and launcher is not None and node is not None:
@@ -92,7 +90,7 @@ def nodes(shape: Shape) -> Iterator[Violation]:
 
 
 def other_image(shape: Shape) -> Iterator[Violation]:
-    """A TrainJob's image is not used for the nodes, where the ranks run (kubeflow/trainer#2825)."""
+    """Nodes, which run the ranks, do not use the image of a TrainJob (kubeflow/trainer#2825)."""
     launcher_image = at(shape.job, "trainer").get("image")
     node = shape.replicated_job(kinds.NODE)
     if not launcher_image or node is None or node.of_trainer or node.node is None:
@@ -107,8 +105,8 @@ def key(shape: Shape) -> Iterator[Violation]:
     """The launcher's user cannot use the SSH key.
 
     Trainer mounts the key owned by root with mode 0640 (`MPISSHPrivateKeyFileMode` in `pkg/constants/constants.go`).
-    ssh as root rejects this mode, and other users must be in the file's group. A script may copy the key, so the
-    violation is advice.
+    ssh as root rejects this mode, and other users must be in the group. A script may copy the key, so violations are
+    advice.
     """
     launcher = shape.replicated_job(kinds.LAUNCHER)
     if launcher is None or launcher.node is None:

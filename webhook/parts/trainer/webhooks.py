@@ -1,4 +1,4 @@
-"""The hooks of the webhook configuration for TrainJobs and for runtimes with an MPI policy."""
+"""The hooks for TrainJobs and for runtimes with an MPI policy."""
 
 from typing import Final
 

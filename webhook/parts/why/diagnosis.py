@@ -18,7 +18,7 @@ from webhook.parts.why.state import State, state
 
 FAMILIES: Final[tuple[ModuleType, ...]] = (deletion, operator, queue, creation, scheduling, disruption, start, launcher)
 
-# Rules that may report several objects.
+# Rules about objects by name.
 BY_NAME: Final = frozenset({"references", "priority", "child-names", "images"})
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 
@@ -28,7 +28,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
     state: State
     summary: str
-    """The state and the main cause, as a sentence without a subject."""
+    """State and main cause, without a subject."""
     causes: tuple[Cause, ...]
     """In the order of the stages."""
 
@@ -58,13 +58,13 @@ def diagnose(sight: Sight) -> Diagnosis:
 
 
 def _is_retried(sight: Sight, observed: list[Cause]) -> bool:
-    """Whether the launcher runs now and its earlier failure is the only problem."""
+    """Whether the launcher's earlier failure is the only problem."""
     newest = loose.text(next(iter(sight.launchers), None), "status", "phase")
     return newest == "Running" and bool(observed) and all(cause.stage is Stage.RUN for cause in observed)
 
 
 def _with_finding(sight: Sight, cause: Cause) -> tuple[Cause, Judged | None]:
-    """The cause with the field and fix of a finding about the same problem, and the finding."""
+    """The cause with field and fix of a finding about the same problem, and the finding."""
     finding = sight.finding(cause.rules)
     if finding is None or not _same(finding, cause):
         return cause, None
@@ -79,7 +79,6 @@ def _same(finding: Judged, cause: Cause) -> bool:
 
 
 def _judged(findings: list[Judged]) -> Iterator[Cause]:
-    """Causes that only admission reports. Equal findings about several fields are one cause."""
     paths: dict[tuple[str, str, str, bool], list[str]] = {}
     for finding in sorted(findings, key=lambda finding: (not finding.refuses, finding.importance)):
         paths.setdefault((finding.rule, finding.message, finding.fix, finding.refuses), []).append(finding.path)

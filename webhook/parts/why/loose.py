@@ -1,4 +1,4 @@
-"""Access to API objects as unchecked JSON. A field of the wrong type counts as missing."""
+"""Access to API objects as unchecked JSON. A value of the wrong type counts as missing."""
 
 import re
 from collections.abc import Mapping
@@ -18,25 +18,23 @@ def at(value: Any, *path: str) -> Any:
 
 
 def mapping(value: Any, *path: str) -> Mapping[str, Any]:
-    """An empty mapping if it is missing."""
     field = at(value, *path)
     return field if isinstance(field, Mapping) else NOTHING
 
 
 def items(value: Any, *path: str) -> list[Mapping[str, Any]]:
-    """The mappings in the list. Other items are left out."""
     field = at(value, *path)
     return [item for item in field if isinstance(item, Mapping)] if isinstance(field, list) else []
 
 
 def text(value: Any, *path: str) -> str:
-    """The text on one line, or an empty text."""
+    """On one line."""
     field = at(value, *path)
     return " ".join(clean(field[:MAX_TEXT_CHARACTERS]).split()) if isinstance(field, str) else ""
 
 
 def clean(raw: str) -> str:
-    """Without colours, control characters, and replacement characters for invalid UTF-8."""
+    """Without colours, control characters and invalid UTF-8."""
     return "".join(char for char in _UNREADABLE.sub("", raw) if char.isprintable() or char.isspace())
 
 
@@ -46,7 +44,7 @@ def number(value: Any, *path: str) -> int | None:
 
 
 def moment(value: Any, *path: str) -> datetime | None:
-    """UTC if the text has no time zone; None if it is missing or not a time."""
+    """UTC without a time zone. None if missing or invalid."""
     try:
         parsed = datetime.fromisoformat(text(value, *path))
     except ValueError:
@@ -59,7 +57,6 @@ def name(value: Any) -> str:
 
 
 def condition(value: Any, kind: str) -> Mapping[str, Any]:
-    """The status condition of type `kind`, or an empty mapping."""
     return next((item for item in items(value, "status", "conditions") if item.get("type") == kind), NOTHING)
 
 

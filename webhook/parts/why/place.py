@@ -1,4 +1,4 @@
-"""The place of a Workload in its queue, in Kueue's order: higher priority first, then older first.
+"""The place of a Workload in its queue: higher priority first, then older first.
 
 Source: Kueue `pkg/cache/queue/cluster_queue.go` (`queueOrderingFunc`).
 """
@@ -11,13 +11,12 @@ from webhook.parts.why.sight import Json, QueuePlace, created
 
 
 def waits(workload: Json) -> bool:
-    """Whether the Workload waits for quota."""
     done = any(loose.holds(workload, kind) for kind in ("QuotaReserved", "Finished"))
     return not done and loose.at(workload, "spec", "active") is not False
 
 
 def place(workload: Json, workloads: Sequence[Json]) -> QueuePlace | None:
-    """The place in the LocalQueue among all `workloads` of the namespace; None if the Workload does not wait."""
+    """None if the Workload does not wait. `workloads` are all in the namespace."""
     queue = loose.text(workload, "spec", "queueName")
     waiting = [other for other in workloads if waits(other) and loose.text(other, "spec", "queueName") == queue]
     names = [loose.name(other) for other in sorted(waiting, key=_order)]

@@ -35,10 +35,9 @@ T = TypeVar("T")
 NODES: Final = "/api/v1/nodes"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 TAIL: Final = {"tailLines": "200", "limitBytes": "131072"}
-"""limitBytes is large because the API server cuts off the end of the log, which is the most useful part."""
+"""Large, because the API server cuts off the end of the log, which is the most useful part."""
 
 Workloads = list[KubernetesObject] | Unread
-"""All Kueue Workloads of a namespace."""
 
 
 async def workloads_of(api: Client, namespace: str) -> Workloads:
@@ -66,9 +65,9 @@ class SightReader:
     workloads: Workloads
     before_dry_run: Callable[[], None] = lambda: None
     unread: dict[str, str] = field(default_factory=dict)
-    """The reason for each resource that could not be read."""
+    """Resources that could not be read, and why."""
     unjudged: frozenset[str] = frozenset()
-    """Resources that the findings do not take into account, because they could not be read."""
+    """Resources that the rules could not take into account."""
 
     async def read(self, job: KubernetesObject) -> Sight:
         name, uid = loose.name(job), loose.text(job, "metadata", "uid")
@@ -97,9 +96,7 @@ class SightReader:
         )
 
     async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The API server's rejection of a dry run, for each role whose pods are missing. Events about rejected pods
-        expire after an hour.
-        """
+        """Rejections of dry runs by role. Events about rejected pods expire after an hour."""
         sight = Sight(now=datetime.now(UTC), job=job, pods=pods)
         if sight.suspended or sight.finished or (sight.launchers and len(sight.workers) >= sight.requested_workers):
             return {}
@@ -119,7 +116,7 @@ class SightReader:
         return quote(self.namespace, safe="")
 
     async def _try(self, resource: str, work: Awaitable[T], default: T) -> T:
-        """`default` if the call fails. `unread` has the failure."""
+        """`default` if the call fails."""
         result = await attempt(work)
         if isinstance(result, Unread):
             self.unread[resource] = result.reason
@@ -138,9 +135,7 @@ class SightReader:
     async def _events(
         self, job: KubernetesObject, owners: Iterable[Mapping[str, Any]], pods: list[KubernetesObject]
     ) -> list[KubernetesObject]:
-        """Events about the job's objects, its pods and their volume claims. Ready pods are included only if a pod is
-        not ready.
-        """
+        """Events about the job, its pods and their claims. Ready pods are included only if other pods are not ready."""
         unready = [pod for pod in pods if not loose.holds(pod, "Ready")]
         ready = sorted((pod for pod in pods if loose.holds(pod, "Ready")), key=created, reverse=True)
         inspected = [*unready, *ready][:MAX_OBJECTS_READ] if unready else []
@@ -154,7 +149,7 @@ class SightReader:
             events += await self._try("events", selected, [])
             if "events" in self.unread:
                 break
-        # Events of an earlier job with the same name are left out, but not Events of replaced pods.
+        # An earlier job may have had the same name. Events of replaced pods are kept.
         return [
             event
             for event in events
@@ -164,10 +159,7 @@ class SightReader:
         ]
 
     async def _cordoned(self, pods: list[KubernetesObject], events: list[KubernetesObject]) -> list[str]:
-        """Names of cordoned nodes, read only if a pod was evicted or is gone.
-
-        A failure is not reported: few users may read nodes, and the loss is also recognised without nodes.
-        """
+        """Read only if a pod was evicted or is gone. Few users may read nodes, so failures are not reported."""
         uids = {loose.text(pod, "metadata", "uid") for pod in pods}
         gone = (event for event in events if event.get("reason") == SCHEDULED and not _about(event, uids))
         if not any(loose.holds(pod, "DisruptionTarget") for pod in pods) and next(gone, None) is None:
@@ -176,7 +168,7 @@ class SightReader:
         return [] if isinstance(nodes, Unread) else [*map(loose.name, nodes)]
 
     async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The last log lines of failed containers, launchers first; if a launcher failed, also of some workers."""
+        """Logs of failed containers, launchers first; if a launcher failed, also of workers."""
         failed = [(pod, status) for pod in reversed(pods) if (status := _with_log(pod)) is not None]
         failed.sort(key=lambda container: pod_is_worker(container[0]))
         containers = failed[:MAX_LOGS_READ]
@@ -221,7 +213,7 @@ def _controller(owned: Mapping[str, Any] | None) -> str:
 
 
 def _with_log(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The status of the first container that failed, also before a restart, or of a running init container."""
+    """The first container that failed, also before a restart, or a running init container."""
     for status in statuses(pod):
         ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
         runs = loose.mapping(status, "state", "running")

@@ -30,11 +30,10 @@ class JobReport:
     sight: Sight
     diagnosis: Diagnosis
     unjudged: Mapping[str, Sequence[str]]
-    """Resources that the rules could not take into account, by the reason why."""
+    """Resources that the rules could not take into account, by the reason."""
 
     @property
     def good(self) -> bool:
-        """Whether the job needs no action."""
         return self.diagnosis.state not in {State.STUCK, State.FAILED}
 
     def headline(self) -> str:
@@ -89,7 +88,6 @@ def _lines(number: int, cause: Cause) -> Iterator[str]:
 
 
 def overview(reports: Sequence[JobReport]) -> Iterator[str]:
-    """A line for each job that does not run, and the total."""
     worst = [report for report in reports if not report.good]
     yield from (report.headline() for report in worst)
     more = f": {len(worst)} to fix; `{PROGRAM} why NAME` says what to do." if worst else ", none to look at"
@@ -97,9 +95,7 @@ def overview(reports: Sequence[JobReport]) -> Iterator[str]:
 
 
 async def reports(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobReport]:
-    """The report on the job `name`; ClusterError if it does not exist. Without a name, the reports on all jobs that
-    have not succeeded, the worst first.
-    """
+    """ClusterError if the job does not exist. Without a name: all jobs that have not succeeded, the worst first."""
     stored = await stored_jobs(api, namespace, name)
     jobs = stored if name else [job for job in stored if not loose.holds(job, "Succeeded")]
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)

@@ -23,7 +23,7 @@ ROLE: Final = "training.kubeflow.org/job-role"
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A rule's finding about the job as if the job were created now."""
+    """A rule's finding about the job."""
 
     rule: str
     path: str
@@ -45,7 +45,7 @@ class QueuePlace(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Sight:
-    """A job and its objects. Objects that could not be read are empty."""
+    """A job and its objects. Unreadable objects are empty."""
 
     now: datetime
     job: Json
@@ -54,20 +54,19 @@ class Sight:
     """The launcher's batch Job."""
     pods: Sequence[Json] = ()
     workload: Json | None = None
-    """Kueue's Workload."""
     place: QueuePlace | None = None
     events: Sequence[Json] = ()
     logs: Mapping[str, str] = field(default_factory=dict)
-    """The last log lines of some containers by the pod's name."""
+    """The last lines by pod."""
     tried: Mapping[str, str] = field(default_factory=dict)
-    """The API server's rejection of a dry run by the role of the missing pods."""
+    """Rejections of dry runs by role."""
     nodes: Collection[NodeShape] = ()
     cordoned: Collection[str] = ()
-    """Names of nodes. Read only if pods of the job are gone or were evicted."""
+    """Nodes. Read only if pods are gone or were evicted."""
     all_queued: bool = False
-    """Whether Kueue suspends every job of the namespace, even without a queue name."""
+    """Whether Kueue suspends all jobs of the namespace, even without a queue."""
     unread: Mapping[str, str] = field(default_factory=dict)
-    """The reason for each resource that could not be read."""
+    """Resources that could not be read, and why."""
 
     @property
     def name(self) -> str:
@@ -75,7 +74,6 @@ class Sight:
 
     @property
     def queue(self) -> str:
-        """The LocalQueue from the job's label."""
         return loose.text(self.job, "metadata", "labels", kueue.QUEUE_NAME)
 
     @property
@@ -97,12 +95,11 @@ class Sight:
 
     @cached_property
     def workers(self) -> list[Json]:
-        """Pods sorted by name."""
         return self._of_role(WORKER)
 
     @cached_property
     def launchers(self) -> list[Json]:
-        """Pods, the newest first: a retry creates another pod."""
+        """The newest first: a retry creates another pod."""
         return sorted(self._of_role(LAUNCHER), key=created, reverse=True)
 
     @property
@@ -116,7 +113,7 @@ class Sight:
         return iter(sorted(selected, key=happened, reverse=True))
 
     def warnings(self) -> list[Json]:
-        """The newest Warning events, one for each reason and object."""
+        """The newest for each reason and object."""
         newest: dict[tuple[str, str], Json] = {}
         for event in sorted(self.events, key=happened, reverse=True):
             if event.get("type") == "Warning":
@@ -127,7 +124,7 @@ class Sight:
         return span(moment, self.now)
 
     def finding(self, rules: Iterable[str]) -> Judged | None:
-        """The worst finding of these rules."""
+        """The worst finding."""
         findings = [finding for finding in self.findings if finding.rule in rules]
         return min(findings, key=lambda finding: (not finding.refuses, finding.importance), default=None)
 
@@ -137,7 +134,7 @@ class Sight:
 
 
 def created(value: Json) -> datetime:
-    """The epoch if the time is missing."""
+    """The epoch if missing."""
     return loose.moment(value, "metadata", "creationTimestamp") or _EPOCH
 
 
@@ -147,6 +144,6 @@ def happened(event: Json) -> datetime:
 
 
 def span(start: datetime, end: datetime) -> str:
-    """The duration in words, without seconds from one hour on."""
+    """In words, without seconds from one hour on."""
     seconds = max(0, int((end - start).total_seconds()))
     return duration.spell(seconds - seconds % _MINUTE if seconds >= _HOUR else seconds)

@@ -1,4 +1,4 @@
-"""The state of a job, computed from the status of the job and of its pods."""
+"""The state of a job, from the job's and its pods' status."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -23,7 +23,7 @@ class State(StrEnum):
 
 
 def state(sight: Sight) -> tuple[State, str]:
-    """The state, and a sentence without a subject about the state."""
+    """The state, and a sentence without a subject."""
     if sight.finished == "Succeeded":
         return State.SUCCEEDED, f"succeeded{_after(sight)}"
     if sight.finished == "Failed":

@@ -1,8 +1,8 @@
 """Pods that were lost while the job ran: preempted, evicted, killed for memory, or on a lost node.
 
 The reasons are from Kubernetes 1.35 (`DisruptionTarget`, `pkg/kubelet/eviction`, `pkg/controller/tainteviction`). If
-the operator has replaced a worker, only events about the lost pod remain. A drain leaves no event: the scheduler's
-event names the worker's node, and the node is cordoned.
+the operator has replaced a worker, only events about the lost pod remain. A drain leaves no event, but its node is
+cordoned, and the scheduler's event names the node.
 """
 
 from collections.abc import Iterator
@@ -62,18 +62,17 @@ LOSSES: Final = {reason: loss for loss, reasons in _REASONS for reason in reason
 
 
 SCHEDULED: Final = "Scheduled"
-"""The reason of the scheduler's event."""
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """Pods that are missing before the launcher exists were not lost."""
+    """Pods missing before the launcher exists were not lost."""
     losses = ((pod, _killed(sight, pod) or _lost(sight, pod)) for pod in sight.current)
     if sight.launchers or sight.finished:
         yield from merged((loose.name(pod), cause) for pod, cause in losses if cause)
 
 
 def _killed(sight: Sight, pod: Json) -> Cause | None:
-    """A worker's container that was killed for memory and restarted. Its ranks were not started again."""
+    """A worker's container that was killed for memory and restarted, without its ranks."""
     for status in loose.items(pod, "status", "containerStatuses") if pod_is_worker(pod) else ():
         last = loose.mapping(status, "lastState", "terminated")
         if last.get("reason") == "OOMKilled" and loose.mapping(status, "state", "running"):
@@ -101,7 +100,6 @@ def _lost(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _on_cordoned_node(sight: Sight, name: str, uid: str) -> Iterator[Cause]:
-    """The loss by a drain, if a deleted pod with this name was on a node that is cordoned now."""
     for event in sight.events_about(name, SCHEDULED):
         # The message is "Successfully assigned NAMESPACE/POD to NODE".
         node = loose.text(event, "message").rpartition(" to ")[2]
@@ -119,6 +117,6 @@ def _cause(loss: _Loss, message: str, where: str, stage: Stage) -> Cause:
 
 
 def _stage(sight: Sight, when: datetime | None) -> Stage:
-    """RUN if the launcher was retried after the loss, START if the launcher still waits for the lost ranks."""
+    """RUN if the launcher was retried after the loss."""
     started = loose.moment(next(iter(sight.launchers), None), "metadata", "creationTimestamp")
     return Stage.RUN if started and when and started > when else Stage.START

@@ -1,4 +1,4 @@
-"""Why a container ended: from its log if possible, otherwise from the reason or the exit code."""
+"""Why a container ended: from its log, its reason or its exit code."""
 
 from typing import Final
 
@@ -44,7 +44,7 @@ def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
 
 
 def _early(sight: Sight, launcher: str) -> str:
-    """How to make the launcher wait for its workers. In a queue, the field launcherCreationPolicy has no effect."""
+    """Advice to wait for workers. In a queue launcherCreationPolicy has no effect."""
     template = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "initContainers")
     if any(container.get("name") == WAIT_CONTAINER for container in loose.items(sight.job, *template)):
         return f"The launcher waited for its workers: kubectl logs {launcher} -c {WAIT_CONTAINER} names those missing."

@@ -25,15 +25,15 @@ class Message(Struct, frozen=True, forbid_unknown_fields=True):
     fix: str = ""
     rules: frozenset[str] = frozenset()
     early: bool = False
-    """The launcher may have started before its workers."""
+    """The launcher may have started too early."""
     passes: bool = False
     """The problem may end without any change."""
     connecting: bool = False
     """The message is written before the ranks start."""
     survived: bool = False
-    """The program may continue after the message. The message then is not the cause."""
+    """The program may continue after the message."""
     late: bool = False
-    """mpirun or torchrun writes the message, usually after the cause. Messages higher in the table may cause it."""
+    """mpirun or torchrun writes the message after the cause. Messages higher in the table may cause it."""
     result: bool = False
     """An exception may cause the message."""
 
@@ -43,15 +43,15 @@ class Message(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
-"""Causes for which the log of a worker's sshd may have details."""
+"""A worker's sshd may log the reason."""
 BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "sshd-port", "no-host-keys", "sshd-directory"})
-"""Causes in the log of a worker's sshd."""
+"""Causes that a worker's sshd logs."""
 
 _RAN: Final = re.compile(
     r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
     r"|BAD TERMINATION"
 )
-# Messages of ranks that lost the connection to a different rank, and the signal that ends these ranks.
+# Messages about a lost connection to a different rank, and the signal that ends these ranks.
 _LOST: Final = re.compile(
     r"Connection (?:was likely )?(?:closed|reset)|gloo/transport|remote process exited|PROC_FAILED"
     r"|socketStartConnect|connect returned|Communication error with rank|\b(?:signal|CODE:|SIGNAL:) 6\b"
@@ -66,10 +66,10 @@ _EXCEPTION: Final = re.compile(r"(?!(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b
 _UNCAUGHT: Final = re.compile(r"\[rank\d+\]:")  # PyTorch writes this before an exception that ends a rank
 _CHAINED: Final = ("During handling of the above", "The above exception was")
 _RULE: Final = re.compile(r"^[-=*]{40,}\s*$", re.MULTILINE)
-# A line after which the output is not from the program.
+# The start of output that is not from the program.
 _REPORT: Final = re.compile(rf"[-=*]{{40,}}\s*$|\[mpiexec\b|.*{re.escape(_TRACEBACK)}")
 _ERROR: Final = re.compile(r"\b(?:ERROR|FATAL|[Ff]atal|(?:[Ee]|\w+E)rror:)")
-# Messages of mpirun, torchrun and similar programs about a failed rank, without its cause.
+# Messages of mpirun, torchrun and others about a failed rank, without a cause.
 _TRAILER: Final = re.compile(
     r"\s*(?:Primary job|(?:mpirun|mpiexec|prterun|prte) (?:has exited|detected|noticed)|MPI_ABORT was|=\s+BAD TERM"
     r"|YOUR APPLICATION|There are processes|\d+ total process|\S+ FAILED\s*$|Failures:|Root Cause )"
@@ -91,7 +91,7 @@ def messages(table: str = "logs.yaml") -> tuple[Message, ...]:
 
 
 class Raised(NamedTuple):
-    """A Python exception, and the position of its traceback in the log."""
+    """A Python exception, and the position of its traceback."""
 
     text: str
     start: int
@@ -99,11 +99,10 @@ class Raised(NamedTuple):
 
 
 def find(log: str) -> Message | None:
-    """The message that is the cause, with names from the log in its text.
+    """The message that is the cause.
 
-    Messages before the exception that ended the program are ignored, unless the exception only reports a failure of a
-    different process. A message is skipped if the program continued after it (`survived`), or if the exception explains
-    it (`result`, or a lost connection).
+    Messages before the exception that ended the program are ignored, unless the exception only reports the failure of a
+    different process. Messages are also ignored if the program survived them, or if the exception explains them.
     """
     # The time for patterns is quadratic in the length of a line.
     lines = "".join(f"{line[:MAX_LOG_LINE_CHARACTERS]}\n" for line in log.splitlines())
@@ -132,14 +131,14 @@ def find(log: str) -> Message | None:
 
 
 def _precedence(message: Message, match: re.Match[str]) -> tuple[bool, bool, int]:
-    """The order of the log; then `late` messages in the order of the table; then messages about a lost connection."""
+    """In the order of the log; then `late` messages in the order of the table; then lost connections."""
     shown = " ".join(filter(None, match.groups())) or match[0]
     lost = not message.connecting and _LOST.search(shown) is not None
     return lost, message.late, 0 if message.late else match.end()
 
 
 def _outputs(lines: str) -> Iterator[tuple[int, bool]]:
-    """The start of each line of the program (True), and of each line that begins a report of a failure (False)."""
+    """The start of each line of the program (True), and of each report of a failure (False)."""
     start = 0
     for line in lines.splitlines():
         if _REPORT.match(line):
@@ -152,14 +151,13 @@ def _outputs(lines: str) -> Iterator[tuple[int, bool]]:
 
 
 class ProgramOutput(NamedTuple):
-    """The program's last output before its failure. Missing texts are empty."""
+    """The program's last output. Missing texts are empty."""
 
     exception: str
-    """The Python exception that is the cause."""
     last: str
-    """The last line after the exception, if there is an exception."""
+    """After the exception, if there is an exception."""
     error: str
-    """An error message shortly before the last line."""
+    """An error message shortly before `last`."""
 
 
 def program_output(log: str) -> ProgramOutput:
@@ -175,11 +173,11 @@ def program_output(log: str) -> ProgramOutput:
 
 
 def _raised(log: str) -> tuple[Raised | None, int]:
-    """The exception that ended the program, and the end of the last traceback in the log.
+    """The exception that ended the program, and the end of the last traceback.
 
-    Usually the last exception ended the program: a program that continues after an exception has caught it. Exceptions
-    that directly precede the last may be from ranks that failed earlier. An exception that only reports the failure of
-    a different process is used if there is no other.
+    Usually it is the last exception: a program that continues has caught the exception. Exceptions directly before the
+    last may be from ranks that failed earlier. An exception that only reports the failure of a different process is the
+    last resort.
     """
     tracebacks = [*_tracebacks(log)]
     if not tracebacks:
@@ -196,7 +194,7 @@ def _raised(log: str) -> tuple[Raised | None, int]:
 
 
 def _tracebacks(log: str) -> Iterator[Raised]:
-    """Each traceback with its exception; for chained exceptions the last, which was not caught."""
+    """Only the last of chained exceptions was not caught."""
     lines = log.splitlines(keepends=True)
     places = [0, *accumulate(map(len, lines))]
     for first, line in enumerate(lines):
@@ -214,7 +212,7 @@ def _tracebacks(log: str) -> Iterator[Raised]:
 
 
 def _own_lines(log: str) -> Iterator[str]:
-    """The lines that the program wrote, the last line first."""
+    """The program's lines, the last line first."""
     parts = (part for part in reversed(_RULE.split(log)) if not _TRAILER.match(part))
     return (text for part in parts for text in _texts(part.splitlines()[::-1]))
 
@@ -224,7 +222,7 @@ def _own_line(log: str) -> str:
 
 
 def last(log: str) -> str:
-    """The program's last line; without such a line, the report of MPI_Abort."""
+    """Without a line of the program, the report of MPI_Abort."""
     return _own_line(log) or next((text for text in _texts(log.splitlines()) if "MPI_ABORT" in text), "")
 
 

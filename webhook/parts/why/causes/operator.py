@@ -18,7 +18,7 @@ MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 OPERATOR_LABEL: Final = "training.kubeflow.org/operator-name"
 SOURCE: Final = "mpi-job-controller"
 PATIENCE: Final = timedelta(seconds=20)
-"""Time for a busy operator, or for the election of a new leader."""
+"""Time for a busy operator, or for the election of a leader."""
 
 CONTRACT: Final = frozenset({"upstream-contract", "name-length"})
 SHAPE: Final = frozenset({"schema"})
@@ -63,9 +63,7 @@ def _left_to_others(managed_by: str) -> Cause:
 
 
 def _is_rejected(sight: Sight) -> bool:
-    """Whether the operator would reject the job now. The operator ignores all changes of a rejected job, even of a
-    running job.
-    """
+    """The operator ignores all changes of a job that it would reject, even of a running job."""
     try:
         job = mpijob.decode(msgspec.json.encode(sight.job))
     except ValueError:  # the base class of ShapeError

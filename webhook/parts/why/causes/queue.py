@@ -1,7 +1,6 @@
 """Jobs that are suspended by Kueue or by a user.
 
-Sources: Kueue `apis/kueue/v1beta2/workload_types.go` for the Workload's conditions, and its scheduler (v0.18.3) for
-messages.
+Sources: Kueue v0.18.3, `apis/kueue/v1beta2/workload_types.go` for conditions, and the scheduler for messages.
 """
 
 import re

@@ -25,7 +25,7 @@ _NODES: Final = re.compile(
 _ROOM: Final = re.compile(r"Insufficient (\S+?)[.,]?(?: |$)|Too many pods")
 _TAINT: Final = re.compile(r"untolerated taint \{([^:}]+): ?([^}]*)\}")
 _OF_NODES: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""Prefixes of taints for nodes that are not ready or not meant for jobs."""
+"""Taints of nodes that are not ready or not meant for jobs."""
 # Texts that YAML reads as numbers, booleans or null without quotes.
 _NEEDS_QUOTES: Final = re.compile(r"\d.*|true|false|yes|no|on|off|y|n|null", re.IGNORECASE)
 _OWN_LAUNCHER: Final = (
@@ -40,7 +40,7 @@ _ACCELERATORS: Final = frozenset({"accelerator-available", "tier"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """One cause for all pods with the same message."""
+    """Pods with the same message have one cause."""
     if sight.finished:
         return
     waiting: dict[str, list[Json]] = {}
@@ -98,7 +98,7 @@ def _cause(sight: Sight, message: str, pods: list[Json]) -> Cause:
 
 
 def _held(sight: Sight, pod: Json, why: str) -> str:
-    """Names the job's pods that use a device for which this pod waits; empty if there are none."""
+    """The job's pods that use a device for which this pod waits."""
     for device in (name for name in _ROOM.findall(why) if "/" in name and _requested(pod, name)):
         holders = [
             other for other in sight.current if loose.text(other, "spec", "nodeName") and _requested(other, device)
@@ -115,10 +115,10 @@ def _requested(pod: Json, device: str) -> int:
 
 
 def _tolerations(sight: Sight, pod: Json, why: str) -> str | None:
-    """The tolerations to add, empty if all taints are in _OF_NODES; None if the taints are unknown.
+    """The tolerations to add; empty if jobs should not tolerate the taints, None if the taints are unknown.
 
-    The message names the taint up to Kubernetes 1.34. For later releases the taints are read from the nodes that have
-    the pod's devices and match its nodeSelector.
+    Since Kubernetes 1.35 the message does not name the taint. The taints are then read from nodes with the pod's
+    devices and labels.
     """
     taints = [Taint(key, value) for key, value in _TAINT.findall(why)]
     if not taints:
@@ -142,7 +142,6 @@ def _toleration(taint: Taint) -> str:
 
 
 def _unbound(sight: Sight, names: str, where: str, pod: Json) -> Cause:
-    """The scheduler's message does not name the claims."""
     claims = list(claims_of(pod))
     details = ""
     for claim in claims:
@@ -155,7 +154,6 @@ def _unbound(sight: Sight, names: str, where: str, pod: Json) -> Cause:
 
 
 def claims_of(pod: Mapping[str, object]) -> Iterator[str]:
-    """Names of PersistentVolumeClaims."""
     for volume in loose.items(pod, "spec", "volumes"):
         if claim := loose.text(volume, "persistentVolumeClaim", "claimName"):
             yield claim

@@ -17,7 +17,6 @@ _IMAGE: Final = frozenset({
 _CONFIG: Final = frozenset({"CreateContainerConfigError"})
 _START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartError", "PostStartHookError"})
 _CRASH: Final = "CrashLoopBackOff"
-# Reasons in the kubelet's events about a pod whose containers wait.
 _OF_PODS: Final = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "FailedCreatePodContainer")
 _NO_SECRET: Final = re.compile(r"image pull secrets \(([^)]+)\)")
 _BACK_OFF: Final = re.compile(r"Back-off pulling image \"[^\"]*\":? ?")
@@ -88,7 +87,7 @@ def _of_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def _ended(sight: Sight, pod: Json, status: Json) -> Cause | None:
-    """A worker's container or an init container. launcher.py reports the launcher's own containers."""
+    """launcher.py reports the launcher's own containers."""
     crashes = loose.text(status, "state", "waiting", "reason") == _CRASH
     is_init = _is_init(pod, status)
     if not (crashes or loose.mapping(status, "state", "terminated")) or not (is_init or pod_is_worker(pod)):
@@ -101,7 +100,7 @@ def _ended(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
-    """A running init container delays all later containers of the pod. A sidecar does not delay them."""
+    """Later containers wait for an init container, but not for a sidecar."""
     if not loose.mapping(status, "state", "running") or not initializes(pod, status):
         return None
     name, container = loose.name(pod), loose.text(status, "name")
@@ -114,7 +113,7 @@ def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def initializes(pod: Json, status: Json) -> bool:
-    """Whether the status belongs to an init container that is not a sidecar."""
+    """False for a sidecar."""
     containers = loose.items(pod, "spec", "initContainers")
     sidecars = [container.get("name") for container in containers if container.get("restartPolicy")]
     return _is_init(pod, status) and status.get("name") not in sidecars
@@ -125,7 +124,7 @@ def _is_init(pod: Json, status: Json) -> bool:
 
 
 def _not_ready(sight: Sight, pod: Json) -> Iterator[Cause]:
-    """A worker whose probe fails. A launcher that waits for ready workers is then not created."""
+    """If a probe of a worker fails, the launcher may never be created."""
     if (
         loose.holds(sight.job, "Running")
         or not pod_is_worker(pod)
