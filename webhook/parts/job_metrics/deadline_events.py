@@ -12,13 +12,18 @@ from webhook.api import duration
 from webhook.api.annotations import NOTIFY_ONLY, TIMEOUT, TIMEOUT_ACTION
 from webhook.api.mpijob import API_VERSION
 from webhook.client.objects import write_event
+from webhook.client.store import Kind, by_namespace
 from webhook.client.watch import Watch
-from webhook.cluster.job_lives import DEADLINE_EXCEEDED, JobLife, Launcher, launcher_key
+from webhook.cluster.job_lives import DEADLINE_EXCEEDED, JobLife, Launcher, launcher, launcher_key
 from webhook.cluster.resource import ByNamespace
-from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX
+from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
 from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.controllers.reconciler import PacedClient, Reconciler
 from webhook.predict.deadlines import FIELD, Deadline, deadlines, moment, remaining
+
+LAUNCHERS: Final[Kind[ByNamespace, Launcher]] = Kind(
+    "launchers", JOBS.path(JOBS.api_versions[0]), key=by_namespace, project=launcher
+)
 
 NOTICE_DURATION: Final = 45 * 60.0
 """Seconds. Must be less than the lifetime of Events (`--event-ttl` of the API server, 1 h by default): a restarted

@@ -15,7 +15,7 @@ fields: invalid fields could make jobs unreadable for the operator or older clie
 makes a whole list fail for a client in Go.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -337,19 +337,9 @@ def _decoded(decoder: msgspec.json.Decoder[T], text: object) -> T | None:
         return None
 
 
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [item for container in level for item in _items(container)]
-        if not level:
-            return False
-    return True
-
-
-def _items(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+def _is_deep(value: Any, levels: int = MAX_DEPTH) -> bool:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not levels or any(_is_deep(item, levels - 1) for item in items)
 
 
 def _document(document: Document, version: str, spec: Any, annotations: dict[str, str]) -> Document:

@@ -176,32 +176,24 @@ class Reports:
 
     def _calls(self, job: MPIJobRecord, decision: Decision | None) -> Iterator[tuple[str, KubernetesObject | None]]:
         """Paths and bodies of the necessary writes. A body of None deletes the report."""
-        chosen = self._chosen()
-        self._expected.pop(_key(job), None)
+        key, chosen = _key(job), self._chosen()
+        self._expected.pop(key, None)
+        content = None if decision is None else report(job, decision)
         for watch in () if chosen is None else self.watches:
-            body = self._body(watch, job, decision) if watch is chosen else None
-            content = None if body is None else seen(msgspec.json.encode(body)).content
-            if content is not None:
-                self._expected[_key(job)] = content
-            existing = watch.get(_key(job))
-            if existing is not Answer.UNKNOWN and (None if existing is ABSENT else existing.content) != content:
-                collection, _, plural = watch.kind.path.rpartition("/")
-                namespace, name = (quote(part, safe="") for part in _key(job))
+            collection, _, plural = watch.kind.path.rpartition("/")
+            body = expected = None
+            if watch is chosen and content is not None:
+                body = {"apiVersion": collection.removeprefix("/apis/"), "kind": KINDS[plural], **content}
+                expected = self._expected[key] = seen(msgspec.json.encode(body)).content
+            existing = watch.get(key)
+            if existing is not Answer.UNKNOWN and (None if existing is ABSENT else existing.content) != expected:
+                namespace, name = (quote(part, safe="") for part in key)
                 yield f"{collection}/namespaces/{namespace}/{plural}/{name}", body
 
     def _chosen(self) -> Watch[ByNamespace, SeenReport] | None:
         """The first installed kind; None while its reports cannot be read."""
         watch = next((watch for watch in self.watches if not watch.refused), None)
         return watch if watch is not None and watch.known else None
-
-    def _body(
-        self, watch: Watch[ByNamespace, SeenReport], job: MPIJobRecord, decision: Decision | None
-    ) -> KubernetesObject | None:
-        content = None if decision is None else report(job, decision)
-        if content is None:
-            return None
-        api_version, _, plural = watch.kind.path.removeprefix("/apis/").rpartition("/")
-        return {"apiVersion": api_version, "kind": KINDS[plural], **content}
 
     def _listed(self, watch: Watch[ByNamespace, SeenReport]) -> None:
         if watch.kind.name not in self._listed_kinds:

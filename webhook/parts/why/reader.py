@@ -71,7 +71,10 @@ class SightReader:
 
     async def read(self, job: KubernetesObject) -> Sight:
         name, uid = loose.name(job), loose.text(job, "metadata", "uid")
-        launcher = await self._owned("jobs", f"/apis/batch/v1/namespaces/{self._space}/jobs/{name}-launcher", uid)
+        path = f"/apis/batch/v1/namespaces/{self._space}/jobs/{name}-launcher"
+        launcher = await self._try("jobs", get(self.api, path), None)
+        if _controller(launcher) != uid:
+            launcher = None
         pods = await self._pods(name, {uid, loose.text(launcher, "metadata", "uid")})
         if isinstance(self.workloads, Unread):
             self.unread["workloads"] = self.workloads.reason
@@ -122,10 +125,6 @@ class SightReader:
             self.unread[resource] = result.reason
             return default
         return result
-
-    async def _owned(self, resource: str, path: str, owner: str) -> KubernetesObject | None:
-        stored = await self._try(resource, get(self.api, path), None)
-        return stored if stored and _controller(stored) == owner else None
 
     async def _pods(self, name: str, owners: set[str]) -> list[KubernetesObject]:
         path = f"/api/v1/namespaces/{self._space}/pods"

@@ -12,7 +12,7 @@ from webhook.cli.terminal import DRY_RUN, announcing, bad, caution, counted, fai
 from webhook.client.calls import Client
 from webhook.client.objects import KubernetesObject
 from webhook.parts.why import loose
-from webhook.parts.why.cause import Cause, cut
+from webhook.parts.why.cause import cut
 from webhook.parts.why.diagnosis import Diagnosis, diagnose
 from webhook.parts.why.limits import MAX_JOBS_READ_AT_ONCE, MAX_LINE_CHARACTERS
 from webhook.parts.why.reader import SightReader, workloads_of
@@ -44,7 +44,9 @@ class JobReport:
         yield self.headline()
         for number, cause in enumerate(self.diagnosis.causes, start=1):
             yield ""
-            yield from _lines(number, cause)
+            yield f"{number}. {printable(cause.text)}"
+            yield f"   seen in: {printable(cause.where)}"
+            yield f"   {caution('to do')}: {printable(cause.fix)}"
         if warnings := self.sight.warnings():
             yield from ("", "warnings of the cluster:")
             yield from (printable(f"   {self._warning(event)}") for event in warnings)
@@ -79,12 +81,6 @@ class JobReport:
             "notRead": dict(self.sight.unread),
             "notJudged": sorted({name for names in self.unjudged.values() for name in names}),
         }
-
-
-def _lines(number: int, cause: Cause) -> Iterator[str]:
-    yield f"{number}. {printable(cause.text)}"
-    yield f"   seen in: {printable(cause.where)}"
-    yield f"   {caution('to do')}: {printable(cause.fix)}"
 
 
 def overview(reports: Sequence[JobReport]) -> Iterator[str]:

@@ -10,8 +10,16 @@ from tests.support.logs import Log
 from tests.support.watch_api import until
 from webhook.client.calls import ApiError, ClusterError
 from webhook.controllers.reconciler import PacedClient
-from webhook.parts.job_metrics.deadline_events import EXISTED, IS_NEAR, IS_OVER, UNKNOWN_WAIT, WRITTEN, DeadlineEvents
-from webhook.parts.job_metrics.watches import JOB_LIVES, LAUNCHERS
+from webhook.parts.job_metrics.deadline_events import (
+    EXISTED,
+    IS_NEAR,
+    IS_OVER,
+    LAUNCHERS,
+    UNKNOWN_WAIT,
+    WRITTEN,
+    DeadlineEvents,
+)
+from webhook.parts.job_metrics.telemetry import JOB_LIVES
 from webhook.server.background import at_work
 
 KEY = ("team-a", "train")
