@@ -43,7 +43,7 @@ class Changes:
         self._ran = {job.uid for job in jobs if job.phase is not Phase.QUEUED or (job.suspended and job.started)}
 
     def of(self, old: JobLife | None, new: JobLife | None) -> list[Counted]:
-        """None is the state of a job that does not exist."""
+        """`old` or `new` is None if the job does not exist."""
         if old is not None and (new is None or new.uid != old.uid):
             self._ran.discard(old.uid)
             old = None

@@ -83,7 +83,7 @@ def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -
 
 
 def _mpi_ports(job: MPIJob) -> list[dict[str, Any]]:
-    """All ports if sshd's port is unknown."""
+    """Allows all ports if sshd's port is unknown."""
     port = sshd.port(job, SSH)
     if port is None:
         return [{"protocol": "TCP", "port": 1, "endPort": LAST}]

@@ -66,7 +66,7 @@ def _of_version(version: str) -> Shape:
 
 
 def faults(version: str, spec: Any) -> Iterator[Fault]:
-    """Includes fields that the version does not have."""
+    """Reasons why clients cannot decode the spec, and fields that the version does not have."""
     if spec is not None:
         yield from _faults(spec, _of_version(version), "spec", "spec")
 
@@ -153,7 +153,7 @@ _written = msgspec.json.Decoder(_Written, float_hook=untyped.number)
 
 
 def convert(document: Document, version: str, *, too_large: str = "") -> Document:
-    """ConversionError if the object cannot be converted.
+    """Returns the object in `version`; ConversionError if it cannot be converted.
 
     `too_large` is the reason why the object is too large, or empty. The spec of a too large object may have undecoded
     values.
@@ -177,15 +177,14 @@ def _from_older(document: Document, too_large: str) -> Document:
     if shown is None or not _readable(shown.spec):
         shown = _Shown()
     written = _written_as(annotations, version)
+    new = _of_shown(spec, shown, written)
     if too_large:
-        new = _of_shown(spec, shown, written) or ({**NO_JOB, **shown.spec} if stored else None)
-        if new is None:
+        if not new and not stored:
             raise ConversionError("spec", too_large)
-        return _document(document, API_VERSION, new, annotations)
+        return _document(document, API_VERSION, new or {**NO_JOB, **shown.spec}, annotations)
     for fault in faults(version, None if stored else spec):
         if fault.of_type:  # the conversion may remove the field before the API server checks it
             raise ConversionError(fault.path, fault.text)
-    new = _of_shown(spec, shown, written)
     if new is None:
         if shown.as_it_is:
             spec, shown = _without_v2beta1(spec, written), _Shown(shown.spec)
@@ -200,7 +199,10 @@ def _from_older(document: Document, too_large: str) -> Document:
 
 
 def _of_shown(spec: Any, shown: _Shown, written: _Written | None) -> Document | None:
-    """None if the client did not get the job "as it is", or has changed fields that only older versions have."""
+    """The v2beta1 spec of a job that the client got "as it is".
+
+    None for other jobs, and if the client has changed fields that only older versions have.
+    """
     if not isinstance(spec, dict) or not shown.as_it_is or _own(spec) != _own(written.spec if written else None):
         return None
     return {**{key: value for key, value in spec.items() if key not in _OLDER_FIELDS}, **shown.spec}
@@ -275,7 +277,7 @@ def _without_v2beta1(spec: Any, written: _Written | None) -> Any:
 
 
 def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
-    """None if clients of the version cannot decode the spec in the annotation."""
+    """The original spec in the annotation; None if clients of the version cannot decode it."""
     written = _decoded(_written, annotations.get(WRITTEN_AS))
     if written is None or written.api_version != version or any(faults(version, written.spec)):
         return None
@@ -283,7 +285,7 @@ def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
 
 
 def _converted(version: str, spec: Any, *, stored: bool) -> Document:
-    """Adds the CRD's defaults. NO_JOB replaces a stored spec that cannot be converted."""
+    """The spec in v2beta1 with the CRD's defaults. NO_JOB replaces a stored spec that cannot be converted."""
     try:
         new = {**DEFAULTS, **older_jobs.convert_spec(version, spec, Options(), Report())}
     except ConversionError:
@@ -296,7 +298,7 @@ def _converted(version: str, spec: Any, *, stored: bool) -> Document:
 
 
 def _is_stored(document: Document) -> bool:
-    """An object that the API server has read from etcd has a uid and no resourceVersion."""
+    """Whether the API server has read the object from etcd: it then has a uid and no resourceVersion."""
     metadata = document["metadata"]
     return bool(metadata.get("uid")) and not metadata.get("resourceVersion")
 
@@ -319,7 +321,7 @@ def _annotations(document: Document) -> dict[str, str]:
 
 
 def _store(annotations: dict[str, str], written: _Written) -> None:
-    """Only if there is room: the API server rejects updates of jobs with too large annotations."""
+    """Stores the original spec if there is room: the API server rejects updates of jobs with too large annotations."""
     annotations.pop(WRITTEN_AS, None)
     value = msgspec.json.encode(written).decode()
     others = sum(len(f"{key}{text}".encode()) for key, text in annotations.items())
@@ -328,7 +330,7 @@ def _store(annotations: dict[str, str], written: _Written) -> None:
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], text: object) -> T | None:
-    """None if the annotation is absent, invalid or too large."""
+    """The annotation's value; None if it is absent, invalid or too large."""
     if not isinstance(text, str) or len(text) > MAX_ANNOTATIONS_BYTES:
         return None
     try:
@@ -380,7 +382,7 @@ def _of_named(target: dict[str, Any], before: dict[str, Any], after: dict[str, A
 
 
 def _by_name(value: Any) -> dict[str, Any] | None:
-    """None if the value is not a list of items with unique names."""
+    """The items of a list by name; None if the value is not a list of items with unique names."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         return None
     names = [item.get("name") for item in value]

@@ -56,7 +56,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode(body: bytes) -> ConversionRequest:
-    """ReviewError if `body` is not a ConversionReview."""
+    """Returns the request; ReviewError if `body` is not a ConversionReview."""
     try:
         review = _review.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -70,7 +70,7 @@ def decode(body: bytes) -> ConversionRequest:
 
 
 def document(encoded: msgspec.Raw) -> dict[str, Any]:
-    """ReviewError if `encoded` is not an object."""
+    """Decodes the object; ReviewError if `encoded` is not an object."""
     try:
         return _object.decode(encoded)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -78,7 +78,7 @@ def document(encoded: msgspec.Raw) -> dict[str, Any]:
 
 
 def opened(encoded: msgspec.Raw) -> dict[str, Any]:
-    """The object with undecoded values in its spec. Fast for an object of any size."""
+    """The object with undecoded values in its spec. The time is short for an object of any size."""
     try:
         fields: dict[str, Any] = dict(_members.decode(encoded))
         for key in ("apiVersion", "kind"):
@@ -95,12 +95,12 @@ def opened(encoded: msgspec.Raw) -> dict[str, Any]:
 
 
 def _opened(value: msgspec.Raw) -> Any:
-    """Only mappings are opened."""
+    """Decodes the keys of a mapping. Other values stay undecoded."""
     return _members.decode(value) if bytes(value)[:1] == b"{" else value
 
 
 def _text(value: Any) -> Any:
-    """Only texts are decoded."""
+    """Decodes a text. Other values stay undecoded."""
     return _string.decode(value) if isinstance(value, msgspec.Raw) and bytes(value)[:1] == b'"' else value
 
 

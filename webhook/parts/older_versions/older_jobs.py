@@ -17,7 +17,7 @@ _SPECS: Final[dict[str, Callable[[dict[str, Any], Options, Report], dict[str, An
 
 
 def convert(document: dict[str, Any], options: Options | None = None) -> Converted:
-    """ConversionError if the job cannot be converted. `document` is not changed."""
+    """Returns the job in v2beta1; ConversionError if it cannot be converted. `document` is not changed."""
     options = options or Options()
     old, report = dict(document), Report()
     version = take(old, "apiVersion", str, "MPIJob") or ""

@@ -30,7 +30,7 @@ class Options:
 
 
 def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any]:
-    """The main container becomes the first. `default` is the old operator's default for `restartPolicy`."""
+    """Both roles in v2beta1, the main container first. `default` is the old operator's default for `restartPolicy`."""
     written = take(spec, "mpiReplicaSpecs", dict, "spec")
     if written is None:
         raise ConversionError(PATH, "is not set, so there is nothing to run")

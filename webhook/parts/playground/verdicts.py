@@ -44,7 +44,7 @@ class _Answer:
 
 
 def answer(question: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE, policy_namespace: str = PROGRAM) -> Json:
-    """Without a text `policy`, the policies in `cluster` apply. `namespace` is for jobs without a namespace."""
+    """The verdicts on all jobs in the text `job`. Without a text `policy`, the policies in `cluster` apply."""
     texts = {pane: str(question.get(pane) or "") for pane in (JOB, POLICY, CLUSTER)}
     result = _Answer()
     world = _world(texts, result, policy_namespace)
@@ -144,7 +144,7 @@ def _general_warnings(verdict: Verdict) -> Iterator[str]:
 
 
 def _diff(verdict: Verdict) -> Iterable[str]:
-    """Without headers, and without the annotation that lists injections."""
+    """A unified diff without headers. The annotation that lists injections is left out."""
     if verdict.mutation.document is None:
         return ()
     before = verdict.manifest.created_in(verdict.namespace)

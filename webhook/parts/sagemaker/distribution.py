@@ -49,7 +49,7 @@ class Distribution:
 
     way: Way
     processes: int
-    """On each machine."""
+    """Processes on each machine."""
     total: int
     options: tuple[str, ...] = ()
     """The user's options for mpirun."""
@@ -69,7 +69,7 @@ def value(text: str) -> Any:
 
 
 def of_user(parameters: Mapping[str, str]) -> dict[str, Any]:
-    """Without SageMaker's own hyperparameters."""
+    """The hyperparameters without SageMaker's own."""
     internal = {name for name in parameters if name.startswith(PREFIX) or name == _TUNING_METRIC}
     return {name: value(text) for name, text in sorted(parameters.items()) if name not in internal}
 

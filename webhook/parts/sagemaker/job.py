@@ -50,7 +50,7 @@ def settle(document: Mapping[str, Any], report: Report) -> None:
 
 
 def _covers(field: str, path: str) -> bool:
-    """A note on HyperParameters covers the user's hyperparameters."""
+    """Whether a note on `field` covers `path`. A note on HyperParameters covers the user's hyperparameters."""
     if field == "HyperParameters" and path.startswith("HyperParameters["):
         return bool(distribution.of_user({path.removeprefix("HyperParameters[").removesuffix("]"): ""}))
     return path == field or any(path.startswith(field + separator) for separator in _SEPARATORS)
@@ -80,7 +80,7 @@ _UNFIT: Final = re.compile("[^a-z0-9-]")
 
 
 def convert(document: Mapping[str, Any], options: Options | None = None) -> Converted:
-    """ConversionError if the training job cannot be converted. `document` is not changed."""
+    """Returns the MPIJob; ConversionError if the training job cannot be converted. `document` is not changed."""
     options = options or Options()
     request, report = read(document), Report()
     name = _name(request.training_job_name, report)

@@ -41,12 +41,12 @@ class Instance(NamedTuple):
 
     @property
     def processes(self) -> int | None:
-        """None if the number depends on the setting of the devices."""
+        """The default number of processes; None if it depends on the setting of the devices."""
         return max(self.accelerators * self.cores, 1) if self.cores else None
 
 
 def parse(text: str) -> Instance:
-    """ValueError with the rest of a sentence about `text`."""
+    """The instance in the option --instance. The message of a ValueError continues a sentence about `text`."""
     parts = text.split(",")
     if len(parts) not in {3, 4} or not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
         raise ValueError("is not CPUS,GIB,GPUS or CPUS,GIB,GPUS,EFA, such as 96,1152,8,4")
@@ -79,7 +79,7 @@ class Options:
     """Whether /opt/ml/code of the image has the program."""
     image: str | None = None
     instances: Mapping[str, Instance] = field(default_factory=dict)
-    """Replace the types in the table."""
+    """Instance types by name, used before the table."""
     processes_per_host: int | None = None
     workers_per_instance: int = 1
     launcher_as_worker: bool = False
@@ -94,7 +94,7 @@ class Options:
 
 
 def machines(resources: Resources, options: Options, report: Report) -> tuple[Instance, int]:
-    """A machine, and the number of machines. ConversionError if they have several types."""
+    """A machine and the number of machines; ConversionError if they have several types."""
     groups = resources.instance_groups or []
     types = {group.instance_type for group in groups}
     if len(types) > 1:

@@ -35,8 +35,9 @@ _EXPANDED: Final = re.compile(r"\$(?=[$(])")
 
 
 def literal(text: str) -> str:
-    """Escapes $ for Kubernetes, which would replace $(NAME) by the variable. SageMaker does not, and the value could
-    end a shell's quotes.
+    """Escapes $ for Kubernetes, which would replace $(NAME) by a variable.
+
+    SageMaker does not replace $(NAME). The variable's value could also end a shell's quotes.
     """
     return _EXPANDED.sub("$$", text)
 
@@ -81,7 +82,6 @@ def _report_command(request: TrainingJob, report: Report, note: str) -> None:
 
 
 def _toolkit(request: TrainingJob, how: Distribution, nodes: int, host: str, report: Report) -> list[str]:
-    """The command that the image's toolkit would have started."""
     entry = entry_point(request)
     parameters = distribution.of_user(request.hyper_parameters or {})
     if not entry:
@@ -173,7 +173,7 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
 
 
 def passed_on(environment: dict[str, str], options: Sequence[str]) -> list[str]:
-    """Without the variables that the user's `options` pass."""
+    """The variables that mpirun must pass to the ranks. The user's `options` pass the others."""
     by_user = {word.partition("=")[0] for before, word in pairwise(options) if before == "-x"}
     return [name for name in environment if name not in by_user]
 

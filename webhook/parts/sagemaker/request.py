@@ -136,7 +136,7 @@ class TrainingJob(Struct, frozen=True):
 
 
 def read(document: Any) -> TrainingJob:
-    """ConversionError with the field that is wrong or missing."""
+    """Returns the training job; ConversionError with the field that is wrong or missing."""
     if not isinstance(document, dict):
         raise ConversionError("request", "is not a mapping")
     document = without_nulls(document)

@@ -78,7 +78,7 @@ KINDS: Final = {"reports": "Report", "policyreports": "PolicyReport"}
 
 
 def report(job: MPIJobRecord, decision: Decision) -> KubernetesObject | None:
-    """Without apiVersion and kind. None if the job breaks no rule."""
+    """The report without apiVersion and kind; None if the job breaks no rule."""
     results = [_result(action, finding) for action, finding in decision.findings]
     if not results:
         return None

@@ -134,7 +134,7 @@ class StandingAudit:
         self.seconds, self.problem = self._ended - began, ""
 
     async def look(self, key: ByNamespace) -> float | None:
-        """Returns the seconds until the next attempt to write the job's report."""
+        """Judges the stored job. Returns the seconds until the next attempt to write its report."""
         path = f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], quote(key[0], safe=''))}/{quote(key[1], safe='')}"
         stored = None if self._is_over(key) else await get(self.api, path)
         if stored is None or self._is_over(key):  # the job may have been deleted during the call
@@ -210,7 +210,7 @@ class StandingAudit:
         self.reconciler.add(key, SETTLE)
 
     def _is_over(self, key: ByNamespace) -> bool:
-        """False if the cache is incomplete."""
+        """Whether the job has ended or is deleted; False if the cache is incomplete."""
         job = self.view.get(MPI_JOBS, key)
         return job is ABSENT or (isinstance(job, MPIJobRecord) and job.over)
 

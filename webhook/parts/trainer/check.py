@@ -62,7 +62,7 @@ class Runtimes(ViewOf):
 def judge(
     manifests: Sequence[Manifest], world: JobWorld, namespace: str, cluster: Path | None, access: Access
 ) -> Callable[[Manifest], Verdict | None]:
-    """Returns a function that judges objects. Runtimes in `manifests` precede the cluster's."""
+    """Returns a function that judges an object. Runtimes in `manifests` precede runtimes of the cluster."""
     in_cluster: list[Manifest] = []
     if cluster:
         in_cluster, _ = files.load([str(cluster)])
@@ -73,7 +73,7 @@ def judge(
 
 
 def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], namespace: str) -> Verdict | None:
-    """None for objects of other kinds."""
+    """The verdict on a TrainJob or runtime; None for other objects."""
     if not concerns(manifest):
         return None
     namespace = _namespace(manifest, namespace)
@@ -90,7 +90,7 @@ def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], 
 
 
 async def of_cluster(api: Client, jobs: Iterable[Manifest], namespace: str) -> list[Manifest]:
-    """Runtimes that the user may not read are left out."""
+    """The jobs' runtimes, except runtimes that the user may not read."""
     resources = {}
     for job in jobs:
         reference = at(job.document, "spec", "runtimeRef")

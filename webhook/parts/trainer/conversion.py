@@ -43,7 +43,7 @@ _EXISTS: Final = {"In": "Exists", "NotIn": "DoesNotExist"}
 
 
 def convert(document: dict[str, Any]) -> tuple[Converted, dict[str, Any]]:
-    """ConversionError if the job cannot be converted. `document` is not changed."""
+    """The TrainJob and its runtime; ConversionError if the job cannot be converted. `document` is not changed."""
     old, report = copied(document), Report()
     if take(old, "apiVersion", str, "MPIJob") != API_VERSION:
         raise ConversionError("apiVersion", f"is not {API_VERSION}: convert the job to {API_VERSION} first")
@@ -132,7 +132,7 @@ def _specs(spec: dict[str, Any], name: str, report: Report) -> tuple[dict[str, A
 
 
 def _remove_wait_container(launcher: dict[str, Any], report: Report) -> bool:
-    """Returns whether the injected init container that waits for workers existed."""
+    """Removes the injected init container that waits for workers. Returns whether it existed."""
     before = maps(launcher, "initContainers")
     after = [container for container in before if container.get("name") != sshd.WAIT_CONTAINER]
     if after == before:
@@ -193,7 +193,11 @@ def _replicated_job(role: str, roles: dict[str, Any], *, as_node: bool, report: 
 
 
 def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> None:
-    """Replace mpi-operator's labels in a selector by JobSet's labels. JobSet has no label with the operator's name."""
+    """Replaces mpi-operator's labels in a selector by JobSet's labels.
+
+    JobSet has no label with the operator's name. An expression about this name becomes the condition that JobSet's
+    label exists.
+    """
     before = copied(selecting)
     selector = mapping(selecting.get("labelSelector"))
     labels, expressions = at(selector, "matchLabels"), mappings(selector.get("matchExpressions"))
@@ -261,7 +265,6 @@ def _copy_keys(pod: dict[str, Any]) -> None:
 
 
 def _program(launcher: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Moves command and args into the TrainJob, unless they are too long for a TrainJob."""
     main = launcher["containers"][0]
     program = {key: main[key] for key in ("command", "args") if texts(main, key)}
     if any(len(words) > _MAX_WORDS for words in program.values()):
@@ -275,7 +278,7 @@ def _program(launcher: dict[str, Any], report: Report) -> dict[str, Any]:
 def _run_policy(
     spec: dict[str, Any], launcher: dict[str, Any], job_set: dict[str, Any], report: Report
 ) -> dict[str, Any]:
-    """The TrainJob's fields. Other fields are moved into `launcher` and `job_set`."""
+    """The TrainJob's fields from the run policy. Other fields are moved into `launcher` and `job_set`."""
     policy = take(spec, "runPolicy", dict, "spec") or {}
     job: dict[str, Any] = {}
     for key, target, where in (

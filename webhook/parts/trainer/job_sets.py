@@ -128,7 +128,6 @@ def _of_policies(spec: dict[str, Any], replicated: set[str]) -> Iterator[Violati
 
 
 def _targets(path: str, policy: dict[str, Any], replicated: set[str]) -> Iterator[Violation]:
-    """Only the first wrong target is reported."""
     targets = policy.get("targetReplicatedJobs")
     for name in map(str, targets if isinstance(targets, list) else ()):
         if name not in replicated:

@@ -114,7 +114,7 @@ def _shape(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -
 
 
 def _is_of_mpi(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> bool:
-    """False if the runtime is unknown."""
+    """Whether a too large object is for MPI. False if its runtime is unknown."""
     head = unshaped.head(encoded)
     if request.kind.kind != kinds.TRAIN_JOB:
         return head.has_mpi_policy

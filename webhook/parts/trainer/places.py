@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 class Places:
-    """A path that is not in `places` is relative to the place of its parent."""
+    """Maps paths of the MPIJob. A path that is not in `places` is relative to the place of its parent."""
 
     def __init__(self, places: Mapping[str, Place], *, launcher_is_node: bool, runtime: str = "") -> None:
         self._places = places
@@ -46,12 +46,12 @@ class Places:
         return place._replace(path=place.path + rest)
 
     def shown(self, path: str) -> tuple[str, str]:
-        """The path in the reviewed object, and the runtime's field as a text for messages."""
+        """The path in the reviewed object, and a suffix for messages. The suffix names the field of the runtime."""
         place = self.of(path)
         return ("spec.runtimeRef", f" ({self._runtime}, {place.path})") if place.in_runtime else (place.path, "")
 
     def worded(self, text: str) -> str:
-        """`numNodes` includes a launcher that is a node."""
+        """Translates field names and numbers in a message. `numNodes` includes a launcher that is a node."""
         return _WORDS.sub(self._word, text)
 
     def _word(self, match: re.Match[str]) -> str:

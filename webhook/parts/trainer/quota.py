@@ -63,7 +63,7 @@ def charges(jobs: int) -> tuple[Charge, ...]:
 
 
 def made(ctx: Context) -> TrainPods | None:
-    """None if the pods are unknown."""
+    """The existing pods of TrainJobs; None if they are unknown."""
     pods = ctx.view.within(TRAIN_JOB_PODS, ctx.namespace)
     if pods is UNKNOWN:
         return None

@@ -72,7 +72,7 @@ Origins = dict[str, str]
 
 
 def merge(base: Any, patch: dict[str, Any], *, path: str, written: str, origins: Origins, work: Work) -> dict[str, Any]:
-    """`base` at `path` with `patch` merged into it. `written` is the path of `patch`. Nothing is changed."""
+    """Merges `patch` into a copy of `base`. `path` and `written` are the paths of `base` and `patch`."""
     merged = dict(mapping(base))
     work.take(len(merged))
     work.take(len(patch), len(path) + len(written))
@@ -128,14 +128,14 @@ class ReplicatedJob:
     step: str
     """The value of the label ANCESTOR."""
     template: dict[str, Any]
-    """With the TrainJob's changes."""
+    """The pod template with the TrainJob's changes."""
     replicas: int
     pods: int
     """Pods of each replica."""
     depends_on: list[dict[str, Any]]
     origins: Origins = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
-    """The runtime's paths below a path in `origins`."""
+    """Paths below a path in `origins` that belong to the runtime."""
 
     @property
     def of_trainer(self) -> bool:
@@ -209,7 +209,7 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
 
 
 def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob]) -> int:
-    """Processes on each node: the TrainJob's number, the runtime's if it is not 1, or the GPUs."""
+    """Processes on each node: the TrainJob's number, the runtime's number if it is not 1, or the number of GPUs."""
     trainer = at(job, "trainer")
     if trainer.get("numProcPerNode") is not None:
         return _number(trainer["numProcPerNode"], 1)
@@ -228,7 +228,7 @@ def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob
 
 
 def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The path and name of each claim."""
+    """The path and name of each claim of the JobSet."""
     for index, policy in enumerate(mappings(spec.get("volumeClaimPolicies"))):
         for number, template in enumerate(mappings(policy.get("templates"))):
             path = f"{JOB_SET}.volumeClaimPolicies[{index}].templates[{number}].metadata.name"
@@ -236,7 +236,6 @@ def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _patches(job: dict[str, Any]) -> Mapping[str, list[tuple[str, dict[str, Any]]]]:
-    """The path and content of each patch, by replicated job."""
     patches: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
     for index, patch in enumerate(mappings(job.get("runtimePatches"))):
         inner = at(patch, "trainingRuntimeSpec", "template", "spec")

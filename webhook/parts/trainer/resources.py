@@ -10,7 +10,6 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api.mpijob import JobCondition
-from webhook.api.pod import Presence
 from webhook.cluster.budget import Budget
 from webhook.cluster.resource import Metadata, Resource, Wire, cluster_wide, namespaced
 from webhook.parts.trainer import kinds
@@ -27,16 +26,8 @@ class TrainingRuntime(msgspec.Struct, frozen=True):
     """JSON of the fields that rules use; empty without an MPI policy."""
 
 
-class _MPI(msgspec.Struct):
-    mpi: Presence | None = None
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    ml_policy: _MPI | None = None
-
-
 class _Policy(msgspec.Struct, rename="camel"):
-    mpi: msgspec.Raw
+    mpi: msgspec.Raw = msgspec.Raw(b"null")
     num_nodes: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -46,7 +37,7 @@ class _JobSet(msgspec.Struct):
 
 
 class _UsedFields(msgspec.Struct, rename="camel"):
-    ml_policy: _Policy
+    ml_policy: _Policy | None = None
     template: _JobSet | None = None
 
 
@@ -54,14 +45,13 @@ class _Runtime(Wire):
     spec: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-_decoder: Final = msgspec.json.Decoder(_Spec)
 _used_fields: Final = msgspec.json.Decoder(_UsedFields)
 
 
 def _record(runtime: _Runtime) -> TrainingRuntime:
-    policy = _decoder.decode(runtime.spec).ml_policy
-    of_mpi = policy is not None and policy.mpi is not None
-    spec = msgspec.json.encode(_used_fields.decode(runtime.spec)) if of_mpi else b""
+    used = _used_fields.decode(runtime.spec)
+    of_mpi = used.ml_policy is not None and bytes(used.ml_policy.mpi) != b"null"
+    spec = msgspec.json.encode(used) if of_mpi else b""
     return TrainingRuntime(runtime.metadata.namespace, runtime.metadata.name, spec)
 
 
@@ -93,7 +83,7 @@ class TrainJobRecord(msgspec.Struct, frozen=True, gc=False):
     name: str
     uid: str
     over: bool = False
-    """Ended or being deleted."""
+    """Whether the TrainJob has ended or is being deleted."""
 
 
 class TrainJobPod(msgspec.Struct, frozen=True, gc=False):

@@ -69,12 +69,12 @@ class Shape:
 
 
 def of_runtime(document: dict[str, Any]) -> Shape | None:
-    """None without an MPI policy or nodes. TooLarge if other pods are too large."""
+    """The shape of a runtime; None without an MPI policy or nodes. TooLarge if other pods are too large."""
     return _shape(mapping(document.get("spec")), {}, mapping(document.get("metadata")), _runtimes_places(), "")
 
 
 def of_train_job(document: dict[str, Any], runtime: TrainingRuntime) -> Shape | None:
-    """None if the runtime has no shape. TooLarge if the merge is too large."""
+    """The shape of a TrainJob; None if its runtime has no shape. TooLarge if the merge is too large."""
     if not runtime.spec:
         return None
     kind = kinds.RUNTIME if runtime.namespace else kinds.CLUSTER_RUNTIME
@@ -196,7 +196,7 @@ def _ended(document: dict[str, Any]) -> bool:
 def _template(
     replicated: ReplicatedJob, role: str | None, path: str, places: dict[str, Place], *, in_runtime: bool
 ) -> dict[str, Any]:
-    """Adds places to `places`. The first container runs the training."""
+    """The pod template, whose first container runs the training. Adds the template's paths to `places`."""
     spec = dict(at(replicated.template, "spec"))
     written, node = replicated.containers, replicated.node
     order = sorted(range(len(written)), key=lambda index: index != node)

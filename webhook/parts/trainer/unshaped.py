@@ -46,9 +46,9 @@ def head(encoded: msgspec.Raw) -> Head:
 
 
 def same_pods(request: AdmissionRequest) -> bool:
-    """Whether an update leaves all fields unchanged that have an effect on pods. Decoding errors are raised.
+    """Whether an update changes only fields that have no effect on pods. Raises errors of decoding.
 
-    The API server encodes both objects in the same way, so that their bytes can be compared.
+    The API server encodes both objects in the same way, so their bytes can be compared.
     """
     new, old = (_pod_fields(raw) for raw in (request.object, request.old_object))
     return new == old

@@ -42,7 +42,7 @@ def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
 
 
 def left_to_jobs(shape: Shape) -> frozenset[str]:
-    """Images that TrainJobs must set, because the runtime does not."""
+    """Paths of images that TrainJobs must set, because the runtime does not."""
     return frozenset(
         f"{replica_path(ROLES[job.name])}.template.spec.containers[0].image"
         for job in (() if shape.job else shape.jobs)
@@ -126,7 +126,7 @@ def key(shape: Shape) -> Iterator[Violation]:
 
 
 def user_of_launcher(shape: Shape) -> int | None:
-    """None if the image sets the user."""
+    """The launcher's user ID; None if the image sets the user."""
     launcher = shape.replicated_job(kinds.LAUNCHER)
     if launcher is None or launcher.node is None:
         return None

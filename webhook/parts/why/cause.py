@@ -29,7 +29,7 @@ class Cause(msgspec.Struct, frozen=True):
     """A reason why a job does not run."""
 
     id: str
-    """Fixed, for programs. Causes from admission have the rule's id."""
+    """A fixed id for programs, or the rule's id for a cause from admission."""
     stage: Stage
     text: str
     """A sentence without a full stop."""
@@ -48,7 +48,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 def merged(causes_by_pod: Iterable[tuple[str, Cause]]) -> Iterator[Cause]:
-    """Equal causes of several pods become one."""
+    """Merges equal causes of several pods."""
     groups: dict[tuple[str, str], list[tuple[str, Cause]]] = {}
     for pod, cause in causes_by_pod:
         groups.setdefault((cause.id, cause.text), []).append((pod, cause))
@@ -57,7 +57,7 @@ def merged(causes_by_pod: Iterable[tuple[str, Cause]]) -> Iterator[Cause]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Such as `train-worker-0 and 3 more`."""
+    """A text such as `train-worker-0 and 3 more`."""
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 

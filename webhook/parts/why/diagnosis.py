@@ -28,7 +28,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
     state: State
     summary: str
-    """State and main cause, without a subject."""
+    """The state and the main cause as a sentence without a subject."""
     causes: tuple[Cause, ...]
     """In the order of the stages."""
 
@@ -64,7 +64,7 @@ def _is_retried(sight: Sight, observed: list[Cause]) -> bool:
 
 
 def _with_finding(sight: Sight, cause: Cause) -> tuple[Cause, Judged | None]:
-    """The cause with field and fix of a finding about the same problem, and the finding."""
+    """The cause with the field and fix of a finding about the same problem, and the finding."""
     finding = sight.finding(cause.rules)
     if finding is None or not _same(finding, cause):
         return cause, None
@@ -73,7 +73,7 @@ def _with_finding(sight: Sight, cause: Cause) -> tuple[Cause, Judged | None]:
 
 
 def _same(finding: Judged, cause: Cause) -> bool:
-    """Findings of rules in BY_NAME must name the cause's object."""
+    """Whether both report the same problem. Findings of rules in BY_NAME must name the cause's object."""
     named = _QUOTED.search(finding.message)
     return finding.rule not in BY_NAME or named is None or named[1] in cause.text
 

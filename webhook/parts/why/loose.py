@@ -28,13 +28,13 @@ def items(value: Any, *path: str) -> list[Mapping[str, Any]]:
 
 
 def text(value: Any, *path: str) -> str:
-    """On one line."""
+    """The text on one line, or an empty text."""
     field = at(value, *path)
     return " ".join(clean(field[:MAX_TEXT_CHARACTERS]).split()) if isinstance(field, str) else ""
 
 
 def clean(raw: str) -> str:
-    """Without colours, control characters and invalid UTF-8."""
+    """Removes colours, control characters and invalid UTF-8."""
     return "".join(char for char in _UNREADABLE.sub("", raw) if char.isprintable() or char.isspace())
 
 
@@ -44,7 +44,7 @@ def number(value: Any, *path: str) -> int | None:
 
 
 def moment(value: Any, *path: str) -> datetime | None:
-    """UTC without a time zone. None if missing or invalid."""
+    """The time, in UTC if it has no time zone; None if it is missing or invalid."""
     try:
         parsed = datetime.fromisoformat(text(value, *path))
     except ValueError:

@@ -16,7 +16,7 @@ def waits(workload: Json) -> bool:
 
 
 def place(workload: Json, workloads: Sequence[Json]) -> QueuePlace | None:
-    """None if the Workload does not wait. `workloads` are all in the namespace."""
+    """The Workload's place; None if it does not wait. `workloads` are all Workloads of the namespace."""
     queue = loose.text(workload, "spec", "queueName")
     waiting = [other for other in workloads if waits(other) and loose.text(other, "spec", "queueName") == queue]
     names = [loose.name(other) for other in sorted(waiting, key=_order)]

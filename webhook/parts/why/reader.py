@@ -35,13 +35,13 @@ T = TypeVar("T")
 NODES: Final = "/api/v1/nodes"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 TAIL: Final = {"tailLines": "200", "limitBytes": "131072"}
-"""Large, because the API server cuts off the end of the log, which is the most useful part."""
+"""`limitBytes` is large: the API server cuts off the end of the log, which is the most useful part."""
 
 Workloads = list[KubernetesObject] | Unread
 
 
 async def workloads_of(api: Client, namespace: str) -> Workloads:
-    """Empty if Kueue is not installed."""
+    """All Workloads of a namespace; empty if Kueue is not installed."""
 
     async def read() -> list[KubernetesObject]:
         for version in kueue.API_VERSIONS:
@@ -99,7 +99,7 @@ class SightReader:
         )
 
     async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
-        """Rejections of dry runs by role. Events about rejected pods expire after an hour."""
+        """The API server's rejections of dry runs by role. Events about rejected pods may have expired."""
         sight = Sight(now=datetime.now(UTC), job=job, pods=pods)
         if sight.suspended or sight.finished or (sight.launchers and len(sight.workers) >= sight.requested_workers):
             return {}
@@ -119,7 +119,7 @@ class SightReader:
         return quote(self.namespace, safe="")
 
     async def _try(self, resource: str, work: Awaitable[T], default: T) -> T:
-        """`default` if the call fails."""
+        """The result, or `default` if the call fails."""
         result = await attempt(work)
         if isinstance(result, Unread):
             self.unread[resource] = result.reason
@@ -158,7 +158,10 @@ class SightReader:
         ]
 
     async def _cordoned(self, pods: list[KubernetesObject], events: list[KubernetesObject]) -> list[str]:
-        """Read only if a pod was evicted or is gone. Few users may read nodes, so failures are not reported."""
+        """Names of cordoned nodes, read only if a pod was evicted or is gone.
+
+        Few users may read nodes, so failures are not reported.
+        """
         uids = {loose.text(pod, "metadata", "uid") for pod in pods}
         gone = (event for event in events if event.get("reason") == SCHEDULED and not _about(event, uids))
         if not any(loose.holds(pod, "DisruptionTarget") for pod in pods) and next(gone, None) is None:
@@ -212,7 +215,7 @@ def _controller(owned: Mapping[str, Any] | None) -> str:
 
 
 def _with_log(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The first container that failed, also before a restart, or a running init container."""
+    """The status of the first container that has failed, also before a restart, or of a running init container."""
     for status in statuses(pod):
         ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
         runs = loose.mapping(status, "state", "running")

@@ -91,7 +91,10 @@ def overview(reports: Sequence[JobReport]) -> Iterator[str]:
 
 
 async def reports(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobReport]:
-    """ClusterError if the job does not exist. Without a name: all jobs that have not succeeded, the worst first."""
+    """The report on one job; ClusterError if the job does not exist.
+
+    Without a name: the reports on all jobs that have not succeeded, the worst first.
+    """
     stored = await stored_jobs(api, namespace, name)
     jobs = stored if name else [job for job in stored if not loose.holds(job, "Succeeded")]
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)

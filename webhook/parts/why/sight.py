@@ -57,12 +57,12 @@ class Sight:
     place: QueuePlace | None = None
     events: Sequence[Json] = ()
     logs: Mapping[str, str] = field(default_factory=dict)
-    """The last lines by pod."""
+    """The last log lines by pod."""
     tried: Mapping[str, str] = field(default_factory=dict)
-    """Rejections of dry runs by role."""
+    """The API server's rejections of dry runs by role."""
     nodes: Collection[NodeShape] = ()
     cordoned: Collection[str] = ()
-    """Nodes. Read only if pods are gone or were evicted."""
+    """Names of cordoned nodes, read only if pods are gone or were evicted."""
     all_queued: bool = False
     """Whether Kueue suspends all jobs of the namespace, even without a queue."""
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Sight:
 
     @property
     def finished(self) -> str:
-        """`Succeeded`, `Failed` or empty."""
+        """Is `Succeeded`, `Failed` or empty."""
         return next((kind for kind in ("Succeeded", "Failed") if loose.holds(self.job, kind)), "")
 
     @cached_property
@@ -99,7 +99,7 @@ class Sight:
 
     @cached_property
     def launchers(self) -> list[Json]:
-        """The newest first: a retry creates another pod."""
+        """The launcher's pods, the newest first: a retry creates another pod."""
         return sorted(self._of_role(LAUNCHER), key=created, reverse=True)
 
     @property
@@ -107,13 +107,13 @@ class Sight:
         return [*self.workers, *self.launchers[:1]]
 
     def events_about(self, name: str, *reasons: str) -> Iterator[Json]:
-        """The newest first. `reasons` restrict the events."""
+        """Events about this object, the newest first; only events with one of the `reasons`, if given."""
         about = (event for event in self.events if loose.text(event, "involvedObject", "name") == name)
         selected = [event for event in about if not reasons or event.get("reason") in reasons]
         return iter(sorted(selected, key=happened, reverse=True))
 
     def warnings(self) -> list[Json]:
-        """The newest for each reason and object."""
+        """The newest Warning event for each reason and object."""
         newest: dict[tuple[str, str], Json] = {}
         for event in sorted(self.events, key=happened, reverse=True):
             if event.get("type") == "Warning":
@@ -124,7 +124,7 @@ class Sight:
         return span(moment, self.now)
 
     def finding(self, rules: Iterable[str]) -> Judged | None:
-        """The worst finding."""
+        """The worst finding of these rules."""
         findings = [finding for finding in self.findings if finding.rule in rules]
         return min(findings, key=lambda finding: (not finding.refuses, finding.importance), default=None)
 
@@ -134,7 +134,7 @@ class Sight:
 
 
 def created(value: Json) -> datetime:
-    """The epoch if missing."""
+    """The creation time, or the epoch if it is missing."""
     return loose.moment(value, "metadata", "creationTimestamp") or _EPOCH
 
 
@@ -144,6 +144,6 @@ def happened(event: Json) -> datetime:
 
 
 def span(start: datetime, end: datetime) -> str:
-    """In words, without seconds from one hour on."""
+    """The duration in words, without seconds from one hour on."""
     seconds = max(0, int((end - start).total_seconds()))
     return duration.spell(seconds - seconds % _MINUTE if seconds >= _HOUR else seconds)

@@ -23,7 +23,7 @@ class State(StrEnum):
 
 
 def state(sight: Sight) -> tuple[State, str]:
-    """The state, and a sentence without a subject."""
+    """The state, and a description as a sentence without a subject."""
     if sight.finished == "Succeeded":
         return State.SUCCEEDED, f"succeeded{_after(sight)}"
     if sight.finished == "Failed":

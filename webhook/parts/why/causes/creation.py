@@ -32,7 +32,7 @@ def _job_events(sight: Sight, prefix: str) -> Iterator[Json]:
 
 
 def _rejected(events: Iterator[Json], pods: str, dry_run: str | None) -> Iterator[Cause]:
-    """Earlier events may be outdated. Without events `dry_run` is used."""
+    """The cause from the newest event: earlier events may be outdated. Without events, `dry_run` is used."""
     event = next(events, None)
     if event is not None:
         about, message = event.get("involvedObject"), loose.text(event, "message")

@@ -58,14 +58,14 @@ _REASONS: Final = (
     (_NODE, "DeletionByTaintManager TaintManagerEviction DeletionByPodGC NodeLost NodeNotReady Terminated"),
 )
 LOSSES: Final = {reason: loss for loss, reasons in _REASONS for reason in reasons.split()}
-"""By the reason in a condition, a status or an event."""
+"""Kinds of loss by the reason in a condition, a status or an event."""
 
 
 SCHEDULED: Final = "Scheduled"
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """Pods missing before the launcher exists were not lost."""
+    """Lost pods. Pods that are missing before the launcher exists were not lost."""
     losses = ((pod, _killed(sight, pod) or _lost(sight, pod)) for pod in sight.current)
     if sight.launchers or sight.finished:
         yield from merged((loose.name(pod), cause) for pod, cause in losses if cause)
@@ -117,6 +117,6 @@ def _cause(loss: _Loss, message: str, where: str, stage: Stage) -> Cause:
 
 
 def _stage(sight: Sight, when: datetime | None) -> Stage:
-    """RUN if the launcher was retried after the loss."""
+    """RUN if the launcher was retried after the loss, START if the launcher still waits for the lost ranks."""
     started = loose.moment(next(iter(sight.launchers), None), "metadata", "creationTimestamp")
     return Stage.RUN if started and when and started > when else Stage.START

@@ -42,7 +42,7 @@ def causes(sight: Sight) -> Iterator[Cause]:
 
 
 def _loses_log(sight: Sight) -> bool:
-    """With OnFailure, the Job controller deletes the launcher's pod at backoffLimit."""
+    """Whether the launcher's log is lost. With OnFailure the Job controller deletes the pod at backoffLimit."""
     of_job = loose.text(sight.launcher, "spec", "template", "spec", "restartPolicy")
     return "Never" not in {of_job, loose.text(sight.job, "spec", "mpiReplicaSpecs", "Launcher", "restartPolicy")}
 
@@ -54,7 +54,7 @@ def _of_pod(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _of_sshd(sight: Sight, cause: Cause) -> Cause:
-    """A worker's sshd may know why it ended the connection."""
+    """The cause from the log of a worker's sshd, if sshd ended the connection."""
     for name in map(loose.name, sight.workers):
         message = logs.find(sight.logs.get(name, ""))
         if message and message.id in logs.BY_SSHD:
@@ -63,7 +63,7 @@ def _of_sshd(sight: Sight, cause: Cause) -> Cause:
 
 
 def _tries(sight: Sight, failed: int) -> str:
-    """Both restarts of a container and failed pods are tries."""
+    """The failures and the remaining tries. Restarts of a container and failed pods are tries."""
     limit = loose.number(sight.launcher, "spec", "backoffLimit")
     statuses = loose.items(next(iter(sight.launchers), None), "status", "containerStatuses")
     restarts = max((loose.number(status, "restartCount") or 0 for status in statuses), default=0)

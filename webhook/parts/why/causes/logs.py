@@ -43,9 +43,9 @@ class Message(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
-"""A worker's sshd may log the reason."""
+"""Causes whose reason may be in the log of a worker's sshd."""
 BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "sshd-port", "no-host-keys", "sshd-directory"})
-"""Causes that a worker's sshd logs."""
+"""Causes that are found in the log of a worker's sshd."""
 
 _RAN: Final = re.compile(
     r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
@@ -131,7 +131,7 @@ def find(log: str) -> Message | None:
 
 
 def _precedence(message: Message, match: re.Match[str]) -> tuple[bool, bool, int]:
-    """In the order of the log; then `late` messages in the order of the table; then lost connections."""
+    """A sort key: the order of the log, then `late` messages in the order of the table, then lost connections."""
     shown = " ".join(filter(None, match.groups())) or match[0]
     lost = not message.connecting and _LOST.search(shown) is not None
     return lost, message.late, 0 if message.late else match.end()
@@ -155,7 +155,7 @@ class ProgramOutput(NamedTuple):
 
     exception: str
     last: str
-    """After the exception, if there is an exception."""
+    """The last line. If there is an exception, the last line after the exception."""
     error: str
     """An error message shortly before `last`."""
 
@@ -194,7 +194,7 @@ def _raised(log: str) -> tuple[Raised | None, int]:
 
 
 def _tracebacks(log: str) -> Iterator[Raised]:
-    """Only the last of chained exceptions was not caught."""
+    """Only the last of chained exceptions is used: the others were caught."""
     lines = log.splitlines(keepends=True)
     places = [0, *accumulate(map(len, lines))]
     for first, line in enumerate(lines):
@@ -222,7 +222,7 @@ def _own_line(log: str) -> str:
 
 
 def last(log: str) -> str:
-    """Without a line of the program, the report of MPI_Abort."""
+    """The program's last line, or the report of MPI_Abort if the program wrote no line."""
     return _own_line(log) or next((text for text in _texts(log.splitlines()) if "MPI_ABORT" in text), "")
 
 

@@ -63,7 +63,7 @@ def _left_to_others(managed_by: str) -> Cause:
 
 
 def _is_rejected(sight: Sight) -> bool:
-    """The operator ignores all changes of a job that it would reject, even of a running job."""
+    """Whether the operator would reject the job. The operator ignores all changes of a rejected job."""
     try:
         job = mpijob.decode(msgspec.json.encode(sight.job))
     except ValueError:  # the base class of ShapeError

@@ -40,7 +40,7 @@ _ACCELERATORS: Final = frozenset({"accelerator-available", "tier"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """Pods with the same message have one cause."""
+    """Pods with the same message share one cause."""
     if sight.finished:
         return
     waiting: dict[str, list[Json]] = {}
@@ -98,7 +98,6 @@ def _cause(sight: Sight, message: str, pods: list[Json]) -> Cause:
 
 
 def _held(sight: Sight, pod: Json, why: str) -> str:
-    """The job's pods that use a device for which this pod waits."""
     for device in (name for name in _ROOM.findall(why) if "/" in name and _requested(pod, name)):
         holders = [
             other for other in sight.current if loose.text(other, "spec", "nodeName") and _requested(other, device)

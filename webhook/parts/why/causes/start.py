@@ -52,7 +52,7 @@ def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
 
 
 def statuses(pod: Json) -> list[Json]:
-    """Init containers first."""
+    """The statuses of all containers, init containers first."""
     return [*loose.items(pod, "status", "initContainerStatuses"), *loose.items(pod, "status", "containerStatuses")]
 
 
@@ -87,7 +87,7 @@ def _of_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def _ended(sight: Sight, pod: Json, status: Json) -> Cause | None:
-    """launcher.py reports the launcher's own containers."""
+    """The end of a worker's container or an init container. launcher.py reports the launcher's own containers."""
     crashes = loose.text(status, "state", "waiting", "reason") == _CRASH
     is_init = _is_init(pod, status)
     if not (crashes or loose.mapping(status, "state", "terminated")) or not (is_init or pod_is_worker(pod)):
@@ -100,7 +100,7 @@ def _ended(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
-    """Later containers wait for an init container, but not for a sidecar."""
+    """A running init container. Later containers wait for init containers, but not for sidecars."""
     if not loose.mapping(status, "state", "running") or not initializes(pod, status):
         return None
     name, container = loose.name(pod), loose.text(status, "name")
@@ -113,7 +113,7 @@ def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def initializes(pod: Json, status: Json) -> bool:
-    """False for a sidecar."""
+    """Whether the status belongs to an init container that is not a sidecar."""
     containers = loose.items(pod, "spec", "initContainers")
     sidecars = [container.get("name") for container in containers if container.get("restartPolicy")]
     return _is_init(pod, status) and status.get("name") not in sidecars
@@ -124,7 +124,7 @@ def _is_init(pod: Json, status: Json) -> bool:
 
 
 def _not_ready(sight: Sight, pod: Json) -> Iterator[Cause]:
-    """If a probe of a worker fails, the launcher may never be created."""
+    """A worker whose probe fails. A launcher that waits for ready workers is then not created."""
     if (
         loose.holds(sight.job, "Running")
         or not pod_is_worker(pod)
