@@ -26,8 +26,8 @@ LAUNCHERS: Final[Kind[ByNamespace, Launcher]] = Kind(
 )
 
 NOTICE_DURATION: Final = 45 * 60.0
-"""Seconds. Must be less than the lifetime of Events (`--event-ttl` of the API server, 1 h by default): a restarted
-replica writes due notices again.
+"""Seconds for which a notice is due. The API server must store Events longer (`--event-ttl`, 1 h by default): a
+restarted replica would otherwise write a notice twice.
 """
 
 IS_NEAR: Final = "TimeLimitNear"

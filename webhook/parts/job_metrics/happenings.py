@@ -38,7 +38,7 @@ class Changes:
     """Derives increments and observations from two states of a job."""
 
     def __init__(self, jobs: Iterable[JobLife] = ()) -> None:
-        """Earlier changes of `jobs` are not counted."""
+        """Changes of `jobs` in the past are not counted."""
         # uids of jobs whose first wait in a queue is over
         self._ran = {job.uid for job in jobs if job.phase is not Phase.QUEUED or (job.suspended and job.started)}
 
@@ -70,7 +70,7 @@ def standing(
     *,
     namespaces: Labels,
 ) -> Counter[tuple[str, ...]]:
-    """Counts by metric and labels. Jobs that have ended or are being deleted are not counted."""
+    """The numbers of jobs and accelerators by metric and labels, without jobs that have ended or are being deleted."""
     counts = Counter[tuple[str, ...]]()
     of_users = Counter[tuple[str, str, str]]()
     for job in jobs:

@@ -1,7 +1,7 @@
 """A NetworkPolicy for every job, with the posture from the policy or from the job's annotation.
 
-`wanted` computes the object, and `upkeep` creates and restores the objects. The rule `webhook.rules.network_policy` has
-the settings, and explains which traffic no NetworkPolicy filters.
+`job_policy` computes the object, and `upkeep` creates and restores the objects. The rule `network_policy` has the
+settings, and explains which traffic no NetworkPolicy filters.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
 """Maintains the NetworkPolicy of every job.
 
-Each job is checked every few minutes, and after changes: of the job, its NetworkPolicy, its namespace, a policy, or the
+Each job is checked every few minutes, and after a change of the job, its NetworkPolicy, its namespace, a policy, or the
 token of a ServiceAccount. Before a write the job is read from the API server, because it may be deleted or replaced.
-Changes by other users are overwritten: the administrator decides about NetworkPolicies.
+Changes by other users are overwritten, because the administrator decides about NetworkPolicies.
 """
 
 import random
@@ -24,11 +24,12 @@ from webhook.cluster.view import Answer
 from webhook.controllers.limits import MAX_CALLS_PER_SECOND
 from webhook.controllers.owned_objects import OwnedObjects, SeenObject, in_path
 from webhook.parts.network_policies import NAME, RULE
-from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filtered, network_policy
+from webhook.parts.network_policies.job_policy import NETWORK_POLICY_KIND, is_filtered, network_policy
 from webhook.policy.document import PolicyDocument
 from webhook.rules.network_policy import Posture, Settings, posture
 
-# Calls for which time is reserved when all jobs are checked. A check needs fewer, so that new jobs do not wait.
+# Checks of all jobs are spread over the time that this number of API calls per job takes. A check needs fewer calls, so
+# new jobs do not wait.
 CALLS_PER_JOB: Final = 3
 
 NETWORK_POLICIES: Final = NETWORK_POLICY_KIND.watched()
@@ -44,7 +45,7 @@ class _Expected:
     """None if the job should have no NetworkPolicy."""
 
     def met_by(self, stored: SeenObject | Answer) -> bool:
-        """An unknown stored object is assumed to be unchanged."""
+        """Whether no write is needed. An unknown stored object is assumed to be unchanged."""
         return stored in {self.policy, Answer.UNKNOWN} if self.policy else not _owns(self.basis[0], stored)
 
 
@@ -63,7 +64,7 @@ class NetworkPolicies(OwnedObjects):
         self.view.on_change(SERVICE_ACCOUNTS, self._account_changed)
 
     def _look_at(self, jobs: Mapping[ByNamespace, MPIJobRecord] | Answer) -> None:
-        """Jobs without a NetworkPolicy are checked at once, the others spread over time."""
+        """Checks jobs without a NetworkPolicy at once, and the others spread over time."""
         if isinstance(jobs, Answer):
             return
         span = CALLS_PER_JOB * len(jobs) / MAX_CALLS_PER_SECOND

@@ -38,9 +38,9 @@ def mpijob(
     output as kubeflow.org/v2beta1. Other objects are written unchanged. A FILE may be YAML or JSON with several
     documents and lists, a directory (its .yaml, .yml and .json files), or - for standard input.
 
-    Standard error has a report on each job: what moved, changed, is lost and is left to do. Images need ssh now. Each
-    job is then checked, as by `mpijob-webhook check` without a cluster. With -o json, standard output has the reports
-    too.
+    Standard error has a report on each job: what moved, what changed, what is lost and what is left to do. Images
+    need ssh now. Each job is then checked, as by `mpijob-webhook check` without a cluster. With -o json, standard
+    output has the reports too.
 
     \b
     Examples:

@@ -109,8 +109,8 @@ def sagemaker(
     have started. mpirun gets the options of the distribution `mpi`, and starts torchrun for `torch_distributed`. Jobs
     that depend on smdistributed, parameter servers or machines of several types cannot be converted.
 
-    Replace the values that begin with FILL-IN: `mpijob-webhook check` rejects the job before. --claim and --s3-image
-    fill in most of them.
+    `mpijob-webhook check` rejects the job until you replace the values that begin with FILL-IN. --claim and --s3-image
+    fill in most of these values.
 
     \b
     Examples:

@@ -24,8 +24,9 @@ def trainjob(*, files: tuple[str, ...], output: str) -> NoReturn:
     injections. Other objects are written unchanged. A FILE may be YAML or JSON with several documents and lists, a
     directory (its .yaml, .yml and .json files), or - for standard input.
 
-    Standard error has a report on each job: what moved, changed, is lost and is left to do, and the verdict of
-    `mpijob-webhook check --trainer` without a cluster. With -o json, standard output has the reports too.
+    Standard error has a report on each job: what moved, what changed, what is lost and what is left to do. The
+    report includes the verdict of `mpijob-webhook check --trainer` without a cluster. With -o json, standard output has
+    the reports too.
 
     \b
     Examples:

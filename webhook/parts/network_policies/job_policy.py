@@ -28,7 +28,7 @@ NETWORK_POLICY_KIND: Final = OwnedKind(
     unordered=("policyTypes",),
 )
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-# mpi-operator's images use port 2222, which is always allowed.
+# sshd's default port. mpi-operator's images use 2222, which is always allowed.
 SSH: Final = 22
 UNPRIVILEGED: Final = 1024
 LAST: Final = 65535
@@ -38,10 +38,10 @@ Rule = dict[str, Any]
 
 
 def is_filtered(job: MPIJob) -> bool:
-    """False if the job runs in a different cluster, or its name is not a valid label value.
+    """Whether the job may have a NetworkPolicy.
 
-    Also false with the host network: selectors do not match these pods, so the job's other pods would reject their
-    connections.
+    A job in a different cluster has none, and neither has a job whose name is not a valid label value. Selectors do not
+    match pods in the host network, so the job's other pods would reject their connections.
     """
     on_host = any(replica.template.spec and replica.template.spec.host_network for _, _, replica in job.replicas())
     return job.managed_here and not on_host and names.label_value_problem(job.metadata.name) is None
@@ -53,10 +53,10 @@ def network_policy(job: MPIJob, posture: Posture, settings: Settings, view: Clus
 
 
 def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -> dict[str, Any]:
-    """Empty fields are set too, so that an apply replaces the whole old spec."""
+    """The spec has empty fields too, so that an apply replaces the whole old spec."""
     pods = {"matchLabels": {OPERATOR_NAME: "mpi-operator", JOB_NAME: job.metadata.name}}
     if posture is Posture.NONE:
-        # Selects no pod: the webhook may not delete NetworkPolicies.
+        # This spec selects no pod. The webhook has no permission to delete the NetworkPolicy.
         nothing = [{"key": JOB_NAME, "operator": "DoesNotExist"}]
         return {
             "podSelector": {**pods, "matchExpressions": nothing},
