@@ -40,10 +40,9 @@ class DisruptionBudgets(OwnedObjects):
         """If the cached job is already deleted, the garbage collector deletes the new budget."""
         stored = self._seen(key)
         exists = isinstance(stored, SeenObject) and stored.owner == job.uid
-        pods = 0 if job.suspended else sum(role.count for role in job.pods)
         settings = document.settings_of_injection(INJECTION)
-        if not (isinstance(settings, Settings) and settings.budget):
-            pods = 0
+        is_protected = isinstance(settings, Settings) and settings.budget and not job.suspended
+        pods = sum(role.count for role in job.pods) if is_protected else 0
         body = budget(job, pods)
         expected = KIND.record(body)
         if stored == expected or not (pods or exists):

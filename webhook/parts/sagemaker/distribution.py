@@ -84,7 +84,7 @@ def read(
     starts_ranks: bool = False,
 ) -> Distribution:
     """`default` is the number of processes on each host; None if it depends on a device's setting. `processes` replaces
-    the default. `starts_ranks`: the container's command starts the ranks.
+    the default. If `starts_ranks` is set, the container's command starts the ranks.
     """
     for name, why in _UNSUPPORTED.items():
         if parameters.get(name) and value(parameters[name]):

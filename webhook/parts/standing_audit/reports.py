@@ -1,8 +1,8 @@
 """Report objects for jobs that break the policy, in the format of other policy engines.
 
 Reports of openreports.io are written, or PolicyReports of wgpolicyk8s.io if openreports.io is not installed. Every
-replica writes reports, whose names are derived from the jobs' uids. The job owns its report, so the garbage collector
-deletes the report.
+replica writes reports, under names that are derived from the jobs' uids. The job owns its report, so the garbage
+collector deletes the report.
 """
 
 import asyncio
@@ -118,8 +118,10 @@ def _key(job: MPIJobRecord) -> ByNamespace:
 
 
 class Reports:
-    """`changed` is called with the key of a job whose report is wrong. `moved` is called after the first list of a
-    kind: all reports may then need this kind.
+    """Creates, updates and deletes reports.
+
+    `changed` is called with the key of a job whose report is wrong. `moved` is called after the first list of a kind,
+    because all reports may then need this kind.
     """
 
     def __init__(self, *, api: PacedClient, watches: Iterable[Watch[ByNamespace, SeenReport]]) -> None:

@@ -115,7 +115,7 @@ class StandingAudit:
     async def audit(self) -> None:
         self._begun = True
         self._outdated.clear()
-        # Jobs that change during the audit, whose state in the list may be old. Their later verdicts are kept.
+        # Jobs that change during the audit. Their new verdicts are kept, because the list may have an older state.
         self._touched.clear()
         began, outcomes = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
         try:

@@ -32,7 +32,7 @@ NOT_OF_MPI: Final = "not of an MPI runtime"
 RUNTIME_UNKNOWN: Final = "its runtime is unknown"
 UNREADABLE: Final = "not an object"
 Read = Shape | Finding | str
-"""The shape, the finding that the object is too large, or the reason why it is not judged."""
+"""An object's shape, the finding that the object is too large, or the reason why it is not judged."""
 _KINDS: Final = (kinds.TRAIN_JOB, kinds.RUNTIME, kinds.CLUSTER_RUNTIME)
 
 

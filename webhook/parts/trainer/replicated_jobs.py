@@ -19,7 +19,7 @@ from webhook.parts.trainer import kinds
 from webhook.parts.trainer.limits import MAX_MERGED_VALUES, MAX_OTHER_PODS_BYTES, PATH_CHARACTERS_PER_VALUE
 
 JOB_SET: Final = "spec.template.spec"
-"""The JobSet's spec in a runtime."""
+"""The path of the JobSet's spec in a runtime."""
 PATCHES: Final = "spec.runtimePatches"
 FIX: Final = "Stay within that: no policy allows more."
 
@@ -39,7 +39,7 @@ class Work:
         self._left = MAX_MERGED_VALUES
 
     def take(self, values: int, characters: int = 0) -> None:
-        """Count values with paths of this length; TooLarge if there are too many."""
+        """Counts values and the length of their paths; TooLarge if there are too many."""
         self._left -= values + values * characters // PATH_CHARACTERS_PER_VALUE
         if self._left < 0:
             message = f"too large to judge: more than {MAX_MERGED_VALUES:,} values to merge into the runtime"
@@ -54,7 +54,7 @@ def check_others(size: int, *, of_job: bool) -> None:
         raise TooLarge(PATCHES if of_job else f"{JOB_SET}.replicatedJobs", message)
 
 
-# Keys of merged lists. Other lists are replaced.
+# Lists that are merged, and the key that identifies an item. Other lists are replaced.
 _KEYS: Final = {
     "containers": "name",
     "initContainers": "name",
@@ -64,7 +64,7 @@ _KEYS: Final = {
     "schedulingGates": "name",
     "volumeMounts": "mountPath",
 }
-# Mappings whose keys are in brackets in paths.
+# Mappings with arbitrary keys. Paths have these keys in brackets.
 _OWN_KEYS: Final = frozenset(("labels", "annotations", "nodeSelector", "limits", "requests"))
 
 Origins = dict[str, str]
@@ -112,14 +112,14 @@ def _items(
 
 
 METADATA: Final = "spec.template.metadata"
-"""The JobSet's metadata in a runtime."""
+"""The path of the JobSet's metadata in a runtime."""
 RESOURCES: Final = "spec.trainer.resourcesPerNode"
 _REPLACED: Final = ("image", "command", "args")
 
 
 @dataclass(slots=True)
 class ReplicatedJob:
-    """An item of `replicatedJobs` of a JobSet."""
+    """An item of the JobSet's `replicatedJobs`."""
 
     index: int
     name: str
@@ -176,7 +176,7 @@ def launcher_is_node(runtime: dict[str, Any]) -> bool:
 
 
 def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[ReplicatedJob]:
-    """The replicated jobs with the changes by a TrainJob's spec, which may be empty."""
+    """The replicated jobs with the changes by a TrainJob. `job` is empty for a runtime alone."""
     result = []
     work = Work()
     patches = _patches(job)

@@ -51,7 +51,7 @@ class OtherPods:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The equivalent MPIJob, and the parts that it lacks."""
+    """The equivalent MPIJob, and the parts of the TrainJob and the runtime that the MPIJob lacks."""
 
     document: bytes
     """JSON of the MPIJob."""
@@ -127,7 +127,7 @@ def _shape(
     size = 0
     for replicated in jobs:
         role = ROLES.get(replicated.name)
-        # A number is never the name of a role.
+        # Other pods have their number in the path, which is never the name of a role.
         path = replica_path(role or str(replicated.index))
         template = _template(replicated, role, path, places, in_runtime=bool(name))
         mounted = set(replicated.mounts)
@@ -168,7 +168,7 @@ def _shape(
             "mpiImplementation": policy.get("mpiImplementation"),
             "runPolicy": {key: value for key, value in run_policy.items() if value is not None},
             "mpiReplicaSpecs": specs,
-            # Rules skip updates that leave the MPIJob unchanged.
+            # Rules skip updates that leave this document unchanged, so it has a digest of the other pods.
             "besides": _digest(others, job),
         },
     }

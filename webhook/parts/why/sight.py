@@ -90,7 +90,7 @@ class Sight:
 
     @property
     def finished(self) -> str:
-        """Is `Succeeded`, `Failed` or empty."""
+        """`Succeeded` or `Failed`; empty if the job has not finished."""
         return next((kind for kind in ("Succeeded", "Failed") if loose.holds(self.job, kind)), "")
 
     @cached_property

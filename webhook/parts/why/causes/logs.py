@@ -33,7 +33,7 @@ class Message(Struct, frozen=True, forbid_unknown_fields=True):
     survived: bool = False
     """The program may continue after the message."""
     late: bool = False
-    """mpirun or torchrun writes the message after the cause. Messages higher in the table may cause it."""
+    """mpirun or torchrun writes the message, usually after the cause. Messages higher in the table may be the cause."""
     result: bool = False
     """An exception may cause the message."""
 
