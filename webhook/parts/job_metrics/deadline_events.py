@@ -54,7 +54,6 @@ def next_due(job: JobLife, launcher: Launcher | None, now: float) -> float | Non
 
 
 def _notices(job: JobLife, launcher: Launcher | None) -> Iterator[tuple[Notice, float, float]]:
-    """Yields each notice with the start and the end of the time in which the notice is due."""
     limits = deadlines(job, launcher)
     hard = next((limit for limit in limits if limit.ends_job), None)
     for limit in limits:

@@ -81,7 +81,7 @@ def _faults(value: Any, shape: Shape, path: str, key: str) -> Iterator[Fault]:
         yield from _of_mapping(value, shape, path, key)
     elif isinstance(value, list):
         if shape.items == _TEXT and all(isinstance(item, str) for item in value):
-            return  # a shortcut: the list may be long
+            return  # fast for a long list
         for number, item in enumerate(value if shape.items else ()):
             yield from _faults(item, shape.items or shape, f"{path}[{number}]", key)
     elif shape.type == "quantity" and key != _PORT and not _is_quantity(value):
@@ -250,7 +250,7 @@ def _without_new(spec: Document) -> Document:
 def _shows(version: str, new: Document, written: _Written | None, spec: Any, *, as_it_is: bool) -> bool:
     """Whether a client of the version would get this older spec for the job."""
     if written is None and spec != _without_new(new):
-        return False  # a shortcut: the client would not get this spec
+        return False  # saves a conversion: the client would get a different spec
     older, shown = _older(version, new, written)
     return older == spec and shown.as_it_is == as_it_is
 
@@ -277,7 +277,6 @@ def _without_v2beta1(spec: Any, written: _Written | None) -> Any:
 
 
 def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
-    """The original spec in the annotation; None if clients of the version cannot decode it."""
     written = _decoded(_written, annotations.get(WRITTEN_AS))
     if written is None or written.api_version != version or any(faults(version, written.spec)):
         return None
@@ -382,7 +381,6 @@ def _of_named(target: dict[str, Any], before: dict[str, Any], after: dict[str, A
 
 
 def _by_name(value: Any) -> dict[str, Any] | None:
-    """The items of a list by name; None if the value is not a list of items with unique names."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         return None
     names = [item.get("name") for item in value]

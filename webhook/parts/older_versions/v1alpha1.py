@@ -74,7 +74,6 @@ def _note_resource(written: str, resource: str, units: int, report: Report) -> N
 def _size(
     spec: dict[str, Any], container: dict[str, Any], resource: str, options: Options, report: Report
 ) -> tuple[int, int]:
-    """The number of workers and of units on each. 0 units if neither the spec nor the template sets them."""
     sizes = {key: number for key in _SIZES if (number := take(spec, key, int, "spec")) is not None}
     if len(sizes) > 1:
         raise ConversionError(

@@ -19,7 +19,7 @@ from webhook.parts.sagemaker.machines import Network, Options
 from webhook.parts.sagemaker.request import Tag, TrainingJob, read
 from webhook.parts.sagemaker.storage import storage
 
-# Values that need no conversion, with the end of their path.
+# The end of a path, and a value that needs no conversion there.
 _SAME_EFFECT: Final[tuple[tuple[str, Any], ...]] = (
     ("InputMode", "File"), ("CompressionType", "None"), ("CompressionType", "NONE"), ("RecordWrapperType", "None"),
     ("S3DataType", "S3Prefix"), ("S3DataDistributionType", "FullyReplicated"), ("VolumeSizeInGB", 0),

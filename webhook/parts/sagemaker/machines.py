@@ -136,7 +136,6 @@ def _number_of_pods(count: int, options: Options) -> str:
 
 
 def divided(instance: Instance, count: int, how: Distribution, options: Options) -> tuple[int, Instance, Distribution]:
-    """The number of pods, and the resources and processes of each."""
     parts = options.workers_per_instance
     if instance.accelerators % parts or how.processes % parts:
         raise ConversionError(

@@ -126,7 +126,6 @@ def _text(parameter: Any) -> str:
 
 
 def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], report: Report) -> dict[str, str]:
-    """The environment of the ranks. `instance` has the resources of a pod."""
     parameters = distribution.of_user(request.hyper_parameters or {})
     environment = {
         "TRAINING_JOB_NAME": request.training_job_name,

@@ -210,7 +210,6 @@ class StandingAudit:
         self.reconciler.add(key, SETTLE)
 
     def _is_over(self, key: ByNamespace) -> bool:
-        """Whether the job has ended or is deleted; False if the cache is incomplete."""
         job = self.view.get(MPI_JOBS, key)
         return job is ABSENT or (isinstance(job, MPIJobRecord) and job.over)
 

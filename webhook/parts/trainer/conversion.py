@@ -249,7 +249,7 @@ def _ssh_keys(pods: dict[str, dict[str, Any]], mount_path: str, report: Report) 
 
 def _copy_keys(pod: dict[str, Any]) -> None:
     main = pod["containers"][0]
-    # Equal resources do not increase the pod's requests.
+    # With the main container's resources, the init container does not increase the pod's requests.
     copying: dict[str, Any] = {
         "name": _KEYS,
         **copied({key: main[key] for key in _SAME if key in main}),
@@ -278,7 +278,6 @@ def _program(launcher: dict[str, Any], report: Report) -> dict[str, Any]:
 def _run_policy(
     spec: dict[str, Any], launcher: dict[str, Any], job_set: dict[str, Any], report: Report
 ) -> dict[str, Any]:
-    """The TrainJob's fields from the run policy. Other fields are moved into `launcher` and `job_set`."""
     policy = take(spec, "runPolicy", dict, "spec") or {}
     job: dict[str, Any] = {}
     for key, target, where in (

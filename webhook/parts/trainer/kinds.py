@@ -14,17 +14,17 @@ CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
 # Replicated jobs of MPI runtimes. NODE is also the container that runs the training.
 LAUNCHER: Final = "launcher"
 NODE: Final = "node"
-# Label of replicated jobs. OF_TRAINER: gets the fields of a TrainJob's `trainer`.
+# A label of replicated jobs. With the value OF_TRAINER they get the fields of a TrainJob's `trainer`.
 ANCESTOR: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 OF_TRAINER: Final = "trainer"
-# Value of `managedBy`.
+# The value of `managedBy` for Trainer itself.
 CONTROLLER: Final = "trainer.kubeflow.org/trainjob-controller"
 # Conditions of ended TrainJobs.
 ENDS: Final = ("Complete", "Failed")
 # Labels of a JobSet's pods.
 JOB_SET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 REPLICATED_JOB_NAME: Final = "jobset.sigs.k8s.io/replicatedjob-name"
-# Steps before the training, also the names of their containers, and their fields in a TrainJob's `initializer`.
+# Steps before the training, and their fields in a TrainJob's `initializer`. A step's container has the step's name.
 INITIALIZERS: Final = {"dataset-initializer": "dataset", "model-initializer": "model"}
 # Volumes that Trainer adds to pods.
 KEY_VOLUME: Final = "mpi-ssh-auth"

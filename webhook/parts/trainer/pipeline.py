@@ -114,7 +114,6 @@ def _shape(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -
 
 
 def _is_of_mpi(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> bool:
-    """Whether a too large object is for MPI. False if its runtime is unknown."""
     head = unshaped.head(encoded)
     if request.kind.kind != kinds.TRAIN_JOB:
         return head.has_mpi_policy

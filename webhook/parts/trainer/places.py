@@ -68,7 +68,6 @@ class Places:
 
 
 def _start_of_last(path: str) -> int:
-    """The index of the last `.name` or `[key]`; below 0 if the path has only one part."""
     if path.endswith("]"):
         return path.find("[", path.rfind("]", 0, -1) + 1)
     start = path.rfind(".")

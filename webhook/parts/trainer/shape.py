@@ -46,7 +46,6 @@ class OtherPods:
     path: str
     """Replaces the launcher's path in violations."""
     document: bytes
-    """JSON of the MPIJob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,6 @@ class Shape:
     """The equivalent MPIJob, and the parts of the TrainJob and the runtime that the MPIJob lacks."""
 
     document: bytes
-    """JSON of the MPIJob."""
     others: list[OtherPods]
     places: Places
     jobs: list[ReplicatedJob]

@@ -18,7 +18,7 @@ from webhook.parts.why.state import State, state
 
 FAMILIES: Final[tuple[ModuleType, ...]] = (deletion, operator, queue, creation, scheduling, disruption, start, launcher)
 
-# Rules about objects by name.
+# Rules whose findings name an object.
 BY_NAME: Final = frozenset({"references", "priority", "child-names", "images"})
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 

@@ -119,7 +119,6 @@ class SightReader:
         return quote(self.namespace, safe="")
 
     async def _try(self, resource: str, work: Awaitable[T], default: T) -> T:
-        """The result, or `default` if the call fails."""
         result = await attempt(work)
         if isinstance(result, Unread):
             self.unread[resource] = result.reason
@@ -170,7 +169,6 @@ class SightReader:
         return [] if isinstance(nodes, Unread) else [*map(loose.name, nodes)]
 
     async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
-        """Logs of failed containers, launchers first; if a launcher failed, also of workers."""
         failed = [(pod, status) for pod in reversed(pods) if (status := _with_log(pod)) is not None]
         failed.sort(key=lambda container: pod_is_worker(container[0]))
         containers = failed[:MAX_LOGS_READ]

@@ -51,7 +51,6 @@ class Sight:
     job: Json
     findings: Sequence[Judged] = ()
     launcher: Json | None = None
-    """The launcher's batch Job."""
     pods: Sequence[Json] = ()
     workload: Json | None = None
     place: QueuePlace | None = None
@@ -124,7 +123,6 @@ class Sight:
         return span(moment, self.now)
 
     def finding(self, rules: Iterable[str]) -> Judged | None:
-        """The worst finding of these rules."""
         findings = [finding for finding in self.findings if finding.rule in rules]
         return min(findings, key=lambda finding: (not finding.refuses, finding.importance), default=None)
 

@@ -117,6 +117,5 @@ def _cause(loss: _Loss, message: str, where: str, stage: Stage) -> Cause:
 
 
 def _stage(sight: Sight, when: datetime | None) -> Stage:
-    """RUN if the launcher was retried after the loss, START if the launcher still waits for the lost ranks."""
     started = loose.moment(next(iter(sight.launchers), None), "metadata", "creationTimestamp")
     return Stage.RUN if started and when and started > when else Stage.START

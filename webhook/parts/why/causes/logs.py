@@ -212,7 +212,6 @@ def _tracebacks(log: str) -> Iterator[Raised]:
 
 
 def _own_lines(log: str) -> Iterator[str]:
-    """The program's lines, the last line first."""
     parts = (part for part in reversed(_RULE.split(log)) if not _TRAILER.match(part))
     return (text for part in parts for text in _texts(part.splitlines()[::-1]))
 

@@ -87,9 +87,9 @@ def _of_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def _ended(sight: Sight, pod: Json, status: Json) -> Cause | None:
-    """The end of a worker's container or an init container. launcher.py reports the launcher's own containers."""
     crashes = loose.text(status, "state", "waiting", "reason") == _CRASH
     is_init = _is_init(pod, status)
+    # launcher.py reports the end of the launcher's own containers.
     if not (crashes or loose.mapping(status, "state", "terminated")) or not (is_init or pod_is_worker(pod)):
         return None
     cause = ends.cause(sight, pod, status, Stage.START)
