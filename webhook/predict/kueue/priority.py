@@ -1,4 +1,4 @@
-"""The class that sets a job's priority in Kueue. If it is missing, Kueue creates no Workload and the job waits.
+"""The classes that set a job's priority in Kueue. If a class does not exist, the job waits without a Workload.
 
 As in kueue `pkg/controller/jobs/mpijob/mpijob_controller.go` (`PriorityClass`) and `jobframework`
 (`ExtractPriority`).
@@ -37,5 +37,5 @@ def has_workload_class(view: ClusterView, name: str) -> bool | Unknown:
 
 
 def _exists(view: ClusterView, classes: Resource[str, T], name: str) -> bool | Unknown:
-    known = view.get(classes, name)
-    return UNKNOWN if known is UNKNOWN else known is not ABSENT
+    stored = view.get(classes, name)
+    return UNKNOWN if stored is UNKNOWN else stored is not ABSENT

@@ -1,7 +1,7 @@
 """Every field where a template breaks a check, so that two templates can be compared.
 
-The results of the whole template are not enough. If some containers have a wrong value, a check does not report the
-containers without a value. So containers are also checked one by one.
+A check of the whole template is not enough: if one container has a wrong value, the check may not report the containers
+without a value. The containers are therefore also checked one by one.
 """
 
 import re
@@ -16,12 +16,12 @@ from webhook.predict.pod_security.pod import PodTemplate
 
 _STEP: Final = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 _KINDS: Final = ("initContainers", "containers", "ephemeralContainers")
-# A list with a missing item. The other items of the list are not violations.
+# This list lacks an item. The items that it has are not violations.
 _LACKS: Final = ("capabilities_restricted", "drop")
 
 
 def places(levels: LevelVersion, template: PodTemplate, *, newest: Version) -> dict[str, frozenset[str]]:
-    """By check, the fields that break it with their values; items of a list are separate."""
+    """By check: the fields that break the check, with their values. Each item of a list counts as a field."""
     whole = msgspec.to_builtins(template)
     by_check: dict[str, set[str]] = {}
     for result, path in _broken(levels, template, newest):
@@ -30,7 +30,7 @@ def places(levels: LevelVersion, template: PodTemplate, *, newest: Version) -> d
 
 
 def _broken(levels: LevelVersion, template: PodTemplate, newest: Version) -> Iterator[tuple[Result, str]]:
-    """(result, path of a field) for the whole template, then for each container alone."""
+    """(result, path of a field), for the whole template and for each container alone."""
     for result in evaluate(*levels, template, newest=newest):
         yield from ((result, path) for path in result.paths)
     spec = template.spec

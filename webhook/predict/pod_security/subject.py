@@ -1,4 +1,4 @@
-"""A pod template prepared for the checks: all containers in one list, missing fields filled in."""
+"""A pod template prepared for the checks, and words for their messages."""
 
 from collections.abc import Iterable, Iterator, Sized
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _CONTAINER_DEFAULT = ContainerSecurityContext()
 
 
 class Place(NamedTuple):
-    """A container, its path in the template, and its security context (empty if it has none)."""
+    """A container with its path in the template. Without a security context, `security` is empty."""
 
     path: str
     container: Container
@@ -47,12 +47,12 @@ class Subject:
 
     @property
     def for_windows(self) -> bool:
-        """Whether the pod is for Windows; the API server rejects most Linux fields in such pods."""
+        """True if the pod is for Windows. The API server then rejects most Linux fields."""
         return self.spec.os is not None and self.spec.os.name == "windows"
 
     @property
     def in_user_namespace(self) -> bool:
-        """Whether `hostUsers` is false: root in the pod is then an unprivileged user on the host."""
+        """True if root in the pod is an unprivileged user on the host."""
         return self.spec.host_users is False
 
 
@@ -65,13 +65,12 @@ _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t
 _ESCAPES |= {'"': '\\"', "\\": "\\\\"}
 
 
-def plural(one: str, many: str, items: Sized) -> str:
-    """`one` if there is one item, else `many`."""
-    return one if len(items) == 1 else many
+def plural(singular: str, many: str, items: Sized) -> str:
+    return singular if len(items) == 1 else many
 
 
 def quoted(items: Iterable[str]) -> str:
-    """The items in quotes, without escaping: `"a", "b"`."""
+    """`"a", "b"`, without escaping."""
     return ", ".join(f'"{item}"' for item in items)
 
 
@@ -81,17 +80,17 @@ def containers(places: list[Place]) -> str:
 
 
 def setters(pod: bool, places: list[Place]) -> str:
-    """The subject of a fault: `pod`, `container "a"`, or `pod and container "a"`."""
+    """`pod`, `container "a"`, or `pod and container "a"`."""
     return " and ".join(["pod"] * pod + [containers(places)] * bool(places))
 
 
 def fields(field: str, places: list[Place], *, pod: bool = False) -> tuple[str, ...]:
-    """The paths of `field`: in the pod's spec if `pod`, then in the containers at `places`."""
+    """The paths of `field`, in the pod's spec if `pod`, and in each container."""
     return (f"spec.{field}",) * pod + tuple(f"{place.path}.{field}" for place in places)
 
 
 def go_quoted(text: str) -> str:
-    """`text` as Go's %q writes it."""
+    """The text as Go's %q writes it."""
     return f'"{"".join(map(_escaped, text))}"'
 
 
