@@ -27,7 +27,6 @@ class Pod(NamedTuple):
     """The pod around a container."""
 
     volumes: Mapping[str, model.Volume]
-    """The pod's volumes by name."""
     operators: tuple[str, ...]
     """The names of volumes that the operator adds."""
     claimed: list[str]
@@ -37,15 +36,14 @@ class Pod(NamedTuple):
     host_users: bool
     never_restarts: bool
     without_ranges: bool | None
-    """Whether no LimitRange fills in resources; None if that is unknown."""
+    """True if no LimitRange sets default resources; None if that is unknown."""
 
 
 def check_container(
     container: model.Container, path: str, pod: Pod, faults: Faults, valid: model.Container | None = None
 ) -> None:
-    """Checks for containers and init containers. Parts equal to those of the container `valid` are skipped."""
-    if problem := texts.label(container.name):
-        texts.note(faults, f"{path}.name", container.name, problem, texts.SPELLING)
+    """Checks a container or init container. Parts equal to those of `valid` are skipped."""
+    texts.check(faults, f"{path}.name", container.name, texts.label)
     if container.ports:
         _ports(container.ports, f"{path}.ports", faults)
     if container.env:
@@ -71,12 +69,11 @@ def _ports(ports: list[model.Port], path: str, faults: Faults) -> None:
     used: set[str] = set()
     for index, port in enumerate(ports):
         if port.name:
+            where = f"{path}[{index}].name"
             if problem := texts.port_name(port.name):
-                texts.note(faults, f"{path}[{index}].name", port.name, problem)
+                texts.note(faults, where, port.name, problem)
             elif port.name in used:
-                faults.add(
-                    f"{path}[{index}].name", f'there is another port "{port.name}"', f"Write {port.name[:13]}-2."
-                )
+                faults.add(where, f'there is another port "{port.name}"', f"Write {port.name[:13]}-2.")
             used.add(port.name)
 
 
@@ -123,10 +120,8 @@ def _file(source: model.ValueFrom, path: str, pod: Pod, faults: Faults) -> None:
 
 
 def _key(reference: model.KeyRef, path: str, faults: Faults) -> None:
-    if problem := texts.subdomain(reference.name):
-        texts.note(faults, f"{path}.name", reference.name, problem)
-    if problem := texts.config_key(reference.key):
-        texts.note(faults, f"{path}.key", reference.key, problem, texts.LETTERS)
+    texts.check(faults, f"{path}.name", reference.name, texts.subdomain)
+    texts.check(faults, f"{path}.key", reference.key, texts.config_key, texts.LETTERS)
 
 
 def _env_from(sources: list[model.EnvFrom], path: str, faults: Faults) -> None:
@@ -144,7 +139,7 @@ def _env_from(sources: list[model.EnvFrom], path: str, faults: Faults) -> None:
 
 
 def _source(reference: model.SourceRef, path: str, faults: Faults) -> None:
-    # A name that ends with "-" is accepted, because it may be the prefix of a generated name.
+    # The API server accepts a final "-", because the name may be the prefix of a generated name.
     name = reference.name.removesuffix("-") if len(reference.name) > 1 else reference.name
     if problem := texts.subdomain(name):
         texts.note(faults, f"{path}.name", reference.name, problem)
@@ -233,10 +228,12 @@ _PERIOD: Final = 30  # the API server's default for terminationGracePeriodSecond
 
 
 def check_handlers(container: model.Container, path: str, faults: Faults, *, grace_period: int | None) -> None:
-    """Checks the probes and handlers of a container that runs as long as the pod."""
     for field, probe in container.probes:
         if probe is not None:
-            _probe(probe, f"{path}.{field}", container, faults)
+            _check_handler(probe, f"{path}.{field}", container, faults)
+            if isinstance(probe, model.ReadinessProbe) and probe.termination_grace_period_seconds is not None:
+                where = f"{path}.{field}.terminationGracePeriodSeconds"
+                faults.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
     if container.lifecycle is not None:
         for field, handler in (
             ("postStart", container.lifecycle.post_start),
@@ -247,7 +244,7 @@ def check_handlers(container: model.Container, path: str, faults: Faults, *, gra
 
 
 def check_no_handlers(container: model.Container, path: str, faults: Faults) -> None:
-    """Probes and handlers are forbidden in an init container that runs to completion."""
+    """For init containers that run to completion."""
     given = [field for field, probe in container.probes if probe is not None]
     if container.lifecycle is not None:
         given.append("lifecycle")
@@ -256,24 +253,19 @@ def check_no_handlers(container: model.Container, path: str, faults: Faults) -> 
         faults.add(f"{path}.{field}", fault, "Remove it, or set restartPolicy: Always.", Kind.FORBIDDEN)
 
 
-def _probe(probe: model.Probe, path: str, container: model.Container, faults: Faults) -> None:
-    _one(probe, path, container, faults)
-    if isinstance(probe, model.ReadinessProbe) and probe.termination_grace_period_seconds is not None:
-        where = f"{path}.terminationGracePeriodSeconds"
-        faults.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
-
-
 def _lifecycle(
     handler: model.LifecycleHandler, path: str, container: model.Container, faults: Faults, grace_period: int | None
 ) -> None:
-    _one(handler, path, container, faults)
+    _check_handler(handler, path, container, faults)
     most = _PERIOD if grace_period is None else grace_period
     if handler.sleep is not None and not 0 <= (handler.sleep.seconds or 0) <= most:
         fault = f"must be between 0 and terminationGracePeriodSeconds, which is {most}"
         faults.add(f"{path}.sleep.seconds", fault, f"Write {most} or less.")
 
 
-def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: model.Container, faults: Faults) -> None:
+def _check_handler(
+    handler: model.Probe | model.LifecycleHandler, path: str, container: model.Container, faults: Faults
+) -> None:
     ways: dict[str, object] = {"exec": handler.exec, "httpGet": handler.http_get, "tcpSocket": handler.tcp_socket}
     ways |= {"grpc": handler.grpc} if isinstance(handler, model.Probe) else {"sleep": handler.sleep}
     given = [field for field, way in ways.items() if way is not None]
@@ -293,8 +285,8 @@ def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: mo
                 fault = f'{path.rpartition(".")[2]} of {container.name}: no port "{target.port}"'
                 faults.add(f"{path}.{field}.port", fault, "Write a number.", advisory=True)
     if handler.http_get is not None:
-        for index, one in enumerate(handler.http_get.http_headers or ()):
-            texts.check(faults, f"{path}.httpGet.httpHeaders[{index}].name", one.name, texts.header)
+        for index, header in enumerate(handler.http_get.http_headers or ()):
+            texts.check(faults, f"{path}.httpGet.httpHeaders[{index}].name", header.name, texts.header)
 
 
 def check_security(context: model.SecurityContext, path: str, faults: Faults, *, host_users: bool) -> None:
@@ -320,16 +312,11 @@ def check_pod_security(context: model.PodSecurityContext, path: str, faults: Fau
         _profiles(context, path, faults)
     seen: set[str] = set()
     for index, sysctl in enumerate(context.sysctls or ()):
+        where = f"{path}.sysctls[{index}].name"
         if problem := texts.sysctl(sysctl.name):
-            texts.note(
-                faults,
-                f"{path}.sysctls[{index}].name",
-                sysctl.name,
-                problem,
-                "Write a kernel parameter.",
-            )
+            texts.note(faults, where, sysctl.name, problem, "Write a kernel parameter.")
         elif sysctl.name in seen:
-            faults.add(f"{path}.sysctls[{index}].name", f'"{sysctl.name}" is listed twice', "Remove one of the two.")
+            faults.add(where, f'"{sysctl.name}" is listed twice', "Remove one of the two.")
         seen.add(sysctl.name)
 
 
@@ -354,7 +341,7 @@ def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: s
 
 
 def check_users(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    """The kubelet does not start a container as root if it must run as a different user (`verifyRunAsNonRoot`)."""
+    """The kubelet does not start a container whose user is 0 although `runAsNonRoot` is set (`verifyRunAsNonRoot`)."""
     of_pod = spec.security_context
     if spec.os is not None and spec.os.name == "windows":
         return

@@ -18,7 +18,7 @@ from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_requirement, check_selector
 
 _NONE: Final[frozenset[str]] = frozenset()
-# Other spellings of architectures, with the spelling that nodes have (Go's).
+# Other spellings of architectures, with Go's spelling, which nodes have.
 _ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
 
 
@@ -26,12 +26,12 @@ class Surroundings(NamedTuple):
     """Facts from outside the template."""
 
     volumes: tuple[str, ...] = ()
-    """The operator's volumes; containers may mount them."""
+    """The names of volumes that the operator adds."""
     never_restarts: bool = False
     without_ranges: bool | None = None
-    """Whether no LimitRange fills in resources; None if that is unknown."""
+    """True if no LimitRange sets default resources; None if that is unknown."""
     valid: model.Template = model.Template()
-    """A template without faults: parts that are equal to its parts are not checked again."""
+    """A template without faults. Parts that are equal to its parts are not checked again."""
 
 
 def check_template(template: model.Template, path: str, faults: Faults, around: Surroundings) -> None:
@@ -45,11 +45,11 @@ def check_template(template: model.Template, path: str, faults: Faults, around: 
     path, valid = f"{path}.spec", around.valid.spec or model.PodSpec()
     if spec.volumes:
         check_volumes(spec.volumes, f"{path}.volumes", faults, valid.volumes or ())
-    volumes = {texts.label_corrected(one.name): one for one in spec.volumes or ()}
+    volumes = {texts.label_corrected(volume.name): volume for volume in spec.volumes or ()}
     pod = Pod(
         volumes,
         around.volumes,
-        [name for name, one in volumes.items() if one.persistent_volume_claim or one.ephemeral],
+        [name for name, volume in volumes.items() if volume.persistent_volume_claim or volume.ephemeral],
         _claims(spec.resource_claims, f"{path}.resourceClaims", faults) if spec.resource_claims else _NONE,
         spec.host_users is not False,
         around.never_restarts,
@@ -97,8 +97,7 @@ def _containers(spec: model.PodSpec, path: str, pod: Pod, faults: Faults, valid:
         _once(container.name, where, used, faults)
         if container.ports:
             _host_ports(container, where, host_ports, spec, faults)
-        if container.lifecycle or container.liveness_probe or container.readiness_probe or container.startup_probe:
-            check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
+        check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
     for index, container in enumerate(spec.init_containers or ()):
         where = f"{path}.initContainers[{index}]"
         check_container(container, where, pod, faults, _at(valid.init_containers, index))
@@ -107,7 +106,7 @@ def _containers(spec: model.PodSpec, path: str, pod: Pod, faults: Faults, valid:
             _host_ports(container, where, set(), spec, faults, init=True)
         if container.restart_policy == "Always":
             check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
-        elif container.lifecycle or container.liveness_probe or container.readiness_probe or container.startup_probe:
+        else:
             check_no_handlers(container, where, faults)
     if spec.ephemeral_containers:
         fault = "cannot be set when a pod is created"
@@ -141,10 +140,10 @@ def _host_ports(
         if spec.host_network and number != port.container_port and not init:
             fault = f"is {number}, must be the containerPort {port.container_port} with hostNetwork"
             faults.add(where, fault, "Remove it.")
-        one = (port.protocol or "TCP", port.host_ip or "", number)
-        if one in used:
+        address = (port.protocol or "TCP", port.host_ip or "", number)
+        if address in used:
             faults.add(where, f"another container has port {number} of the node", "Remove it, or write another number.")
-        used.add(one)
+        used.add(address)
 
 
 def _claims(claims: list[model.ResourceClaim], path: str, faults: Faults) -> set[str]:
@@ -165,8 +164,7 @@ def _claims(claims: list[model.ResourceClaim], path: str, faults: Faults) -> set
             fault = "names both a claim and a template" if names else "names neither a claim nor a template"
             faults.add(where, fault, "Set one of resourceClaimName and resourceClaimTemplateName.")
         for field, name in names.items():
-            if problem := texts.subdomain(name):
-                texts.note(faults, f"{where}.{field}", name, problem)
+            texts.check(faults, f"{where}.{field}", name, texts.subdomain)
     return used
 
 
@@ -183,7 +181,7 @@ _OF_IPC: Final = frozenset(
 
 
 def check_host(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    """Checks fields about the node and its namespaces."""
+    """Checks fields about the node, its namespaces, DNS and other objects."""
     _namespaces(spec, path, faults)
     if spec.node_name:
         _node_name(spec, spec.node_name, path, faults)
@@ -200,12 +198,11 @@ def check_host(spec: model.PodSpec, path: str, faults: Faults) -> None:
 
 def _namespaces(spec: model.PodSpec, path: str, faults: Faults) -> None:
     if spec.host_users is False:
+        fault, fix = "does not go with hostUsers: false", "Remove one of the two."
         of_node = (("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc), ("hostNetwork", spec.host_network))
         for field, value in of_node:
             if value:
-                faults.add(
-                    f"{path}.{field}", "does not go with hostUsers: false", "Remove one of the two.", Kind.FORBIDDEN
-                )
+                faults.add(f"{path}.{field}", fault, fix, Kind.FORBIDDEN)
     if spec.share_process_namespace and spec.host_pid:
         fault = "does not go with hostPID"
         faults.add(f"{path}.shareProcessNamespace", fault, "Remove one of the two.", Kind.FORBIDDEN)
@@ -218,7 +215,7 @@ def _namespaces(spec: model.PodSpec, path: str, faults: Faults) -> None:
 
 
 def _sysctls(spec: model.PodSpec, sysctls: list[model.Sysctl], path: str, faults: Faults) -> None:
-    """Rejects parameters of a namespace that the pod shares with its node (component-helpers `node/util/sysctl`)."""
+    # A pod cannot set parameters of a namespace that it shares with its node (component-helpers `node/util/sysctl`).
     for index, sysctl in enumerate(sysctls):
         name = sysctl.name.partition("*")[0]
         if (separator := _SEPARATOR.search(name)) and separator[0] == "/":
@@ -239,7 +236,6 @@ def _node_name(spec: model.PodSpec, name: str, path: str, faults: Faults) -> Non
 
 
 def _objects(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    """Checks the names of referenced objects. `serviceAccount` is used only if `serviceAccountName` is empty."""
     account = "serviceAccountName" if spec.service_account_name else "serviceAccount"
     for field, name in (
         (account, spec.service_account_name or spec.service_account),
@@ -284,22 +280,21 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def check_tolerations(tolerations: list[model.Toleration], path: str, faults: Faults) -> None:
-    for index, one in enumerate(tolerations):
-        if one.key:
-            if problem := texts.label_key(one.key):
-                texts.note(faults, f"{path}[{index}].key", one.key, problem, texts.LETTERS)
-        elif one.operator in {None, "", "Equal"}:
+    for index, toleration in enumerate(tolerations):
+        where, value = f"{path}[{index}]", toleration.value
+        texts.check(faults, f"{where}.key", toleration.key, texts.label_key, texts.LETTERS)
+        if not toleration.key and toleration.operator in {None, "", "Equal"}:
             fault, fix = "must be Exists where no key is set", "Set the key, or operator: Exists for every taint."
-            faults.add(f"{path}[{index}].operator", fault, fix)
-        if one.value:
-            if one.operator == "Exists":
-                fault = "does not go with operator Exists"
-                faults.add(f"{path}[{index}].value", fault, "Remove it, or use operator: Equal.", Kind.FORBIDDEN)
-            elif problem := texts.label_value(one.value):
-                texts.note(faults, f"{path}[{index}].value", one.value, problem, texts.LETTERS)
-        if one.toleration_seconds is not None and one.effect in {None, "", "NoSchedule", "PreferNoSchedule"}:
+            faults.add(f"{where}.operator", fault, fix)
+        if value and toleration.operator == "Exists":
+            fault = "does not go with operator Exists"
+            faults.add(f"{where}.value", fault, "Remove it, or use operator: Equal.", Kind.FORBIDDEN)
+        else:
+            texts.check(faults, f"{where}.value", value, texts.label_value, texts.LETTERS)
+        not_evicting = toleration.effect in {None, "", "NoSchedule", "PreferNoSchedule"}
+        if toleration.toleration_seconds is not None and not_evicting:
             fault = "must be NoExecute where tolerationSeconds is set"
-            faults.add(f"{path}[{index}].effect", fault, "Write NoExecute, or remove tolerationSeconds.")
+            faults.add(f"{where}.effect", fault, "Write NoExecute, or remove tolerationSeconds.")
 
 
 def check_affinity(affinity: model.Affinity, path: str, faults: Faults) -> None:
@@ -321,8 +316,8 @@ def _nodes(affinity: model.NodeAffinity, path: str, faults: Faults) -> None:
 
 
 def _node_term(term: model.NodeTerm, path: str, faults: Faults, *, preferred: bool = False) -> None:
-    for index, one in enumerate(term.match_expressions or ()):
-        check_requirement(one, f"{path}.matchExpressions[{index}]", faults, any_value=preferred)
+    for index, requirement in enumerate(term.match_expressions or ()):
+        check_requirement(requirement, f"{path}.matchExpressions[{index}]", faults, any_value=preferred)
     for index, field in enumerate(term.match_fields or ()):
         for name in field.values[:1]:
             texts.check(faults, f"{path}.matchFields[{index}].values[0]", name, texts.subdomain, texts.SPELLING)
@@ -359,14 +354,14 @@ def _keys(
 
 def check_spread(constraints: list[model.SpreadConstraint], path: str, faults: Faults) -> None:
     seen: set[tuple[str, str]] = set()
-    for index, one in enumerate(constraints):
-        where = f"{path}[{index}]"
-        if one.topology_key and (one.topology_key, one.when_unsatisfiable) in seen:
-            fault = f'"{shown(one.topology_key)}" with {one.when_unsatisfiable} is listed twice'
+    for index, constraint in enumerate(constraints):
+        where, key, action = f"{path}[{index}]", constraint.topology_key, constraint.when_unsatisfiable
+        if key and (key, action) in seen:
+            fault = f'"{shown(key)}" with {action} is listed twice'
             faults.add(f"{where}.topologyKey", fault, "Remove one of the two.")
-        seen.add((one.topology_key, one.when_unsatisfiable))
-        if one.min_domains is not None and one.when_unsatisfiable == "ScheduleAnyway":
+        seen.add((key, action))
+        if constraint.min_domains is not None and action == "ScheduleAnyway":
             fault, fix = "needs whenUnsatisfiable: DoNotSchedule", "Remove it, or write DoNotSchedule."
             faults.add(f"{where}.minDomains", fault, fix, Kind.FORBIDDEN)
-        check_selector(one.label_selector, f"{where}.labelSelector", faults)
-        _keys(one.match_label_keys, one.label_selector, f"{where}.matchLabelKeys", faults)
+        check_selector(constraint.label_selector, f"{where}.labelSelector", faults)
+        _keys(constraint.match_label_keys, constraint.label_selector, f"{where}.matchLabelKeys", faults)

@@ -19,7 +19,7 @@ _NOTHING: Final = Quantity(0)
 
 
 def check_pod_resources(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    """Checks the pod's own resources, and whether containers exceed them."""
+    """Checks the pod's own resources, also against those of the containers."""
     own = spec.resources or model.Resources()
     for field, amounts in (("limits", own.limits), ("requests", own.requests)):
         for name in amounts or ():
@@ -54,7 +54,7 @@ def _least(container: model.Container) -> dict[str, Quantity]:
 
 
 def check_huge_pages(spec: model.PodSpec, path: str, faults: Faults, *, without_ranges: bool | None) -> None:
-    """The page size of a mounted volume of huge pages must be requested by a container or the pod."""
+    """A container or the pod must request the page size of a mounted volume of huge pages."""
     if without_ranges is False:
         return
     containers = [*(spec.containers or ()), *(spec.init_containers or ())]
@@ -75,7 +75,6 @@ def check_huge_pages(spec: model.PodSpec, path: str, faults: Faults, *, without_
 
 
 def _requested(spec: model.PodSpec) -> Iterator[str]:
-    """The names of all requested huge pages."""
     containers = (container.resources for container in (*(spec.containers or ()), *(spec.init_containers or ())))
     for resources in (spec.resources, *containers):
         if resources is not None:
