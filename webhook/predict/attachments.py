@@ -25,11 +25,11 @@ _LENGTH: Final = 36
 
 @dataclass(slots=True)
 class Attachments:
-    """The networks of one template. `text` is its annotation."""
+    """The networks of one template."""
 
     text: str
+    """The annotation that lists the networks `there`."""
     there: list[Network] = field(default_factory=list)
-    """The networks in the annotation."""
     added: list[Network] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """Why other networks cannot be added."""

@@ -20,7 +20,7 @@ FIELD: Final = "activeDeadlineSeconds"
 
 
 class Deadline(msgspec.Struct, frozen=True):
-    """A time limit of a launcher. `started` is in seconds since 1970."""
+    """`started` is in seconds since 1970."""
 
     seconds: int
     started: float

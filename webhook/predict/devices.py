@@ -30,13 +30,13 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView
 from webhook.kit.context import Context
 
 _CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
-# The use that a quota counts for "all devices of a node": the maximum of a claim (`AllocationResultsMaxSize`).
+# A quota counts the maximum of a claim for "all devices of a node" (`AllocationResultsMaxSize`).
 _MOST_DEVICES: Final = 32
 _SPECIAL: Final = re.compile(r"([*?\[])")
 
 
 class Devices(msgspec.Struct, frozen=True, gc=False):
-    """The minimum and maximum number of accelerators; the maximum is None if it is unknown."""
+    """The minimum and maximum number of accelerators. `most` is None if unknown."""
 
     least: int = 0
     most: int | None = 0
@@ -53,8 +53,6 @@ class Devices(msgspec.Struct, frozen=True, gc=False):
 
 class Reason(msgspec.Struct, frozen=True):
     """Why the number of a claim's accelerators is unknown."""
-
-    """The reason why the number of a claim's accelerators is unknown."""
 
     why: str
     fix: str
@@ -101,7 +99,7 @@ def _asking(template: PodTemplate, _: Context) -> list[tuple[str, Container]]:
 
 
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
-    """The accelerators of a pod of this template. `patterns` match the resources of accelerators."""
+    """The accelerators of a pod. `patterns` are the resources of accelerators."""
     cached = ctx.once(_by_patterns, template)
     if (result := cached.get(patterns)) is None:
         result = cached[patterns] = _of_pod(template, patterns, ctx)
@@ -130,7 +128,6 @@ def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> D
 
 
 def _extended(template: PodTemplate, resources: tuple[str, ...]) -> int:
-    """The accelerators requested as extended resources."""
     return accelerators.pod_total(template, lambda container: accelerators.accelerators(container, resources))
 
 
@@ -155,7 +152,7 @@ def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Cont
 
 
 def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context) -> int:
-    """The number of accelerators that a pod of this role requests."""
+    """`Devices.requested` of a pod of this role."""
     return 0 if replica is None else of_pod(replica.template, patterns, ctx).requested
 
 
@@ -249,7 +246,6 @@ def _vague(choice: DeviceChoice, template: str, patterns: tuple[str, ...], ctx: 
 def _foreign(
     choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context, others: Collection[str] | None
 ) -> Reason | None:
-    """Why the DeviceClass is not allowed: it has no accelerators and is not in `others`."""
     if others is None or choice.admin or choice.device_class in others or _bounds(choice, patterns, ctx) != (0, 0):
         return None
     why = f'its DeviceClass ("{choice.device_class}") is not allowed'

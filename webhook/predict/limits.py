@@ -3,9 +3,8 @@
 from typing import Final
 
 MAX_FAULTS_PER_JOB: Final = 100
-"""Reported faults of the pod templates of a job."""
+"""Faults of the pod templates."""
 MAX_MOUNT_SUGGESTIONS: Final = 5
-"""Volume names that a review suggests."""
 MAX_TEMPLATE_ANNOTATIONS_BYTES: Final = 256 * 1024
 """The API server's limit for all annotations of an object."""
 MAX_GPUS_PER_NODE_TRIED: Final = 1024
@@ -16,5 +15,4 @@ MAX_CACHED_DEFAULTS: Final = 64
 MAX_OTHER_QUOTAS: Final = 5
 """Additional quotas named in a message."""
 MAX_TOPOLOGIES_TRIED: Final = 4
-"""Topology requests tried for a job."""
 MAX_SHOWN_LOCAL_QUEUES: Final = 3

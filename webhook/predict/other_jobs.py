@@ -28,10 +28,9 @@ class JobRecord(Protocol):
 
 
 class PodsMade(Protocol):
-    """The existing pods in a namespace that belong to jobs of a kind."""
+    """Counts the existing pods of a job's role."""
 
-    def of(self, name: str, role: str) -> int:
-        """The number of the job's pods of a role."""
+    def of(self, name: str, role: str) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ class DeviceSettings(msgspec.Struct, frozen=True):
 
 
 class Undecided(Exception):
-    """The device or the number is unknown; the message says why."""
+    """The message says why the device or the number is unknown."""
 
 
 def holding(pods: JobPods, shapes: Collection[NodeShape]) -> list[NodeShape]:

@@ -138,7 +138,6 @@ def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[To
 
 
 def fits(required: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
-    """True if one of the shapes meets every demand."""
     return any(all(demand.met(shape) for demand in required) for shape in shapes)
 
 

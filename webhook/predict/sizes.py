@@ -20,7 +20,7 @@ from webhook.predict.nodes import all_nodes
 
 
 class Size(msgspec.Struct, frozen=True):
-    """A number of workers, with a number of accelerators in each."""
+    """`gpus` are the accelerators of each worker."""
 
     workers: int
     gpus: int
@@ -36,7 +36,7 @@ class Sizes(msgspec.Struct, frozen=True):
     own: Size
     """The size of the job."""
     launcher: int
-    """Accelerators of the launcher."""
+    """The launcher's accelerators."""
     computing_launcher: bool
     slots: int
     job: MPIJob
@@ -60,7 +60,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return ranks_with_slots(self.job)
 
     def replicas(self, gpus: int | None = None) -> Span:
-        """The worker counts that the rules admit with `gpus` accelerators per worker (default: the job's number)."""
+        """The admitted worker counts with `gpus` accelerators per worker (default: the job's number)."""
         gpus = self.own.gpus if gpus is None else gpus
         launcher = 1 if self.computing_launcher else 0
         of_rules = self.admitted.workers
@@ -69,7 +69,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return span if most is None or not gpus else span & Span(0, (most - self.launcher) // gpus)
 
     def gpus(self, workers: int) -> Span:
-        """The numbers of accelerators per worker that the rules admit for this worker count."""
+        """The admitted accelerators per worker."""
         most = self.admitted.job_gpus.most
         span = self.admitted.gpus & Span(1)
         return span if most is None else span & Span(0, (most - self.launcher) // max(workers, 1))
@@ -112,7 +112,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return None
 
     def on_nodes(self, ctx: Context) -> Size | None:
-        """The job on nodes with too few accelerators for a worker; None if a node has enough, or if that is unknown."""
+        """A size whose workers fit on nodes, if no node has enough accelerators for a worker of the job; else None."""
         if not self.resource or not self.own.gpus:
             return None
         nodes = all_nodes(ctx.view)
@@ -169,7 +169,7 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def more_workers(job: MPIJob, ctx: Context, least: int) -> str:
-    """The advice to use at least `least` workers, within the rules' limits."""
+    """Advice within the rules' limits."""
     sizes = Sizes.of(job, ctx)
     least = max(least, sizes.replicas(gpus=0).least)
     gpus = sizes.gpus(least).most
@@ -179,7 +179,7 @@ def more_workers(job: MPIJob, ctx: Context, least: int) -> str:
 
 
 def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
-    """The advice to use at most `most` workers, within the rules' limits."""
+    """Advice within the rules' limits."""
     span = Sizes.of(job, ctx).replicas(gpus=0) & Span(0, most)
     if span.empty:
         return f"Ask your administrator: fewer than {span.least} are rejected too."
@@ -187,7 +187,7 @@ def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
 
 
 def _largest(span: Span, fits: Callable[[int], bool]) -> int:
-    """The largest number in the span that fits; 0 if none does. If a number fits, every smaller number must fit."""
+    """0 if no number in the span fits. If a number fits, every smaller number must fit."""
     least = max(span.least, 1)
     fitting = bisect_left(
         range(least, min(span.most or 0, MAX_WORKERS_TRIED) + 1), True, key=lambda number: not fits(number)

@@ -32,13 +32,13 @@ def queue_of(job: MPIJob) -> tuple[str, str]:
 
 
 def children(view: ClusterView, name: str) -> list[str]:
-    """The names of the known queues directly below this queue, sorted."""
+    """The known queues directly below this queue, sorted."""
     groups = view.groups(VOLCANO_QUEUES)
     return [] if groups is UNKNOWN else sorted({*groups.get(name, {})} - {name})
 
 
 def open_leaves(view: ClusterView) -> list[str]:
-    """The names of the known queues that take jobs, sorted."""
+    """The known queues that take jobs, sorted."""
     queues, groups = view.all(VOLCANO_QUEUES), view.groups(VOLCANO_QUEUES)
     if queues is UNKNOWN or groups is UNKNOWN:
         return []

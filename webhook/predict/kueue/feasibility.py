@@ -62,7 +62,7 @@ class Obstacle(msgspec.Struct, frozen=True):
 
 
 class _Unit(msgspec.Struct, frozen=True):
-    """Pod sets that get the same flavors, and their total request."""
+    """Pod sets that get the same flavors."""
 
     pod_sets: tuple[PodSet, ...]
     total: Mapping[str, int]
@@ -121,7 +121,6 @@ class _Search:
     reach: dict[FlavorResource, int] = field(default_factory=dict)
 
     def group(self, group: Group, units: Sequence[_Unit]) -> Iterator[Obstacle]:
-        """Why every combination of the group's flavors fails for the units."""
         if not group.flavors:
             return  # a ClusterQueue from a file need not comply with Kueue's schema, which requires a flavor
         choices: list[list[str]] = []
@@ -172,12 +171,11 @@ class _Search:
                 yield Obstacle(pod_set, of_topologies=tuple(covered))
 
     def _has_topology(self, group: Group) -> bool:
-        """True if each flavor of the group certainly has a topology."""
         flavors = [self.flavors[name] for name in group.flavors]
         return bool(flavors) and all(isinstance(flavor, ResourceFlavor) and flavor.topology for flavor in flavors)
 
     def _together(self, group: Group, units: Sequence[_Unit], choice: Sequence[str]) -> Obstacle | None:
-        """The obstacle of the first unit whose flavor has too little quota left after the earlier units."""
+        """Each unit uses quota that later units cannot use."""
         used: dict[FlavorResource, int] = {}
         for unit, flavor in zip(units, choice, strict=True):
             requests = {name: value for name, value in unit.total.items() if name in group.covered}

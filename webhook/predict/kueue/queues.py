@@ -44,7 +44,7 @@ class QueueFault(msgspec.Struct, frozen=True):
 
 
 def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
-    """None if the LocalQueue takes jobs, or if that is unknown."""
+    """None if the LocalQueue takes jobs, or if unknown."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if queue is ABSENT:
         return QueueFault(State.ABSENT)
@@ -92,7 +92,7 @@ def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
 
 
 def advice(view: ClusterView, namespace: str, name: str) -> str:
-    """The fix if the LocalQueue `name` takes no jobs: the first few other queues without a known fault."""
+    """The fix if the LocalQueue `name` takes no jobs."""
     queues = view.within(LOCAL_QUEUES, namespace)
     candidates = () if queues is UNKNOWN else (queue for _, queue in sorted(queues.items()) if queue.name != name)
     usable_names = (queue.name for queue in candidates if not _fault(view, queue))
@@ -101,7 +101,7 @@ def advice(view: ClusterView, namespace: str, name: str) -> str:
 
 
 def cluster_queue(view: ClusterView, namespace: str, name: str) -> ClusterQueue | None:
-    """The ClusterQueue behind the LocalQueue; None unless both are known."""
+    """None unless the LocalQueue and its ClusterQueue are known."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if not isinstance(queue, LocalQueue):
         return None

@@ -34,7 +34,7 @@ _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
 class TopologyRequest(msgspec.Struct, frozen=True):
-    """The request for a topology in the annotations of a pod set."""
+    """The request in the annotations of a pod set."""
 
     explicit: bool = False
     """True if the pod set has topology annotations."""

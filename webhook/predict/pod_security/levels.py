@@ -16,7 +16,6 @@ class Level(StrEnum):
 
     @property
     def strictness(self) -> int:
-        """0 for privileged, 1 for baseline, 2 for restricted."""
         return _STRICTNESS[self]
 
 
@@ -47,7 +46,7 @@ class LevelVersion(NamedTuple):
 
 
 def parse_level(text: str) -> Level:
-    """Raises ValueError for other texts than the levels."""
+    """Raises ValueError for other texts."""
     try:
         return Level(text)
     except ValueError:

@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 class Subject:
-    """The template to check. Its `containers` include init and ephemeral containers, in Kubernetes' order."""
+    """The template to check. `containers` also has init and ephemeral containers, in Kubernetes' order."""
 
     __slots__ = ("annotations", "containers", "security", "spec", "version")
 
@@ -47,12 +47,10 @@ class Subject:
 
     @property
     def for_windows(self) -> bool:
-        """True if the pod is for Windows. The API server then rejects most Linux fields."""
         return self.spec.os is not None and self.spec.os.name == "windows"
 
     @property
     def in_user_namespace(self) -> bool:
-        """True if root in the pod is an unprivileged user on the host."""
         return self.spec.host_users is False
 
 

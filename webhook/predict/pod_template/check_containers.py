@@ -36,13 +36,13 @@ class Pod(NamedTuple):
     host_users: bool
     never_restarts: bool
     without_ranges: bool | None
-    """True if no LimitRange sets default resources; None if that is unknown."""
+    """As in `faults` of the package."""
 
 
 def check_container(
     container: model.Container, path: str, pod: Pod, faults: Faults, valid: model.Container | None = None
 ) -> None:
-    """Checks a container or init container. Parts equal to those of `valid` are skipped."""
+    """Skips parts equal to those of `valid`."""
     texts.check(faults, f"{path}.name", container.name, texts.label)
     if container.ports:
         _ports(container.ports, f"{path}.ports", faults)

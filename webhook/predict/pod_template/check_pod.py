@@ -29,7 +29,7 @@ class Surroundings(NamedTuple):
     """The names of volumes that the operator adds."""
     never_restarts: bool = False
     without_ranges: bool | None = None
-    """True if no LimitRange sets default resources; None if that is unknown."""
+    """As in `faults` of the package."""
     valid: model.Template = model.Template()
     """A template without faults. Parts that are equal to its parts are not checked again."""
 
@@ -181,7 +181,6 @@ _OF_IPC: Final = frozenset(
 
 
 def check_host(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    """Checks fields about the node, its namespaces, DNS and other objects."""
     _namespaces(spec, path, faults)
     if spec.node_name:
         _node_name(spec, spec.node_name, path, faults)

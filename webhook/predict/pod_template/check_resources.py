@@ -19,7 +19,6 @@ _NOTHING: Final = Quantity(0)
 
 
 def check_pod_resources(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    """Checks the pod's own resources, also against those of the containers."""
     own = spec.resources or model.Resources()
     for field, amounts in (("limits", own.limits), ("requests", own.requests)):
         for name in amounts or ():

@@ -33,7 +33,7 @@ MEANT_RESOURCES: Final = {
 
 
 def check_resources(resources: model.Resources, path: str, faults: Faults, *, without_ranges: bool | None) -> None:
-    """`without_ranges`: no LimitRange sets missing amounts; None if that is unknown."""
+    """`without_ranges` as in `faults` of the package."""
     limits, requests = resources.limits or {}, resources.requests or {}
     relative = Faults()
     most = _amounts(limits, "limits", relative)

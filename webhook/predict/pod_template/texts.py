@@ -78,17 +78,14 @@ def without_steps_back(path: str) -> str | None:
 
 
 def inside(path: str) -> str | None:
-    """For a path in a folder."""
     return "must be relative" if path.startswith("/") else without_steps_back(path)
 
 
 def file_inside(path: str) -> str | None:
-    """For a file in a volume."""
     return inside(path) or ('must not start with ".."' if path.startswith("..") else None)
 
 
 def label_corrected(name: str) -> str:
-    """The name with the correction that `note` suggests."""
     return (names.corrected(name, label) if label(name) else None) or name
 
 

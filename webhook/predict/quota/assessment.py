@@ -34,9 +34,8 @@ class Assessment:
     quotas: Quotas
     pods: tuple[JobPods, ...]
     demand: Demand
-    """The job's quota use."""
     before: Demand | None
-    """The use of the stored job if only an increase is checked; otherwise None."""
+    """The demand of the stored job if only an increase is checked; otherwise None."""
     find_promised: Callable[[], Mapping[str, Amounts]]
     others: Mapping[tuple[PodShape, ...], int] | None
     """The number of other running jobs, by the shapes of their pods; None if unknown."""
@@ -53,7 +52,7 @@ class Assessment:
         return self._promised
 
     def shortages(self, quotas: Quotas | None = None, demand: Demand | None = None) -> list[Shortage]:
-        """The job's shortages, or its shortages with a different `demand`."""
+        """By default, of the job in all quotas."""
         demand = self.demand if demand is None else demand
         return shortages(self.quotas if quotas is None else quotas, demand, self.promised, before=self.before)
 
@@ -70,18 +69,17 @@ class Assessment:
         return self.find_sizes()
 
     def resized(self, size: Size) -> Demand:
-        """The quota use of the job in a different size."""
         demand = self.demand.with_workers(size.workers)
         if size.gpus == self.sizes.own.gpus:
             return demand
         return demand.with_amount(self.sizes.resource, Quantity(size.gpus * NANO))
 
     def largest_now(self, short: Iterable[Shortage]) -> Size | None:
-        """The largest size below the job's that all rules admit and that fits now. `short` are the job's shortages."""
+        """The largest size below the job's that fits now and that all rules admit. `short` are the job's shortages."""
         return self.sizes.largest(lambda size: not self._shortages_of(size, short))
 
     def largest_ever(self, short: Iterable[Shortage]) -> Size | None:
-        """The largest size below the job's that all rules admit and that fits if no other job runs."""
+        """Like `largest_now`, if no other job runs."""
         return self.sizes.largest(
             lambda size: not any(shortage.impossible for shortage in self._shortages_of(size, short))
         )
@@ -92,7 +90,7 @@ class Assessment:
         return self.shortages((*quotas.values(),), self.resized(size))
 
     def jobs_using(self, short: Shortage) -> int | None:
-        """The number of running jobs that use the resource of the shortage; None if unknown."""
+        """The number of running jobs that use the scarce resource; None if unknown."""
         if self.others is None:
             return None
 
@@ -169,7 +167,7 @@ def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:
 
 
 def _refused_for_its_name(job: MPIJob, ctx: Context) -> bool:
-    """True if the API server will reject the job because another job has its name."""
+    """True if another job has the name of the new job."""
     if ctx.operation != "CREATE":
         return False
     other = other_jobs.of_job(job)
@@ -179,7 +177,7 @@ def _refused_for_its_name(job: MPIJob, ctx: Context) -> bool:
 
 
 def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
-    """The charges for resources that a quota limits. Others are left out to keep reservations small."""
+    # A reservation needs only the resources that a quota limits.
     hard = {name for quota in quotas for name in quota.hard}
     reduced = (
         Charge(charge.traits, {name: amount for name, amount in charge.usage.items() if amount and name in hard})
@@ -189,7 +187,6 @@ def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
 
 
 def _objects(job: MPIJob, ctx: Context) -> tuple[Charge, ...]:
-    """The job itself, and the objects other than pods that the operator creates."""
     if ctx.operation != "CREATE":
         return ()
     if other := other_jobs.of_job(job):

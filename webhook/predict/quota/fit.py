@@ -21,17 +21,16 @@ Alternatives = list[list[Load]]
 
 
 class RolePods(msgspec.Struct, frozen=True):
-    """The pods of a role."""
+    """The pods of a role; `made` of them exist."""
 
     role: str
     count: int
     charges: tuple[Charge, ...]
     """The quota use of one pod and its claims."""
     made: int = 0
-    """The number of existing pods."""
 
     def with_amount(self, resource: str, amount: Quantity) -> "RolePods":
-        """The same pods with a different amount of an extended resource, or of the devices of a class, in each."""
+        """The same pods with another amount of an extended resource, or of the devices of a class."""
         name = resource if resource.endswith(DEVICES_OF_CLASS) else f"{REQUESTS}{resource}"
         charges = (
             Charge(charge.traits, {**charge.usage, name: amount}) if name in charge.usage else charge
@@ -69,7 +68,7 @@ class Demand(msgspec.Struct, frozen=True):
         return replace(self, parts=parts)
 
     def with_amount(self, resource: str, amount: Quantity) -> "Demand":
-        """The same job with a different amount of an extended resource in each worker."""
+        """Changes the workers, as `RolePods.with_amount`."""
         parts = tuple(part.with_amount(resource, amount) if part.role == WORKER else part for part in self.parts)
         return replace(self, parts=parts)
 
@@ -153,5 +152,5 @@ def shortages(
 
 
 def most_workers(workers: int, short: Callable[[int], bool]) -> int:
-    """The largest number of workers below `workers` that is not `short`; 0 if there is none."""
+    """The largest number below `workers` that is not `short`; 0 if there is none."""
     return bisect_left(range(1, workers), True, key=short)

@@ -97,7 +97,6 @@ def _pod_counts(ctx: Context) -> PodCounts | None:
 
 
 def _reserved(ctx: Context) -> Iterator[Reservation]:
-    """Reservations for jobs that have not ended."""
     stored = ctx.view.within(RESERVATIONS, ctx.namespace)
     for reservations in () if stored is UNKNOWN else stored.values():
         for entry in reservations.entries:
@@ -113,7 +112,6 @@ def _reserved(ctx: Context) -> Iterator[Reservation]:
 
 
 def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape], tuple[Charge, ...]]:
-    """Returns a function from a pod's shape to its quota use with the namespace's defaults."""
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
     requests, limits = (tuple(amounts.items()) for amounts in (filled_in.requests, filled_in.limits))

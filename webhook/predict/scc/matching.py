@@ -38,13 +38,11 @@ _SOURCES: Final = {field.name: field.encode_name for field in msgspec.structs.fi
 
 
 class Rejection(NamedTuple):
-    """A value that an SCC rejects."""
+    """A value that an SCC rejects. `path` is in the pod template; `detail` is OpenShift's message."""
 
     path: str
-    """The path in the pod template."""
     value: object
     detail: str
-    """OpenShift's message."""
 
 
 def fill(scc: SecurityContextConstraints, template: PodTemplate) -> PodTemplate:

@@ -52,7 +52,6 @@ class Outcome(msgspec.Struct, frozen=True):
     filled: PodTemplate | None = None
     """The template with the values that the SCC sets; None without an SCC."""
     rejections: tuple[Rejection, ...] = ()
-    """Empty if the SCC accepts the pods."""
     wider: str = ""
     """The most restrictive SCC that would accept the pods if they were allowed to use it; empty if there is none."""
     assumed: bool = False
@@ -60,13 +59,12 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def first(self) -> ContainerSecurityContext:
-        """The first container's security context after admission."""
+        """The security context of the first container."""
         containers = self.filled.spec.containers if self.filled and self.filled.spec else None
         return (containers[0].security_context if containers else None) or ContainerSecurityContext()
 
 
 def account_of(template: PodTemplate, namespace: str) -> str:
-    """The user name of the pods' ServiceAccount."""
     spec = template.spec or PodSpec()
     return service_account(namespace, spec.service_account_name or spec.service_account or "default")
 
