@@ -13,7 +13,7 @@ import msgspec
 from webhook.api import written
 from webhook.api.pod import PodTemplate
 from webhook.predict.pod_template import model
-from webhook.predict.pod_template.check_pod import Surroundings, check_template
+from webhook.predict.pod_template.check_pod import check_template
 from webhook.predict.pod_template.fault import Fault, Faults, Kind
 from webhook.predict.pod_template.reading import decode, decode_job
 
@@ -35,7 +35,6 @@ def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_rang
     `without_ranges`: no LimitRange of the namespace sets default resources; None if that is unknown.
     """
     result = Faults()
-    valid = model.Template()
     for role in roles:
         template = role.template
         if not isinstance(template, model.Template):
@@ -43,9 +42,14 @@ def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_rang
             if text is None:
                 continue
             template = decode(text, role.path, result)
-        around = Surroundings(role.volumes, role.never_restarts, without_ranges, valid)
-        check_template(template, role.path, result, around)
-        valid = model.Template() if result else template
+        check_template(
+            template,
+            role.path,
+            result,
+            operators=role.volumes,
+            never_restarts=role.never_restarts,
+            without_ranges=without_ranges,
+        )
     return result
 
 

@@ -1,6 +1,6 @@
 """The API server's checks of a pod's containers, including probes, handlers and security contexts."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from typing import Final, NamedTuple
 
 from msgspec.structs import astuple
@@ -39,28 +39,17 @@ class Pod(NamedTuple):
     """As in `faults` of the package."""
 
 
-def check_container(
-    container: model.Container, path: str, pod: Pod, faults: Faults, valid: model.Container | None = None
-) -> None:
-    """Skips parts equal to those of `valid`."""
+def check_container(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
     texts.check(faults, f"{path}.name", container.name, texts.label)
-    if container.ports:
-        _ports(container.ports, f"{path}.ports", faults)
-    if container.env:
-        _env(container.env, path, pod, faults, (valid and valid.env) or ())
-    if container.env_from:
-        _env_from(container.env_from, path, faults)
-    if container.volume_mounts:
-        _mounts(container, path, pod, faults)
-    if container.volume_devices:
-        _devices(container.volume_devices, path, pod, faults)
+    _ports(container.ports or [], f"{path}.ports", faults)
+    _env(container.env or [], f"{path}.env", pod, faults)
+    _env_from(container.env_from or [], f"{path}.envFrom", faults)
+    _mounts(container, f"{path}.volumeMounts", pod, faults)
+    _devices(container.volume_devices or [], f"{path}.volumeDevices", pod, faults)
     if container.resources is not None:
-        if not (valid and container.resources == valid.resources):
-            check_resources(container.resources, f"{path}.resources", faults, without_ranges=pod.without_ranges)
-        if container.resources.claims:
-            _claims(container, path, pod, faults)
-    if container.resize_policy:
-        _resize(container, path, pod, faults)
+        check_resources(container.resources, f"{path}.resources", faults, without_ranges=pod.without_ranges)
+        _claims(container.resources.claims or [], f"{path}.resources.claims", pod, faults)
+    _resize(container.resize_policy or [], f"{path}.resizePolicy", pod, faults)
     if container.security_context is not None:
         check_security(container.security_context, f"{path}.securityContext", faults, host_users=pod.host_users)
 
@@ -77,17 +66,16 @@ def _ports(ports: list[model.Port], path: str, faults: Faults) -> None:
             used.add(port.name)
 
 
-def _env(env: list[model.EnvVar], path: str, pod: Pod, faults: Faults, valid: Sequence[model.EnvVar]) -> None:
+def _env(env: list[model.EnvVar], path: str, pod: Pod, faults: Faults) -> None:
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
-            texts.check(faults, f"{path}.env[{index}].name", variable.name, texts.variable, texts.LETTERS)
+            texts.check(faults, f"{path}[{index}].name", variable.name, texts.variable, texts.LETTERS)
     for index, variable in enumerate(env):
-        if variable.value_from is None:
-            continue
-        if variable not in valid:
-            _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", faults)
-        if variable.value_from.file_key_ref is not None:
-            _file(variable.value_from, f"{path}.env[{index}].valueFrom.fileKeyRef", pod, faults)
+        if variable.value_from is not None:
+            where = f"{path}[{index}].valueFrom"
+            _value_from(variable, variable.value_from, where, faults)
+            if variable.value_from.file_key_ref is not None:
+                _file(variable.value_from.file_key_ref.volume_name, f"{where}.fileKeyRef", pod, faults)
 
 
 def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, faults: Faults) -> None:
@@ -108,8 +96,8 @@ def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, fau
         _key(source.secret_key_ref, f"{where}.secretKeyRef", faults)
 
 
-def _file(source: model.ValueFrom, path: str, pod: Pod, faults: Faults) -> None:
-    if source.file_key_ref is None or not (name := source.file_key_ref.volume_name):
+def _file(name: str | None, path: str, pod: Pod, faults: Faults) -> None:
+    if not name:
         return
     volume = pod.volumes.get(name)
     if volume is None:
@@ -126,7 +114,7 @@ def _key(reference: model.KeyRef, path: str, faults: Faults) -> None:
 
 def _env_from(sources: list[model.EnvFrom], path: str, faults: Faults) -> None:
     for index, source in enumerate(sources):
-        where = f"{path}.envFrom[{index}]"
+        where = f"{path}[{index}]"
         texts.check(faults, f"{where}.prefix", source.prefix, texts.variable, texts.LETTERS)
         references = {"configMapRef": source.config_map_ref, "secretRef": source.secret_ref}
         given = {field: reference for field, reference in references.items() if reference is not None}
@@ -146,16 +134,16 @@ def _source(reference: model.SourceRef, path: str, faults: Faults) -> None:
 
 
 def _mounts(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
-    places: set[str] = set()
+    mount_paths: set[str] = set()
     for index, mount in enumerate(container.volume_mounts or ()):
+        where = f"{path}[{index}]"
         if mount.name not in pod.volumes and mount.name not in pod.operators and mount.name:
-            _no_volume(mount.name, f"{path}.volumeMounts[{index}].name", pod, faults)
-        if mount.mount_path in places and mount.mount_path:
+            _no_volume(mount.name, f"{where}.name", pod, faults)
+        if mount.mount_path in mount_paths and mount.mount_path:
             fault = f'there is another mount at "{shown(mount.mount_path)}"'
-            faults.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or remove it.")
-        places.add(mount.mount_path)
-        if mount.sub_path or mount.sub_path_expr or mount.mount_propagation or mount.recursive_read_only:
-            _mount(mount, container, f"{path}.volumeMounts[{index}]", faults)
+            faults.add(f"{where}.mountPath", fault, "Mount it elsewhere, or remove it.")
+        mount_paths.add(mount.mount_path)
+        _mount(mount, container, where, faults)
 
 
 def _no_volume(name: str, path: str, pod: Pod, faults: Faults) -> None:
@@ -188,7 +176,7 @@ def _mount(mount: model.VolumeMount, container: model.Container, path: str, faul
 def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, faults: Faults) -> None:
     seen: set[str] = set()
     for index, device in enumerate(devices):
-        where = f"{path}.volumeDevices[{index}]"
+        where = f"{path}[{index}]"
         if device.name and device.name not in pod.volumes and device.name not in pod.operators:
             _no_volume(device.name, f"{where}.name", pod, faults)
         elif device.name and device.name not in pod.claimed:
@@ -200,10 +188,10 @@ def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, faults: Fau
         texts.check(faults, f"{where}.devicePath", device.device_path, texts.without_steps_back, 'Leave out "..".')
 
 
-def _claims(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
+def _claims(claims: list[model.ClaimUse], path: str, pod: Pod, faults: Faults) -> None:
     seen: set[tuple[str, str | None]] = set()
-    for index, use in enumerate((container.resources and container.resources.claims) or ()):
-        where = f"{path}.resources.claims[{index}]"
+    for index, use in enumerate(claims):
+        where = f"{path}[{index}]"
         if use.name and use.name not in pod.claims:
             fix = "Add it to resourceClaims of the pod, or correct the name."
             faults.add(f"{where}.name", f'there is no resource claim "{shown(use.name)}"', fix)
@@ -213,15 +201,15 @@ def _claims(container: model.Container, path: str, pod: Pod, faults: Faults) -> 
         seen.add((use.name, use.request or None))
 
 
-def _resize(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:
+def _resize(policies: list[model.ResizePolicy], path: str, pod: Pod, faults: Faults) -> None:
     seen: set[str] = set()
-    for index, policy in enumerate(container.resize_policy or ()):
+    for index, policy in enumerate(policies):
         if policy.resource_name in seen:
-            faults.add(f"{path}.resizePolicy[{index}].resourceName", "is listed twice", "Remove one of the two.")
+            faults.add(f"{path}[{index}].resourceName", "is listed twice", "Remove one of the two.")
         seen.add(policy.resource_name)
         if pod.never_restarts and policy.restart_policy == "RestartContainer":
             fault = "RestartContainer does not go with a pod whose restartPolicy is Never"
-            faults.add(f"{path}.resizePolicy[{index}].restartPolicy", fault, "Write NotRequired.")
+            faults.add(f"{path}[{index}].restartPolicy", fault, "Write NotRequired.")
 
 
 _PERIOD: Final = 30  # the API server's default for terminationGracePeriodSeconds
@@ -292,24 +280,22 @@ def _check_handler(
 def check_security(context: model.SecurityContext, path: str, faults: Faults, *, host_users: bool) -> None:
     if context.proc_mount == "Unmasked" and host_users:
         faults.add(f"{path}.procMount", "Unmasked needs hostUsers: false in the pod", "Remove it.", Kind.FORBIDDEN)
+    capabilities = (context.capabilities and context.capabilities.add) or ()
     if context.allow_privilege_escalation is False:
+        where, fix = f"{path}.allowPrivilegeEscalation", "Remove one of the two."
         if context.privileged:
-            fault = "is false, but privileged is true"
-            faults.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
-        if context.capabilities is not None and "CAP_SYS_ADMIN" in (context.capabilities.add or ()):
-            fault = "is false, but CAP_SYS_ADMIN is added"
-            faults.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
-    for index, name in enumerate((context.capabilities and context.capabilities.add) or ()):
+            faults.add(where, "is false, but privileged is true", fix, Kind.FORBIDDEN)
+        if "CAP_SYS_ADMIN" in capabilities:
+            faults.add(where, "is false, but CAP_SYS_ADMIN is added", fix, Kind.FORBIDDEN)
+    for index, name in enumerate(capabilities):
         if name.startswith("CAP_"):
             fault = "begins with CAP_, which containerd adds too"
             faults.add(f"{path}.capabilities.add[{index}]", fault, f"Write {name[4:]}.", advisory=True)
-    if context.seccomp_profile is not None or context.app_armor_profile is not None:
-        _profiles(context, path, faults)
+    _profiles(context, path, faults)
 
 
 def check_pod_security(context: model.PodSecurityContext, path: str, faults: Faults) -> None:
-    if context.seccomp_profile is not None or context.app_armor_profile is not None:
-        _profiles(context, path, faults)
+    _profiles(context, path, faults)
     seen: set[str] = set()
     for index, sysctl in enumerate(context.sysctls or ()):
         where = f"{path}.sysctls[{index}].name"

@@ -1,7 +1,7 @@
 """The API server's checks of a whole template: metadata, containers, placement, node and network."""
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.check_containers import (
@@ -17,93 +17,81 @@ from webhook.predict.pod_template.check_volumes import check_volumes
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_requirement, check_selector
 
-_NONE: Final[frozenset[str]] = frozenset()
 # Other spellings of architectures, with Go's spelling, which nodes have.
 _ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
 
 
-class Surroundings(NamedTuple):
-    """Facts from outside the template."""
-
-    volumes: tuple[str, ...] = ()
-    """The names of volumes that the operator adds."""
-    never_restarts: bool = False
-    without_ranges: bool | None = None
-    """As in `faults` of the package."""
-    valid: model.Template = model.Template()
-    """A template without faults. Parts that are equal to its parts are not checked again."""
-
-
-def check_template(template: model.Template, path: str, faults: Faults, around: Surroundings) -> None:
-    if (meta := template.metadata) is not None and meta != around.valid.metadata:
-        if meta.labels:
-            check_labels(meta.labels, f"{path}.metadata.labels", faults)
-        if meta.annotations:
-            check_annotations(meta.annotations, f"{path}.metadata.annotations", faults)
+def check_template(
+    template: model.Template,
+    path: str,
+    faults: Faults,
+    *,
+    operators: tuple[str, ...],
+    never_restarts: bool,
+    without_ranges: bool | None,
+) -> None:
+    """The last three parameters are fields of `Pod`."""
+    check_labels(template.labels, f"{path}.metadata.labels", faults)
+    check_annotations(template.annotations, f"{path}.metadata.annotations", faults)
     if (spec := template.spec) is None:
         return
-    path, valid = f"{path}.spec", around.valid.spec or model.PodSpec()
-    if spec.volumes:
-        check_volumes(spec.volumes, f"{path}.volumes", faults, valid.volumes or ())
+    path = f"{path}.spec"
+    check_volumes(spec.volumes or [], f"{path}.volumes", faults)
     volumes = {texts.label_corrected(volume.name): volume for volume in spec.volumes or ()}
     pod = Pod(
         volumes,
-        around.volumes,
+        operators,
         [name for name, volume in volumes.items() if volume.persistent_volume_claim or volume.ephemeral],
-        _claims(spec.resource_claims, f"{path}.resourceClaims", faults) if spec.resource_claims else _NONE,
+        _claims(spec.resource_claims or [], f"{path}.resourceClaims", faults),
         spec.host_users is not False,
-        around.never_restarts,
-        around.without_ranges,
+        never_restarts,
+        without_ranges,
     )
-    _containers(spec, path, pod, faults, valid)
+    _containers(spec, path, pod, faults)
     if spec.resources is not None:
         check_pod_resources(spec, path, faults)
     if spec.overhead and not spec.runtime_class_name:
         fault = "needs a RuntimeClass with the same overhead"
         faults.add(f"{path}.overhead", fault, "Remove it: a RuntimeClass sets it.", Kind.FORBIDDEN)
-    _placement(spec, path, faults, valid)
+    _placement(spec, path, faults)
     if spec.security_context is not None:
         check_pod_security(spec.security_context, f"{path}.securityContext", faults)
     check_users(spec, path, faults)
     if any(
         volume.empty_dir and (volume.empty_dir.medium or "").startswith("HugePages") for volume in spec.volumes or ()
     ):
-        check_huge_pages(spec, path, faults, without_ranges=around.without_ranges)
+        check_huge_pages(spec, path, faults, without_ranges=without_ranges)
     check_host(spec, path, faults)
 
 
-def _placement(spec: model.PodSpec, path: str, faults: Faults, valid: model.PodSpec) -> None:
-    if spec.node_selector and spec.node_selector != valid.node_selector:
-        check_labels(spec.node_selector, f"{path}.nodeSelector", faults)
-        for key in ("kubernetes.io/arch", "kubernetes.io/os"):
-            value = spec.node_selector.get(key) or ""
-            if value != (spelling := _ARCHITECTURES.get(value.lower(), value.lower())):
-                where, fix = f"{path}.nodeSelector[{key}]", f"Write {shown(spelling)}."
-                faults.add(where, f'"{shown(value)}" is not the label of any node', fix, advisory=True)
-    if spec.tolerations and spec.tolerations != valid.tolerations:
-        check_tolerations(spec.tolerations, f"{path}.tolerations", faults)
-    if spec.affinity is not None and spec.affinity != valid.affinity:
+def _placement(spec: model.PodSpec, path: str, faults: Faults) -> None:
+    selector = spec.node_selector or {}
+    check_labels(selector, f"{path}.nodeSelector", faults)
+    for key in ("kubernetes.io/arch", "kubernetes.io/os"):
+        value = selector.get(key) or ""
+        if value != (spelling := _ARCHITECTURES.get(value.lower(), value.lower())):
+            where, fix = f"{path}.nodeSelector[{key}]", f"Write {shown(spelling)}."
+            faults.add(where, f'"{shown(value)}" is not the label of any node', fix, advisory=True)
+    check_tolerations(spec.tolerations or [], f"{path}.tolerations", faults)
+    if spec.affinity is not None:
         check_affinity(spec.affinity, f"{path}.affinity", faults)
-    if spec.topology_spread_constraints:
-        check_spread(spec.topology_spread_constraints, f"{path}.topologySpreadConstraints", faults)
+    check_spread(spec.topology_spread_constraints or [], f"{path}.topologySpreadConstraints", faults)
 
 
-def _containers(spec: model.PodSpec, path: str, pod: Pod, faults: Faults, valid: model.PodSpec) -> None:
+def _containers(spec: model.PodSpec, path: str, pod: Pod, faults: Faults) -> None:
     used: set[str] = set()
     host_ports: set[tuple[str, str, int]] = set()
     for index, container in enumerate(spec.containers or ()):
         where = f"{path}.containers[{index}]"
-        check_container(container, where, pod, faults, _at(valid.containers, index))
+        check_container(container, where, pod, faults)
         _once(container.name, where, used, faults)
-        if container.ports:
-            _host_ports(container, where, host_ports, spec, faults)
+        _host_ports(container, where, host_ports, spec, faults)
         check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
     for index, container in enumerate(spec.init_containers or ()):
         where = f"{path}.initContainers[{index}]"
-        check_container(container, where, pod, faults, _at(valid.init_containers, index))
+        check_container(container, where, pod, faults)
         _once(container.name, where, used, faults)
-        if container.ports:
-            _host_ports(container, where, set(), spec, faults, init=True)
+        _host_ports(container, where, set(), spec, faults, init=True)
         if container.restart_policy == "Always":
             check_handlers(container, where, faults, grace_period=spec.termination_grace_period_seconds)
         else:
@@ -111,10 +99,6 @@ def _containers(spec: model.PodSpec, path: str, pod: Pod, faults: Faults, valid:
     if spec.ephemeral_containers:
         fault = "cannot be set when a pod is created"
         faults.add(f"{path}.ephemeralContainers", fault, "Remove it: kubectl debug adds them.", Kind.FORBIDDEN)
-
-
-def _at(containers: list[model.Container] | None, index: int) -> model.Container | None:
-    return containers[index] if containers and index < len(containers) else None
 
 
 def _once(name: str, path: str, used: set[str], faults: Faults) -> None:
@@ -182,13 +166,15 @@ _OF_IPC: Final = frozenset(
 
 def check_host(spec: model.PodSpec, path: str, faults: Faults) -> None:
     _namespaces(spec, path, faults)
-    if spec.node_name:
-        _node_name(spec, spec.node_name, path, faults)
-    _objects(spec, path, faults)
-    if spec.dns_config is not None or spec.dns_policy == "None":
-        _dns(spec, path, faults)
-    if spec.readiness_gates or spec.scheduling_gates:
-        _gates(spec, path, faults)
+    if spec.node_name and (problem := texts.subdomain(spec.node_name)):
+        texts.note(faults, f"{path}.nodeName", spec.node_name, problem)
+    elif spec.node_name and spec.scheduling_gates:
+        faults.add(f"{path}.nodeName", "does not go with schedulingGates", "Remove one of the two.", Kind.FORBIDDEN)
+    account = "serviceAccountName" if spec.service_account_name else "serviceAccount"
+    texts.check(faults, f"{path}.{account}", spec.service_account_name or spec.service_account, texts.subdomain)
+    texts.check(faults, f"{path}.runtimeClassName", spec.runtime_class_name, texts.subdomain)
+    _dns(spec, path, faults)
+    _gates(spec, path, faults)
     for index, alias in enumerate(spec.host_aliases or ()):
         texts.check(faults, f"{path}.hostAliases[{index}].ip", alias.ip, texts.address, "Write it as 10.0.0.1.")
         where = f"{path}.hostAliases[{index}].hostnames"
@@ -227,37 +213,17 @@ def _sysctls(spec: model.PodSpec, sysctls: list[model.Sysctl], path: str, faults
             faults.add(f"{path}[{index}].name", f"{shown(sysctl.name)} does not go with {of_node}", fix)
 
 
-def _node_name(spec: model.PodSpec, name: str, path: str, faults: Faults) -> None:
-    if problem := texts.subdomain(name):
-        texts.note(faults, f"{path}.nodeName", name, problem, texts.SPELLING)
-    elif spec.scheduling_gates:
-        faults.add(f"{path}.nodeName", "does not go with schedulingGates", "Remove one of the two.", Kind.FORBIDDEN)
-
-
-def _objects(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    account = "serviceAccountName" if spec.service_account_name else "serviceAccount"
-    for field, name in (
-        (account, spec.service_account_name or spec.service_account),
-        ("runtimeClassName", spec.runtime_class_name),
-    ):
-        texts.check(faults, f"{path}.{field}", name, texts.subdomain)
-
-
 def _dns(spec: model.PodSpec, path: str, faults: Faults) -> None:
-    config = spec.dns_config
-    if spec.dns_policy == "None" and not (config and config.nameservers):
+    config, path = spec.dns_config or model.DnsConfig(), f"{path}.dnsConfig"
+    if spec.dns_policy == "None" and not config.nameservers:
         fault = "is missing, but dnsPolicy is None"
-        faults.add(f"{path}.dnsConfig.nameservers", fault, "Name a server, or remove dnsPolicy.", Kind.REQUIRED)
-    if config is None:
-        return
-    texts.check_each(
-        faults, f"{path}.dnsConfig.nameservers", config.nameservers, texts.address, "Write it as 10.0.0.1."
-    )
+        faults.add(f"{path}.nameservers", fault, "Name a server, or remove dnsPolicy.", Kind.REQUIRED)
+    texts.check_each(faults, f"{path}.nameservers", config.nameservers, texts.address, "Write it as 10.0.0.1.")
     searches = config.searches or []
-    texts.check_each(faults, f"{path}.dnsConfig.searches", searches, texts.search, "Write one as example.com.")
+    texts.check_each(faults, f"{path}.searches", searches, texts.search, "Write one as example.com.")
     if sum(map(len, searches)) + len(searches) - 1 > _LONGEST_SEARCH:
         fault = f"has more than {_LONGEST_SEARCH} characters in all"
-        faults.add(f"{path}.dnsConfig.searches", fault, "Leave some out.")
+        faults.add(f"{path}.searches", fault, "Leave some out.")
 
 
 def _gates(spec: model.PodSpec, path: str, faults: Faults) -> None:
@@ -343,12 +309,10 @@ def _pod_term(term: model.PodAffinityTerm, path: str, faults: Faults) -> None:
 def _keys(
     keys: list[str] | None, selector: model.Selector | model.PodSelector | None, path: str, faults: Faults
 ) -> None:
-    if not keys:
-        return
-    if selector is None:
+    if keys and selector is None:
         faults.add(path, "needs a labelSelector", "Add the labelSelector, or remove it.", Kind.FORBIDDEN)
-        return
-    texts.check_each(faults, path, keys, texts.label_key, texts.LETTERS)
+    else:
+        texts.check_each(faults, path, keys, texts.label_key, texts.LETTERS)
 
 
 def check_spread(constraints: list[model.SpreadConstraint], path: str, faults: Faults) -> None:

@@ -1,6 +1,5 @@
 """The API server's checks of volumes, and of references to fields of the pod."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import astuple
@@ -153,18 +152,14 @@ _LONGEST_DRIVER: Final = 63
 _MEBIBYTE: Final = 2**20 * quantity.NANO
 
 
-def check_volumes(volumes: list[model.Volume], path: str, faults: Faults, valid: Sequence[model.Volume] = ()) -> None:
-    """Volumes that are also in `valid` are compared only by name."""
+def check_volumes(volumes: list[model.Volume], path: str, faults: Faults) -> None:
     used: set[str] = set()
     for index, volume in enumerate(volumes):
-        is_sound = volume in valid
-        if not is_sound and (problem := texts.label(volume.name)):
+        if problem := texts.label(volume.name):
             texts.note(faults, f"{path}[{index}].name", volume.name, problem, texts.SPELLING)
         elif volume.name in used:
             faults.add(f"{path}[{index}].name", f'there is another volume "{volume.name}"', f"Write {volume.name}-2.")
         used.add(volume.name)
-        if is_sound:
-            continue
         if astuple(volume).count(None) < _OTHERS:
             names = [name for attribute, name in model.SOURCES if getattr(volume, attribute) is not None]
             fault = f"has both {names[0]} and {names[1]}, but a volume has only one source"
@@ -186,18 +181,12 @@ def _source(volume: model.Volume, path: str, faults: Faults) -> None:
     elif volume.host_path is not None:
         where = f"{path}.hostPath.path"
         texts.check(faults, where, volume.host_path.path, texts.without_steps_back, 'Leave out "..".')
-    else:
-        _seldom(volume, path, faults)
-
-
-def _seldom(volume: model.Volume, path: str, faults: Faults) -> None:
-    if volume.downward_api is not None:
+    elif volume.downward_api is not None:
         check_downward(volume.downward_api.items, f"{path}.downwardAPI", faults)
     elif volume.projected is not None:
         _projected(volume.projected, f"{path}.projected", faults)
-    elif volume.nfs is not None:
-        if not volume.nfs.path.startswith("/"):
-            texts.note(faults, f"{path}.nfs.path", volume.nfs.path, "must start with /", f"Write /{volume.nfs.path}.")
+    elif volume.nfs is not None and not volume.nfs.path.startswith("/"):
+        texts.note(faults, f"{path}.nfs.path", volume.nfs.path, "must start with /", f"Write /{volume.nfs.path}.")
     elif volume.csi is not None:
         _csi(volume.csi, f"{path}.csi", faults)
     elif volume.ephemeral is not None:

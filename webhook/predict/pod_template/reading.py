@@ -129,18 +129,13 @@ class _Reader:
                 return [self.read(kind.item_type, item, f"{path}[{index}]") for index, item in enumerate(value)]
             case inspect.DictType():
                 return {key: self.read(kind.value_type, item, f"{path}[{shown(key)}]") for key, item in value.items()}
-            case _:
-                self._scalar(kind, value, path)
-                return value
-
-    def _scalar(self, kind: inspect.Type, value: Any, path: str) -> None:
-        match kind:
             case inspect.LiteralType():
                 self._choice(kind, value, path)
             case inspect.StrType() if kind.min_length and not value:
                 self._faults.add(path, "is empty", such_as(path), Kind.REQUIRED)
             case inspect.IntType():
                 self._range(kind, value, path)
+        return value
 
     def _member(self, union: inspect.UnionType, value: Any, path: str) -> Any:
         if value is None and union.includes_none:
