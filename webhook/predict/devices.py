@@ -69,12 +69,12 @@ def _names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
     classes = ctx.view.all(DEVICE_CLASSES)
     if classes is UNKNOWN:
         return patterns
-    resources = (
-        device_class.extended_resource
+    return patterns + tuple(
+        _SPECIAL.sub(r"[\1]", device_class.extended_resource)
         for device_class in classes.values()
-        if accelerators.is_accelerator(accelerators.DEVICE_CLASS + device_class.name, patterns)
+        if device_class.extended_resource
+        and accelerators.is_accelerator(accelerators.DEVICE_CLASS + device_class.name, patterns)
     )
-    return (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in resources if name))
 
 
 def backed(name: str, ctx: Context) -> bool:
@@ -137,14 +137,11 @@ def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Cont
         return ""
     matching = []
     for claim in _claims(template):
-        name = (claim and claim.resource_claim_template_name) or ""
-        claim_template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
-        if not isinstance(claim_template, ResourceClaimTemplate):
+        requests = _requests((claim and claim.resource_claim_template_name) or "", ctx.namespace, ctx.view)
+        if requests is None:
             return ""
         matching += [
-            choices
-            for choices in claim_template.requests
-            if any(_bounds(choice, patterns, ctx) != (0, 0) for choice in choices)
+            choices for choices in requests if any(_bounds(choice, patterns, ctx) != (0, 0) for choice in choices)
         ]
     choices = matching[0] if len(matching) == 1 else ()
     certain = len(choices) == 1 and _bounds(choices[0], patterns, ctx)[1] is not None
@@ -161,12 +158,9 @@ def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
 
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/quota/v1/evaluator/core/resource_claims.go
     """
-    result = []
-    for name in claim_templates:
-        template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
-        requests = template.requests if isinstance(template, ResourceClaimTemplate) else ()
-        result.append(Charge(ObjectTraits(), _claim_usage(requests)))
-    return tuple(result)
+    return tuple(
+        Charge(ObjectTraits(), _claim_usage(_requests(name, ctx.namespace, ctx.view) or ())) for name in claim_templates
+    )
 
 
 def by_claims(templates: Iterable[str], namespace: str, view: ClusterView) -> Iterator[tuple[str, int]]:
@@ -175,8 +169,7 @@ def by_claims(templates: Iterable[str], namespace: str, view: ClusterView) -> It
     If a request has several choices, the scheduler prefers the first.
     """
     for name in templates:
-        template = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, name))
-        for first, *_ in template.requests if isinstance(template, ResourceClaimTemplate) else ():
+        for first, *_ in _requests(name, namespace, view) or ():
             metric = accelerators.name_in_metrics(accelerators.DEVICE_CLASS + first.device_class)
             if metric and first.count and not first.admin:
                 yield metric, first.count
@@ -261,6 +254,12 @@ def _unseen(kind: str, name: str, answer: Answer) -> Reason:
     return Reason(f"{plural} cannot be read", fix, certain=False)
 
 
+def _requests(claim_template: str, namespace: str, view: ClusterView) -> Sequence[tuple[DeviceChoice, ...]] | None:
+    """For each request of the claim template, the choices; None if the template is unknown or missing."""
+    template = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, claim_template))
+    return template.requests if isinstance(template, ResourceClaimTemplate) else None
+
+
 def _claims(template: PodTemplate) -> Sequence[PodResourceClaim | None]:
     return (template.spec and template.spec.resource_claims) or []
 
@@ -269,12 +268,10 @@ def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> 
     for claim in _claims(template):
         if claim is None:
             continue
-        name = claim.resource_claim_template_name or ""
-        claim_template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
-        if not isinstance(claim_template, ResourceClaimTemplate):
+        requests = _requests(claim.resource_claim_template_name or "", ctx.namespace, ctx.view)
+        if requests is None:
             yield Devices(most=None)
-            continue
-        for choices in claim_template.requests:
+        for choices in requests or ():
             bounds = [_bounds(choice, patterns, ctx) for choice in choices]
             most = [most for _, most in bounds]
             yield Devices(

@@ -60,12 +60,8 @@ def _is_neutral(name: str, values: tuple[str, ...]) -> bool:
     if name in HOSTS:
         return values == (HOSTFILE,)
     if name in _PARAMETERS:
-        return _is_transport(values[0])
+        return values[0].startswith(_TRANSPORTS)
     return name in _NEUTRAL or (name == "map-by" and "".join(values) in _MAPPED_BY)
-
-
-def _is_transport(parameter: str) -> bool:
-    return parameter.startswith(_TRANSPORTS)
 
 
 def _reads_hostfile(container: Container, call: Invocation) -> bool:
@@ -81,7 +77,7 @@ def _is_ours(name: str, value: object) -> bool:
 
 def _is_harmless(name: str) -> bool:
     _, is_parameter, parameter = name.partition("_MCA_")
-    return not is_parameter or _is_transport(parameter)
+    return not is_parameter or parameter.startswith(_TRANSPORTS)
 
 
 def _mounts_settings(container: Container) -> bool:

@@ -28,24 +28,12 @@ def of_job(document: Mapping[str, Any], name: str) -> dict[str, dict[str, Any]]:
     job = mpijob.apply_operator_defaults(mpijob.decode(msgspec.json.encode(document)))
     if not job.managed_here:
         return {}
+    return {role: _pod(role, replica, job, document, name) for role, _, replica in job.replicas() if replica.replicas}
+
+
+def _pod(role: str, replica: ReplicaSpec, job: MPIJob, document: Mapping[str, Any], name: str) -> dict[str, Any]:
     namespace = at(document, "metadata").get("namespace") or ""
-    return {
-        role: _pod(
-            role,
-            replica,
-            job,
-            at(document, "spec", "mpiReplicaSpecs", role, "template"),
-            name=name,
-            namespace=namespace,
-        )
-        for role, _, replica in job.replicas()
-        if replica.replicas
-    }
-
-
-def _pod(
-    role: str, replica: ReplicaSpec, job: MPIJob, template: Mapping[str, Any], *, name: str, namespace: str
-) -> dict[str, Any]:
+    template = at(document, "spec", "mpiReplicaSpecs", role, "template")
     host = f"{name}-launcher" if role == LAUNCHER else f"{name}-worker-0"
     labels = {"operator-name": "mpi-operator", "job-name": name, "job-role": role.lower()}
     if role == WORKER or job.spec.run_launcher_as_worker:

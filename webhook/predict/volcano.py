@@ -10,11 +10,10 @@ from webhook.api import pod_resources
 from webhook.api.mpijob import LAUNCHER, VOLCANO_QUEUE, WORKER, MPIJob, ReplicaSpec
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
-from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
 from webhook.cluster.resources.volcano_queues import OPEN, VOLCANO_QUEUES, VolcanoQueue
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 from webhook.kit.context import Context
-from webhook.predict.pod_priority import BUILT_IN
+from webhook.predict.pod_priority import class_of_pods
 from webhook.predict.sizes import Size, Sizes
 
 POLICY: Final = "spec.runPolicy.schedulingPolicy"
@@ -91,14 +90,10 @@ def _left_out_first(job: MPIJob, view: ClusterView) -> str | Unknown:
 
 def _rank(replica: ReplicaSpec, view: ClusterView) -> int | Unknown:
     name = replica.template.spec and replica.template.spec.priority_class_name
-    if not name:
-        return 0
-    if name in BUILT_IN:
-        return BUILT_IN[name].value
-    priority_class = view.get(PRIORITY_CLASSES, name)
+    priority_class = class_of_pods(view, name) if name else None
     if priority_class is UNKNOWN:
         return UNKNOWN
-    return priority_class.value if isinstance(priority_class, PriorityClass) else 0
+    return priority_class.value if priority_class is not None else 0
 
 
 def _requests(role: str, replica: ReplicaSpec, job: MPIJob, ctx: Context, size: Size | None) -> Mapping[str, Quantity]:

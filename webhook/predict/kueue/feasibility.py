@@ -21,7 +21,6 @@ from webhook.cluster.view import Answer, ClusterView
 from webhook.predict.kueue.cohorts import within_reach
 from webhook.predict.kueue.flavors import Mismatch, mismatch, topology_mismatch
 from webhook.predict.kueue.pod_sets import PodSet
-from webhook.predict.kueue.topology import TopologyRequest
 
 _PODS: Final = "pods"
 _NOTHING: Final = Quota()
@@ -209,13 +208,11 @@ class _Search:
         for pod_set in unit.pod_sets:
             overlaps = bool(pod_set.requests.keys() & group.covered)
             other = mismatch(pod_set.template, flavor)
-            if wrong := self._topology_mismatch(pod_set.topology, flavor, overlaps):
+            wrong = self.config.topology_aware is True and topology_mismatch(
+                self.view, pod_set.topology, flavor, only_topologies=self.only_topologies, overlaps=overlaps
+            )
+            if wrong:
                 return wrong._replace(fix="") if other else wrong
             if other:
                 return other
         return None
-
-    def _topology_mismatch(self, request: TopologyRequest, flavor: ResourceFlavor, overlaps: bool) -> Mismatch | None:
-        if self.config.topology_aware is not True:
-            return None
-        return topology_mismatch(self.view, request, flavor, only_topologies=self.only_topologies, overlaps=overlaps)

@@ -16,7 +16,6 @@ from webhook.predict.pod_security.pod import (
     Container,
     Handler,
     PodTemplate,
-    Port,
     Profile,
     SecurityContext,
     SELinuxOptions,
@@ -317,23 +316,17 @@ def _host_ports(pod: Subject) -> Fault | None:
 
     **Allowed values:** unset, `0`
     """
-    on_host = bool(pod.spec.host_network)
     bad, ports, paths = [], set(), []
     for place in pod.containers:
-        given = place.container.ports or ()
-        taken = [(i, number) for i, port in enumerate(given) if (number := _host_port(port, on_host=on_host))]
-        if taken:
+        numbers = {index: pod.host_port(port) for index, port in enumerate(place.container.ports or ())}
+        if any(numbers.values()):
             bad.append(place)
-            ports |= {str(number) for _, number in taken}
-            paths += [f"{place.path}.ports[{i}].hostPort" for i, _ in taken]
+            ports |= {str(number) for number in numbers.values() if number}
+            paths += [f"{place.path}.ports[{index}].hostPort" for index, number in numbers.items() if number]
     if not bad:
         return None
     use = f"{plural('uses', 'use', bad)} {plural('hostPort', 'hostPorts', ports)}"
     return Fault("hostPort", f"{containers(bad)} {use} {', '.join(sorted(ports))}", tuple(paths))
-
-
-def _host_port(port: Port, *, on_host: bool) -> int | None:
-    return port.host_port or (port.container_port if on_host else None)
 
 
 def only_by_host_network(result: Result, template: PodTemplate) -> bool:

@@ -15,7 +15,11 @@ from webhook.predict.pod_security.levels import LevelVersion, Version
 from webhook.predict.pod_security.pod import PodTemplate
 
 _STEP: Final = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
-_KINDS: Final = ("initContainers", "containers", "ephemeralContainers")
+_KINDS: Final = {
+    "initContainers": "init_containers",
+    "containers": "containers",
+    "ephemeralContainers": "ephemeral_containers",
+}
 # This list lacks an item. The items that it has are not violations.
 _LACKS: Final = ("capabilities_restricted", "drop")
 
@@ -36,17 +40,13 @@ def _broken(levels: LevelVersion, template: PodTemplate, newest: Version) -> Ite
     spec = template.spec
     if spec is None:
         return
-    none = dict.fromkeys(("containers", "ephemeral_containers", "init_containers", "volumes"))
-    for kind in _KINDS:
-        field = _FIELDS[kind]
+    none = dict.fromkeys((*_KINDS.values(), "volumes"))
+    for kind, field in _KINDS.items():
         for index, container in enumerate(getattr(spec, field) or ()):
             alone = PodTemplate(spec=msgspec.structs.replace(spec, **{**none, field: [container]}))
             for result in evaluate(*levels, alone, newest=newest):
                 for path in result.paths:
                     yield result, path.replace(f"spec.{kind}[0]", f"spec.{kind}[{index}]")
-
-
-_FIELDS: Final = dict(zip(_KINDS, ("init_containers", "containers", "ephemeral_containers"), strict=True))
 
 
 def _with_values(check: str, path: str, whole: Any) -> Iterator[str]:

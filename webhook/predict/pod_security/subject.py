@@ -10,6 +10,7 @@ from webhook.predict.pod_security.pod import (
     PodSecurityContext,
     PodSpec,
     PodTemplate,
+    Port,
 )
 
 _NO_SPEC = PodSpec()
@@ -52,6 +53,10 @@ class Subject:
     @property
     def in_user_namespace(self) -> bool:
         return self.spec.host_users is False
+
+    def host_port(self, port: Port) -> int | None:
+        """With hostNetwork, the API server sets an unset `hostPort` to `containerPort` (`SetDefaults_Pod`)."""
+        return port.host_port or (port.container_port if self.spec.host_network else None)
 
 
 def _places(path: str, containers: Iterable[Container] | None) -> Iterator[Place]:

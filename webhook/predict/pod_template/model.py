@@ -101,8 +101,7 @@ class ConfigMapSource(pod.ConfigMapSource, rename="camel", gc=False, kw_only=Tru
     default_mode: FileMode | None = None
 
 
-class ObjectProjection(pod.ConfigMapSource, gc=False, kw_only=True):
-    name: NonEmpty
+class ObjectProjection(SourceRef, gc=False, kw_only=True):
     items: list[KeyToPath] | None = None
 
 
@@ -262,6 +261,15 @@ class ClaimMeta(pod.ClaimMeta, gc=False, kw_only=True):
 class ClaimResources(pod.ResourceRequirements, gc=False, kw_only=True):
     requests: dict[str, Amount] | None = None
     limits: dict[str, Amount] | None = None
+
+
+class ClaimUse(pod.Presence, gc=False, kw_only=True):
+    name: NonEmpty
+    request: str | None = None
+
+
+class Resources(ClaimResources, gc=False, kw_only=True):
+    claims: list[ClaimUse] | None = None
 
 
 AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
@@ -494,17 +502,6 @@ class VolumeMount(pod.VolumeMount, rename="camel", gc=False, kw_only=True):
 class VolumeDevice(msgspec.Struct, rename="camel", gc=False):
     name: NonEmpty
     device_path: NonEmpty
-
-
-class ClaimUse(pod.Presence, gc=False, kw_only=True):
-    name: NonEmpty
-    request: str | None = None
-
-
-class Resources(pod.ResourceRequirements, gc=False, kw_only=True):
-    requests: dict[str, Amount] | None = None
-    limits: dict[str, Amount] | None = None
-    claims: list[ClaimUse] | None = None
 
 
 class ResizePolicy(msgspec.Struct, rename="camel", gc=False):

@@ -1,8 +1,8 @@
 """Compares one job with the ResourceQuotas of its namespace."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
@@ -27,29 +27,27 @@ from webhook.predict.sizes import Size, Sizes
 Quotas = tuple[ResourceQuota, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Assessment:
     """A job and the quotas that may apply to it."""
 
+    job: MPIJob
     quotas: Quotas
     pods: tuple[JobPods, ...]
     demand: Demand
     before: Demand | None
     """The demand of the stored job if only an increase is checked; otherwise None."""
-    find_promised: Callable[[], Mapping[str, Amounts]]
-    others: Mapping[tuple[PodShape, ...], int] | None
-    """The number of other running jobs, by the shapes of their pods; None if unknown."""
-    charges: Callable[[PodShape], tuple[Charge, ...]]
-    find_sizes: Callable[[], Sizes]
+    promises: Promises
     _most: dict[str, int] = field(default_factory=dict)
-    _promised: dict[str, Amounts] = field(default_factory=dict)
+
+    @cached_property
+    def promised(self) -> Mapping[str, Amounts]:
+        """The promises to other jobs, by quota name."""
+        return self.promises.at_most(self.quotas, without=other_jobs.holder(self.job))
 
     @property
-    def promised(self) -> Mapping[str, Amounts]:
-        """The promises to other jobs, by quota name. Computed on first use."""
-        if not self._promised:
-            self._promised.update(self.find_promised())
-        return self._promised
+    def sizes(self) -> Sizes:
+        return Sizes.of(self.job, self.promises.ctx)
 
     def shortages(self, quotas: Quotas | None = None, demand: Demand | None = None) -> list[Shortage]:
         """By default, of the job in all quotas."""
@@ -60,13 +58,9 @@ class Assessment:
         """The largest worker count, below the job's count, that fits the quota now; 0 if none fits."""
         if quota.name not in self._most:
             self._most[quota.name] = most_workers(
-                self.demand.workers, lambda n: bool(self.shortages((quota,), self.demand.with_workers(n)))
+                self.demand.workers, lambda count: bool(self.shortages((quota,), self.demand.with_workers(count)))
             )
         return self._most[quota.name]
-
-    @property
-    def sizes(self) -> Sizes:
-        return self.find_sizes()
 
     def resized(self, size: Size) -> Demand:
         demand = self.demand.with_workers(size.workers)
@@ -76,7 +70,7 @@ class Assessment:
 
     def largest_now(self, short: Iterable[Shortage]) -> Size | None:
         """The largest size below the job's that fits now and that all rules admit. `short` are the job's shortages."""
-        return self.sizes.largest(lambda size: not self._shortages_of(size, short))
+        return self.sizes.largest(lambda size: not any(self._shortages_of(size, short)))
 
     def largest_ever(self, short: Iterable[Shortage]) -> Size | None:
         """Like `largest_now`, if no other job runs."""
@@ -84,21 +78,23 @@ class Assessment:
             lambda size: not any(shortage.impossible for shortage in self._shortages_of(size, short))
         )
 
-    def _shortages_of(self, size: Size, short: Iterable[Shortage]) -> list[Shortage]:
+    def _shortages_of(self, size: Size, short: Iterable[Shortage]) -> Iterator[Shortage]:
         # The whole job fits the other quotas, so a smaller size does too.
-        quotas = {shortage.quota.name: shortage.quota for shortage in short}
-        return self.shortages((*quotas.values(),), self.resized(size))
+        demand = self.resized(size)
+        for quota in {shortage.quota.name: shortage.quota for shortage in short}.values():
+            yield from self.shortages((quota,), demand)
 
     def jobs_using(self, short: Shortage) -> int | None:
         """The number of running jobs that use the scarce resource; None if unknown."""
-        if self.others is None:
+        others = self.promises.running_without(other_jobs.holder(self.job))
+        if others is None:
             return None
 
         @cache
         def counted(shape: PodShape) -> bool:
-            return short.resource in charged(short.quota, [(1, charge) for charge in self.charges(shape)])
+            return short.resource in charged(short.quota, [(1, charge) for charge in self.promises.charges(shape)])
 
-        using = sum(count for shapes, count in self.others.items() if any(map(counted, shapes)))
+        using = sum(count for shapes, count in others.items() if any(map(counted, shapes)))
         return using + any(part.made for part in self.demand.parts)
 
 
@@ -126,17 +122,7 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     if old is not None and (job.suspended or not old.suspended) and not never_begun(old):
         before = Demand(_parts(job_pods(old, ctx), ctx, default_priority))
     demand = Demand(_parts(pods, ctx, default_priority, _made(job, ctx, promises)), _objects(job, ctx))
-    name = other_jobs.holder(job)
-    return Assessment(
-        quotas=quotas,
-        pods=pods,
-        demand=demand,
-        before=before,
-        find_promised=lambda: promises.at_most(quotas, without=name),
-        others=promises.running_without(name),
-        charges=promises.charges,
-        find_sizes=partial(Sizes.of, job, ctx),
-    )
+    return Assessment(job, quotas, pods, demand, before, promises)
 
 
 def _gets_no_pods(job: MPIJob, ctx: Context) -> bool:

@@ -122,32 +122,28 @@ def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape],
             runtime = ctx.view.get(RUNTIME_CLASSES, shape.runtime_class)
             if isinstance(runtime, RuntimeClass) and runtime.overhead is not None:
                 overhead = tuple(runtime.overhead.items())
-        of_pod = _charges_of(shape, requests, limits, overhead, default_priority)
-        return of_pod + devices.charges(shape.device_claims, ctx) if shape.device_claims else of_pod
+        of_pod = _charges_of(shape, (requests, limits, overhead, default_priority))
+        return of_pod + devices.charges(shape.device_claims, ctx)
 
     return charges
 
 
-_Defaults = tuple[Pairs, Pairs, Pairs | None, str | None]
+_Defaults = tuple[Pairs, Pairs, Pairs | None, str | None]  # requests, limits, overhead, PriorityClass
 # The quota use of pods by shape and defaults. An entry is dropped when no stored job has the shape.
 _CHARGES: WeakKeyDictionary[PodShape, dict[_Defaults, tuple[Charge, ...]]] = WeakKeyDictionary()
 
 
-def _charges_of(
-    shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
-) -> tuple[Charge, ...]:
+def _charges_of(shape: PodShape, filled_in: _Defaults) -> tuple[Charge, ...]:
     cached = _CHARGES.setdefault(shape, {})
-    key = (requests, limits, overhead, default_priority)
-    if key not in cached:
+    if filled_in not in cached:
         if len(cached) >= MAX_CACHED_DEFAULTS:
             cached.clear()
-        cached[key] = uncounted(lambda: _compute_charges(shape, requests, limits, overhead, default_priority))
-    return cached[key]
+        cached[filled_in] = uncounted(lambda: _compute_charges(shape, filled_in))
+    return cached[filled_in]
 
 
-def _compute_charges(
-    shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
-) -> tuple[Charge, ...]:
+def _compute_charges(shape: PodShape, filled_in: _Defaults) -> tuple[Charge, ...]:
+    requests, limits, overhead, default_priority = filled_in
     resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
     if overhead is not None:
         resources = resources.with_overhead(dict(overhead))

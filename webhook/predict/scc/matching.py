@@ -13,6 +13,7 @@ from webhook.cluster.resources.sccs import FIXED, NOT_ROOT, RANGE, SecurityConte
 from webhook.predict.pod_security.checks import SAFE_SYSCTLS
 from webhook.predict.pod_security.pod import (
     Capabilities,
+    Container,
     ContainerSecurityContext,
     PodSecurityContext,
     PodSpec,
@@ -50,13 +51,7 @@ def fill(scc: SecurityContextConstraints, template: PodTemplate) -> PodTemplate:
     spec = template.spec or PodSpec()
     pod = _filled_pod(scc, spec.security_context or PodSecurityContext())
     containers = {
-        field: [
-            replace(
-                container,
-                security_context=_filled(scc, container.security_context or ContainerSecurityContext(), pod),
-            )
-            for container in getattr(spec, field) or ()
-        ]
+        field: [_filled_container(scc, container, pod) for container in getattr(spec, field) or ()]
         for field in ("init_containers", "containers")
     }
     return replace(template, spec=replace(spec, security_context=pod, **containers))
@@ -88,9 +83,8 @@ def _filled_pod(scc: SecurityContextConstraints, own: PodSecurityContext) -> Pod
     return replace(own, **filled)
 
 
-def _filled(
-    scc: SecurityContextConstraints, own: ContainerSecurityContext, pod: PodSecurityContext
-) -> ContainerSecurityContext:
+def _filled_container(scc: SecurityContextConstraints, container: Container, pod: PodSecurityContext) -> Container:
+    own = container.security_context or ContainerSecurityContext()
     filled: dict[str, Any] = {}
     users, user = scc.run_as_user, _effective(own.run_as_user, pod.run_as_user)
     if user is None and users.type in {RANGE, FIXED}:
@@ -113,7 +107,7 @@ def _filled(
             filled["allow_privilege_escalation"] = scc.default_allow_privilege_escalation
         elif scc.allow_privilege_escalation is False:
             filled["allow_privilege_escalation"] = False
-    return replace(own, **filled)
+    return replace(container, security_context=replace(own, **filled))
 
 
 def _of_pod(scc: SecurityContextConstraints, pod: Subject) -> Iterator[Rejection]:
@@ -169,9 +163,7 @@ def _of_container(scc: SecurityContextConstraints, place: Place, pod: Subject) -
         yield Rejection(f"{path}.privileged", True, "Privileged containers are not allowed")
     yield from _of_capabilities(scc, path, own.capabilities or Capabilities())
     for index, port in enumerate(place.container.ports or ()):
-        # With hostNetwork, the API server sets the host port to the container port.
-        host_port = port.host_port or (port.container_port if pod.spec.host_network else None)
-        if host_port and not scc.allow_host_ports:
+        if (host_port := pod.host_port(port)) and not scc.allow_host_ports:
             detail = "Host ports are not allowed to be used"
             yield Rejection(f"{place.path}.ports[{index}].hostPort", host_port, detail)
     if scc.read_only_root_filesystem and not own.read_only_root_filesystem:

@@ -125,13 +125,8 @@ def outcome(role: str, template: PodTemplate, ctx: Context, *, assume: bool = Fa
 
 def _objections(rejecting: Outcome) -> int:
     """The number of different rejections, except of `hostUsers`, which is the easiest to change."""
-    return len(
-        {
-            (path.rpartition(".")[2], str(value), detail)
-            for path, value, detail in rejecting.rejections
-            if path != OPEN[0]
-        }
-    )
+    others = (rejection for rejection in rejecting.rejections if rejection.path != OPEN[0])
+    return len({(path.rpartition(".")[2], str(value), detail) for path, value, detail in others})
 
 
 def filled_in(template: PodTemplate, assigned: Outcome | None, ctx: Context) -> PodTemplate:
