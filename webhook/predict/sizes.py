@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import msgspec
 
@@ -90,8 +89,8 @@ class Sizes(msgspec.Struct, frozen=True):
         fewest = self.replicas(gpus=0).least
         for count in dict.fromkeys((self.own.workers, fewest)) if self.resource else ():
             if count in self.replicas(gpus=0) and count <= self.own.workers:
-                gpus = _largest(self.gpus(count) & Span(0, self.own.gpus - 1), partial(_fit, fits, count))
-                if gpus:
+                fewer = self.gpus(count) & Span(0, self.own.gpus - 1)
+                if gpus := _largest(fewer, lambda gpus, count=count: fits(Size(count, gpus))):  # type: ignore[misc]
                     return Size(count, gpus)
         return None
 
@@ -193,10 +192,6 @@ def _largest(span: Span, fits: Callable[[int], bool]) -> int:
         range(least, min(span.most or 0, MAX_WORKERS_TRIED) + 1), True, key=lambda number: not fits(number)
     )
     return least + fitting - 1 if fitting else 0
-
-
-def _fit(fits: Fits, workers: int, gpus: int) -> bool:
-    return fits(Size(workers, gpus))
 
 
 def _resource(job: MPIJob, names: tuple[str, ...], ctx: Context) -> str:

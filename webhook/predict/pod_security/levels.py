@@ -16,10 +16,7 @@ class Level(StrEnum):
 
     @property
     def strictness(self) -> int:
-        return _STRICTNESS[self]
-
-
-_STRICTNESS = {level: strictness for strictness, level in enumerate(Level)}
+        return [*Level].index(self)
 
 
 class Version(NamedTuple):

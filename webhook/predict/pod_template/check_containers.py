@@ -326,24 +326,18 @@ def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: s
             faults.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)
 
 
-def check_users(spec: model.PodSpec, path: str, faults: Faults) -> None:
+def check_users(template: model.Template, spec: model.PodSpec, path: str, faults: Faults) -> None:
     """The kubelet does not start a container whose user is 0 although `runAsNonRoot` is set (`verifyRunAsNonRoot`)."""
-    of_pod = spec.security_context
     if spec.os is not None and spec.os.name == "windows":
         return
-    for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
-        for index, container in enumerate(containers or ()):
-            own = container.security_context
-            if own is None and of_pod is None:
-                continue
-            non_root, user, where = None, None, path
-            if of_pod is not None:
-                non_root, user = of_pod.run_as_non_root, of_pod.run_as_user
-            if own is not None:
-                non_root = non_root if own.run_as_non_root is None else own.run_as_non_root
-                if own.run_as_user is not None:
-                    user, where = own.run_as_user, f"{path}.{kind}[{index}]"
-            if non_root and user == 0:
-                fault = "is 0, but runAsNonRoot is true, so the container never starts"
-                fix = "Set it to another user, or runAsNonRoot to false."
-                faults.add(f"{where}.securityContext.runAsUser", fault, fix)
+    of_pod = spec.security_context or model.PodSecurityContext()
+    for field, index, container in template.each_container:
+        own = container.security_context or model.SecurityContext()
+        non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
+        user, where = of_pod.run_as_user, path
+        if own.run_as_user is not None:
+            user, where = own.run_as_user, f"{path}.{field}[{index}]"
+        if non_root and user == 0:
+            fault = "is 0, but runAsNonRoot is true, so the container never starts"
+            fix = "Set it to another user, or runAsNonRoot to false."
+            faults.add(f"{where}.securityContext.runAsUser", fault, fix)

@@ -56,11 +56,8 @@ def check_template(
     _placement(spec, path, faults)
     if spec.security_context is not None:
         check_pod_security(spec.security_context, f"{path}.securityContext", faults)
-    check_users(spec, path, faults)
-    if any(
-        volume.empty_dir and (volume.empty_dir.medium or "").startswith("HugePages") for volume in spec.volumes or ()
-    ):
-        check_huge_pages(spec, path, faults, without_ranges=without_ranges)
+    check_users(template, spec, path, faults)
+    check_huge_pages(spec, path, faults, without_ranges=without_ranges)
     check_host(spec, path, faults)
 
 

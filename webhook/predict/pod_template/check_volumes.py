@@ -21,10 +21,7 @@ _RESOURCES: Final = frozenset(
 _HUGE_PAGES: Final = ("requests.hugepages-", "limits.hugepages-")
 _OF_CPU: Final = frozenset(map(quantity.parse, ("1m", "1")))
 _OF_BYTES: Final = frozenset(
-    map(
-        quantity.parse,
-        ("1", *(f"1{unit}" for unit in ("k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))),
-    )
+    map(quantity.parse, ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"])
 )
 
 

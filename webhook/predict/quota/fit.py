@@ -83,7 +83,7 @@ class Shortage(msgspec.Struct, frozen=True):
     hard: Quantity
     taken: Quantity
     """The amount that is used or promised to other jobs."""
-    known: bool = True
+    usage_known: bool = True
     """False if the quota, because it is new, does not report its use yet."""
 
     @property
@@ -145,7 +145,7 @@ def shortages(
                 continue
             used = quota.used.get(name)
             taken = Quantity((used or 0) + others.get(name, 0))
-            short = Shortage(quota, name, amount, whole[name], quota.hard[name], taken, known=used is not None)
+            short = Shortage(quota, name, amount, whole[name], quota.hard[name], taken, usage_known=used is not None)
             if short.impossible or (used is not None and taken + amount > short.hard):
                 result.append(short)
     return result

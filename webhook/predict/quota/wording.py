@@ -54,14 +54,14 @@ def details(
     hard, taken, available = (
         spelled(first.resource, amount, accelerators) for amount in (first.hard, first.taken, first.available)
     )
-    usage = taken if first.known else "not yet known"
+    usage = taken if first.usage_known else "not yet known"
     users = f" ({running} running {_plural('job', running)})" if running else ""
     beyond = f"{quota} is {hard}" if first.impossible else _free(first, hard, quota, accelerators)
     lines = [
         HEADLINE,
         f"Details: Requested {requested}{parts}, but {beyond}.",
         f"Current usage: {usage}{users}",
-        *([f"Available: {available}"] if first.known else ()),
+        *([f"Available: {available}"] if first.usage_known else ()),
     ]
     if others := [_other(shortage, first.quota.name, accelerators) for shortage in short[1 : MAX_OTHER_QUOTAS + 1]]:
         if more_of_them := len(short) - 1 - len(others):
