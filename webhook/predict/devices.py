@@ -193,9 +193,9 @@ def uncounted(
 ) -> dict[Reason, dict[int, str]]:
     """The claims with an unknown number of accelerators, by reason, as {index: name}.
 
-    `others` are allowed device classes without accelerators. If it is not None, the result also has claims for classes
-    that are neither in `others` nor accelerators. If `patterns` is None, the result has the claims whose number of
-    devices of any kind is unknown. Shared claims are then left out, because quotas charge a shared claim only once.
+    If `others` is not None, the result also has claims for classes that are neither accelerators nor in `others`. If
+    `patterns` is None, the result has the claims with an unknown number of devices of any kind. Shared claims are then
+    left out, because quotas count them only once.
     """
     unknown: dict[Reason, dict[int, str]] = {}
     for index, claim in enumerate(_claims(template)):

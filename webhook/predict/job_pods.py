@@ -29,7 +29,7 @@ class _Additions(msgspec.Struct, frozen=True):
 
 
 class JobPods(msgspec.Struct, frozen=True, dict=True):
-    """The pods of one role. `template` has only the user's values."""
+    """The pods of one role. `template` is without the cluster's additions."""
 
     role: str
     path: str

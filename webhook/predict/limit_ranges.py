@@ -60,9 +60,9 @@ class OutOfBounds(msgspec.Struct, frozen=True):
 
 
 class NoLimit(msgspec.Struct, frozen=True):
-    """A container's default limit makes the pod invalid.
+    """A container's limit, which the user did not set, makes the pod invalid.
 
-    It is missing, is below the request, or differs from the request although both must be equal.
+    The limit is missing, is below the request, or differs from the request although both must be equal.
     """
 
     amounts: RequestAndLimit

@@ -86,7 +86,7 @@ class Affinity(msgspec.Struct, frozen=True, gc=False):
 
 
 class Tolerated(msgspec.Struct, frozen=True, gc=False):
-    """A demand for a node without other taints than those that are tolerated."""
+    """A demand for a node whose taints are all tolerated."""
 
     tolerations: tuple[Toleration, ...]
 

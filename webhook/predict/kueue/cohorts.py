@@ -17,10 +17,7 @@ _NOTHING = Quota()
 
 
 def within_reach(view: ClusterView, queue: ClusterQueue, pair: FlavorResource) -> int:
-    """The maximum that the ClusterQueue can get when nothing is in use; UNLIMITED if that is unknown.
-
-    Slow: visits all cohorts of the tree.
-    """
+    """The maximum when nothing is in use; UNLIMITED if unknown. Visits all cohorts of the tree, which is slow."""
     own = queue.quotas.get(pair, _NOTHING)
     if not queue.cohort:
         return own.nominal
@@ -60,7 +57,7 @@ def _ancestors(view: ClusterView, cohort: str) -> list[str] | Unknown:
 
 
 def _subtrees(view: ClusterView, root: str, pair: FlavorResource) -> Mapping[str, int] | Unknown:
-    """By cohort of the tree, its quota and the quota that its queues and child cohorts lend."""
+    """By cohort of the tree: its quota, with the quota that its queues and child cohorts lend."""
     children, members = view.groups(COHORTS), view.groups(CLUSTER_QUEUES)
     if children is UNKNOWN or members is UNKNOWN:
         return UNKNOWN

@@ -95,7 +95,7 @@ def _user_namespace(pod: Subject) -> bool:
 
 
 def refusal(reason: str, bad: list[Place], fault: str, field: str, *, pod: bool = False) -> Fault | None:
-    """The fault of the `bad` containers, and of the `pod` itself; None if both are empty. `fault` is a predicate."""
+    """None if there are no `bad` containers and `pod` is false. The detail is `fault` with its subject."""
     if not (bad or pod):
         return None
     return Fault(reason, f"{setters(pod, bad)} {fault}", fields(field, bad, pod=pod))
@@ -104,8 +104,7 @@ def refusal(reason: str, bad: list[Place], fault: str, field: str, *, pod: bool 
 def evaluate(level: Level, version: Version, template: PodTemplate, *, newest: Version = NEWEST) -> list[Result]:
     """The violations of `level`, in Kubernetes' order.
 
-    `newest` is the cluster's version. An API server treats `latest` and later versions as its own. The API server's
-    defaults are applied to the template first.
+    `newest` is the cluster's version. An API server treats `latest` and later versions as its own.
     """
     if level is Level.PRIVILEGED:
         return []
@@ -307,9 +306,6 @@ def _host_path_volumes(pod: Subject) -> Fault | None:
 @_check("hostPorts", Level.BASELINE, 0)
 def _host_ports(pod: Subject) -> Fault | None:
     """No container takes a port of the host.
-
-    With `hostNetwork: true` every port is a host port: before the pod is checked, the API server sets `hostPort` to
-    `containerPort` (`SetDefaults_Pod` in k8s.io/kubernetes `pkg/apis/core/v1/defaults.go`).
 
     **Restricted fields:**
     - `spec.containers[*].ports[*].hostPort`

@@ -55,7 +55,7 @@ class Subject:
         return self.spec.host_users is False
 
     def host_port(self, port: Port) -> int | None:
-        """With hostNetwork, the API server sets an unset `hostPort` to `containerPort` (`SetDefaults_Pod`)."""
+        """With hostNetwork, the API server sets an unset `hostPort` to `containerPort` (kubernetes `SetDefaults_Pod`)."""
         return port.host_port or (port.container_port if self.spec.host_network else None)
 
 

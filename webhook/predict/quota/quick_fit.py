@@ -17,10 +17,7 @@ Limits = dict[str, tuple[Amounts, tuple[Scope, ...]]]
 
 
 class Room:
-    """The minimum that is left of the quotas of a namespace after all promises.
-
-    Promises are added up once, so checking a hundred jobs costs hardly more than checking one.
-    """
+    """The minimum that is left of the quotas of a namespace after all promises, which are added up only once."""
 
     def __init__(self, ctx: Context) -> None:
         self._quotas = namespace_quotas(ctx)
