@@ -13,10 +13,6 @@ from webhook.predict.pod_security.pod import (
     Port,
 )
 
-_NO_SPEC = PodSpec()
-_POD_DEFAULT = PodSecurityContext()
-_CONTAINER_DEFAULT = ContainerSecurityContext()
-
 
 class Place(NamedTuple):
     """A container with its path in the template. Without a security context, `security` is empty."""
@@ -33,13 +29,11 @@ class Place(NamedTuple):
 class Subject:
     """The template to check. `containers` also has init and ephemeral containers, in Kubernetes' order."""
 
-    __slots__ = ("annotations", "containers", "security", "spec", "version")
-
     def __init__(self, template: PodTemplate, version: Version = NEWEST) -> None:
         self.version = version
         self.annotations = template.annotations
-        self.spec = template.spec or _NO_SPEC
-        self.security = self.spec.security_context or _POD_DEFAULT
+        self.spec = template.spec or PodSpec()
+        self.security = self.spec.security_context or PodSecurityContext()
         self.containers = [
             *_places("spec.initContainers", self.spec.init_containers),
             *_places("spec.containers", self.spec.containers),
@@ -55,13 +49,13 @@ class Subject:
         return self.spec.host_users is False
 
     def host_port(self, port: Port) -> int | None:
-        """With hostNetwork, the API server sets an unset `hostPort` to `containerPort` (kubernetes `SetDefaults_Pod`)."""
+        """With hostNetwork, the API server sets an unset `hostPort` to `containerPort` (`SetDefaults_Pod`)."""
         return port.host_port or (port.container_port if self.spec.host_network else None)
 
 
 def _places(path: str, containers: Iterable[Container] | None) -> Iterator[Place]:
     for index, container in enumerate(containers or ()):
-        yield Place(f"{path}[{index}]", container, container.security_context or _CONTAINER_DEFAULT)
+        yield Place(f"{path}[{index}]", container, container.security_context or ContainerSecurityContext())
 
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}

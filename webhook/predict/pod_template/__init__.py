@@ -11,22 +11,10 @@ from collections.abc import Iterable
 import msgspec
 
 from webhook.api import written
-from webhook.api.pod import PodTemplate
 from webhook.predict.pod_template import model
-from webhook.predict.pod_template.check_pod import check_template
+from webhook.predict.pod_template.check_pod import Role, check_template
 from webhook.predict.pod_template.fault import Fault, Faults, Kind
 from webhook.predict.pod_template.reading import decode, decode_job
-
-
-class Role(msgspec.Struct, frozen=True, gc=False):
-    """A pod template of the job. `path` is the path of the template."""
-
-    name: str
-    path: str
-    template: PodTemplate
-    volumes: tuple[str, ...]
-    """The names of the volumes that the operator adds."""
-    never_restarts: bool
 
 
 def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_ranges: bool | None = None) -> list[Fault]:
@@ -42,14 +30,7 @@ def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_rang
             if text is None:
                 continue
             template = decode(text, role.path, result)
-        check_template(
-            template,
-            role.path,
-            result,
-            operators=role.volumes,
-            never_restarts=role.never_restarts,
-            without_ranges=without_ranges,
-        )
+        check_template(template, role, result, without_ranges)
     return result
 
 

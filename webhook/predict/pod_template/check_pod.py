@@ -3,6 +3,9 @@
 import re
 from typing import Final
 
+import msgspec
+
+from webhook.api.pod import PodTemplate
 from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.check_containers import (
     Pod,
@@ -21,30 +24,33 @@ from webhook.predict.pod_template.labels import check_annotations, check_labels,
 _ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
 
 
-def check_template(
-    template: model.Template,
-    path: str,
-    faults: Faults,
-    *,
-    operators: tuple[str, ...],
-    never_restarts: bool,
-    without_ranges: bool | None,
-) -> None:
-    """The last three parameters are fields of `Pod`."""
-    check_labels(template.labels, f"{path}.metadata.labels", faults)
-    check_annotations(template.annotations, f"{path}.metadata.annotations", faults)
+class Role(msgspec.Struct, frozen=True, gc=False):
+    """A pod template of the job. `path` is the path of the template."""
+
+    name: str
+    path: str
+    template: PodTemplate
+    volumes: tuple[str, ...]
+    """The names of the volumes that the operator adds."""
+    never_restarts: bool
+
+
+def check_template(template: model.Template, role: Role, faults: Faults, without_ranges: bool | None) -> None:
+    """`template` is the role's template with the types of `model`."""
+    check_labels(template.labels, f"{role.path}.metadata.labels", faults)
+    check_annotations(template.annotations, f"{role.path}.metadata.annotations", faults)
     if (spec := template.spec) is None:
         return
-    path = f"{path}.spec"
+    path = f"{role.path}.spec"
     check_volumes(spec.volumes or [], f"{path}.volumes", faults)
     volumes = {texts.label_corrected(volume.name): volume for volume in spec.volumes or ()}
     pod = Pod(
         volumes,
-        operators,
+        role.volumes,
         [name for name, volume in volumes.items() if volume.persistent_volume_claim or volume.ephemeral],
         _claims(spec.resource_claims or [], f"{path}.resourceClaims", faults),
         spec.host_users is not False,
-        never_restarts,
+        role.never_restarts,
         without_ranges,
     )
     _containers(spec, path, pod, faults)

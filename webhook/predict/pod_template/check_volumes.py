@@ -124,15 +124,14 @@ def _spec(spec: model.ClaimSpec, path: str, faults: Faults) -> None:
 
 def _storage(spec: model.ClaimSpec, path: str, faults: Faults) -> None:
     requests = (spec.resources and spec.resources.requests) or {}
-    if "storage" not in requests:
-        faults.add(path, "is missing", "Set it to 100Gi, or to what is needed.", Kind.REQUIRED)
-    else:
-        try:
-            amount = quantity.parse(0 if requests["storage"] is None else requests["storage"])
-        except QuantityError:
-            amount = quantity.Quantity(1)
-        if amount == 0:
-            faults.add(path, "is 0", "Set it to 100Gi, or to what is needed.")
+    written = requests.get("storage")
+    try:
+        amount = quantity.parse(0 if written is None else written)
+    except QuantityError:
+        return
+    if amount == 0:
+        fault, kind = ("is 0", Kind.INVALID) if "storage" in requests else ("is missing", Kind.REQUIRED)
+        faults.add(path, fault, "Set it to 100Gi, or to what is needed.", kind)
 
 
 def _origin(origin: model.DataSource, path: str, faults: Faults) -> None:

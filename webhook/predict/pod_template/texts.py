@@ -89,6 +89,7 @@ def label_corrected(name: str) -> str:
     return (names.corrected(name, label) if label(name) else None) or name
 
 
+ProblemOf = Callable[[str], str | None]
 SPELLING: Final = "Use lower case letters, digits and -."
 LETTERS: Final = "Use letters, digits, -, _ and ."
 _SYNTAXES: Final = (label, subdomain, label_key, label_value, port_name, config_key, header)
@@ -102,19 +103,13 @@ def note(faults: Faults, path: str, text: str, problem: str, fix: str = SPELLING
         faults.add(path, f'"{shown(text)}" {problem}', f"Write {corrected}." if corrected else fix)
 
 
-def check(
-    faults: Faults, path: str, text: str | None, problem_of: Callable[[str], str | None], fix: str = SPELLING
-) -> None:
+def check(faults: Faults, path: str, text: str | None, problem_of: ProblemOf, fix: str = SPELLING) -> None:
     if text and (problem := problem_of(text)):
         note(faults, path, text, problem, fix)
 
 
 def check_each(
-    faults: Faults,
-    path: str,
-    all_texts: Sequence[str] | None,
-    problem_of: Callable[[str], str | None],
-    fix: str = SPELLING,
+    faults: Faults, path: str, texts: Sequence[str] | None, problem_of: ProblemOf, fix: str = SPELLING
 ) -> None:
-    for index, text in enumerate(all_texts or ()):
+    for index, text in enumerate(texts or ()):
         check(faults, f"{path}[{index}]", text, problem_of, fix)
