@@ -92,7 +92,7 @@ def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
 
 
 def advice(view: ClusterView, namespace: str, name: str) -> str:
-    """The fix if the LocalQueue `name` takes no jobs."""
+    """The fix if the LocalQueue `name` takes no jobs: the first few queues without a known fault."""
     queues = view.within(LOCAL_QUEUES, namespace)
     candidates = () if queues is UNKNOWN else (queue for _, queue in sorted(queues.items()) if queue.name != name)
     usable_names = (queue.name for queue in candidates if not _fault(view, queue))

@@ -36,7 +36,7 @@ class Pod(NamedTuple):
     host_users: bool
     never_restarts: bool
     without_ranges: bool | None
-    """As in `faults` of the package."""
+    """True if no LimitRange sets default resources; None if unknown."""
 
 
 def check_container(container: model.Container, path: str, pod: Pod, faults: Faults) -> None:

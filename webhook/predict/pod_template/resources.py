@@ -33,7 +33,7 @@ MEANT_RESOURCES: Final = {
 
 
 def check_resources(resources: model.Resources, path: str, faults: Faults, *, without_ranges: bool | None) -> None:
-    """`without_ranges` as in `faults` of the package."""
+    """`without_ranges`: no LimitRange sets default resources; None if unknown."""
     limits, requests = resources.limits or {}, resources.requests or {}
     relative = Faults()
     most = _amounts(limits, "limits", relative)

@@ -50,7 +50,7 @@ class Assessment:
         return Sizes.of(self.job, self.promises.ctx)
 
     def shortages(self, quotas: Quotas | None = None, demand: Demand | None = None) -> list[Shortage]:
-        """By default, of the job in all quotas."""
+        """The shortages of `demand` (default: the job's) in `quotas` (default: all)."""
         demand = self.demand if demand is None else demand
         return shortages(self.quotas if quotas is None else quotas, demand, self.promised, before=self.before)
 

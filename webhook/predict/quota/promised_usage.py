@@ -34,7 +34,7 @@ Pairs = tuple[tuple[str, Quantity], ...]
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    """The jobs and pods of a namespace with `quotas`."""
+    """The future quota use of the jobs in the namespace of `ctx`."""
 
     ctx: Context
     jobs: Jobs | None
