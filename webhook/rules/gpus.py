@@ -150,7 +150,8 @@ def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context
             if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
                 place = path + quantity_fields.place(where, name)
                 may_exist = "." in name and name.lower().rstrip("s") != meant
-                fault, fix = f"no node has the resource {name}", f"Rename it to {meant}."
+                fault = f"no node has the resource {name}"
+                fix = "Remove it." if meant in amounts else f"Rename it to {meant}."
                 yield Violation(place, fault, fix, CauseReason.NOT_SUPPORTED, advisory=may_exist)
 
 

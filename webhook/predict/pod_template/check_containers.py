@@ -1,11 +1,12 @@
 """The API server's checks of a pod's containers, including probes, handlers and security contexts."""
 
+import re
 from collections.abc import Mapping, Set
 from typing import Final, NamedTuple
 
 from msgspec.structs import astuple
 
-from webhook.api import names
+from webhook.api import names, sshd
 from webhook.api.crd_schema import such_as
 from webhook.api.pod import SHARED_MEMORY
 from webhook.predict.limits import MAX_MOUNT_SUGGESTIONS
@@ -20,6 +21,8 @@ _FIELDS = frozenset(
         *("spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
     }
 )
+_MODES: Final = {"ro": ", and readOnly: true", "rw": ""}
+"""Modes that Docker reads at the end of a path."""
 _SOURCES = "fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef"
 
 
@@ -143,6 +146,10 @@ def _mounts(container: model.Container, path: str, pod: Pod, faults: Faults) -> 
             fault = f'there is another mount at "{shown(mount.mount_path)}"'
             faults.add(f"{where}.mountPath", fault, "Mount it elsewhere, or remove it.")
         mount_paths.add(mount.mount_path)
+        folder, _, mode = mount.mount_path.rpartition(":")
+        if folder and mode in _MODES:
+            fault, fix = f'":{mode}" is part of the path', f"Write {shown(folder)}{_MODES[mode]}."
+            faults.add(f"{where}.mountPath", fault, fix, advisory=True)
         _mount(mount, container, where, faults)
 
 
@@ -157,7 +164,9 @@ def _no_volume(name: str, path: str, pod: Pod, faults: Faults) -> None:
 
 def _mount(mount: model.VolumeMount, container: model.Container, path: str, faults: Faults) -> None:
     for field, text in (("subPath", mount.sub_path), ("subPathExpr", mount.sub_path_expr)):
-        texts.check(faults, f"{path}.{field}", text, texts.inside, "Name a path inside the volume.")
+        inside = (text or "").lstrip("/")
+        fix = "Name a path inside the volume." if not inside or texts.inside(inside) else f"Write {inside}."
+        texts.check(faults, f"{path}.{field}", text, texts.inside, fix)
     if mount.sub_path and mount.sub_path_expr:
         faults.add(f"{path}.subPathExpr", "does not go with subPath", "Remove one of the two.", Kind.FORBIDDEN)
     privileged = container.security_context is not None and container.security_context.privileged
@@ -272,6 +281,9 @@ def _check_handler(
             elif all(port.name != target.port for port in container.ports or ()):
                 fault = f'{path.rpartition(".")[2]} of {container.name}: no port "{target.port}"'
                 faults.add(f"{path}.{field}.port", fault, "Write a number.", advisory=True)
+    if handler.http_get is not None and handler.http_get.port in sshd.USUAL | sshd.NAMES:
+        fix = f"Write tcpSocket: {{port: {handler.http_get.port}}} instead."
+        faults.add(f"{path}.httpGet", "sshd does not speak HTTP, so it always fails", fix, advisory=True)
     if handler.http_get is not None:
         for index, header in enumerate(handler.http_get.http_headers or ()):
             texts.check(faults, f"{path}.httpGet.httpHeaders[{index}].name", header.name, texts.header)
@@ -326,18 +338,26 @@ def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: s
             faults.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)
 
 
+# Programs that run as root: mpirun with this option, and sshd without a configuration of its own.
+_OF_ROOT: Final = re.compile(r"allow-run-as-root|/sshd\b(?!.* -f)")
+
+
 def check_users(template: model.Template, spec: model.PodSpec, path: str, faults: Faults) -> None:
     """The kubelet does not start a container whose user is 0 although `runAsNonRoot` is set (`verifyRunAsNonRoot`)."""
     if spec.os is not None and spec.os.name == "windows":
         return
     of_pod = spec.security_context or model.PodSecurityContext()
     for field, index, container in template.each_container:
-        own = container.security_context or model.SecurityContext()
-        non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
-        user, where = of_pod.run_as_user, path
+        own, where = container.security_context or model.SecurityContext(), f"{path}.{field}[{index}]"
+        non_root, user, non_root_at, user_at = of_pod.run_as_non_root, of_pod.run_as_user, path, path
+        if own.run_as_non_root is not None:
+            non_root, non_root_at = own.run_as_non_root, where
         if own.run_as_user is not None:
-            user, where = own.run_as_user, f"{path}.{field}[{index}]"
-        if non_root and user == 0:
+            user, user_at = own.run_as_user, where
+        if non_root and user == 0 and _OF_ROOT.search(" ".join(container.argv)):
+            fault, fix = "is true, but runAsUser is 0, so the container never starts", "Set it to false."
+            faults.add(f"{non_root_at}.securityContext.runAsNonRoot", fault, fix)
+        elif non_root and user == 0:
             fault = "is 0, but runAsNonRoot is true, so the container never starts"
             fix = "Set it to another user, or runAsNonRoot to false."
-            faults.add(f"{where}.securityContext.runAsUser", fault, fix)
+            faults.add(f"{user_at}.securityContext.runAsUser", fault, fix)

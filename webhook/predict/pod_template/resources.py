@@ -6,7 +6,7 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/v
 (`validateResourceRequirements`)
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final
 
 from webhook.api import names, quantity
@@ -59,7 +59,8 @@ def _compare(
         elif not (name in limits or is_overcommitted(name) or without_ranges is False or misspelt_accelerator(name)):
             fault = f"is missing, but the request is {quantity.format(amount)}"
             fix = f"Set it to {quantity.format(amount)}."
-            faults.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=without_ranges is None)
+            advisory = without_ranges is None and name.startswith(HUGE_PAGES)  # LimitRanges rarely set other defaults
+            faults.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=advisory)
 
 
 def _amounts(written: Mapping[str, object], path: str, faults: Faults) -> dict[str, Quantity]:
@@ -70,7 +71,7 @@ def _amounts(written: Mapping[str, object], path: str, faults: Faults) -> dict[s
             if name in _ACCELERATORS:
                 continue
             if problem := _name_problem(name):
-                faults.add(f"{path}[{shown(name)}]", problem, _fix_of_name(name), Kind.NOT_SUPPORTED)
+                faults.add(f"{path}[{shown(name)}]", problem, _fix_of_name(name, written), Kind.NOT_SUPPORTED)
                 continue
             if is_accelerator(name, DEFAULT_ACCELERATORS):
                 continue
@@ -162,10 +163,12 @@ def _name_problem(name: str) -> str | None:
     return None
 
 
-def _fix_of_name(name: str) -> str:
+def _fix_of_name(name: str, written: Container[str]) -> str:
     lower = name.lower().replace("_", "-")
     near = misspelt_accelerator(name) or names.closest_name(lower, (*_STANDARD, *_ACCELERATORS))
     if corrected := MEANT_RESOURCES.get(lower, near):
+        if corrected in written:
+            return "Remove it."
         hint = ", or the name that your GPUs have" if corrected == "nvidia.com/gpu" else ""
         return f"Rename it to {corrected}{hint}."
     return "Use cpu, memory, ephemeral-storage, hugepages-2Mi, or a name with its domain, such as nvidia.com/gpu."
