@@ -305,7 +305,7 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
         yield "-ntmpi", "only GROMACS without MPI has -ntmpi", f"Remove {threads[0]}."
     if call.options and (daemons := _OF_A_SCHEDULER.search(text)):
         yield daemons[0].split()[0], f"a pod has no {daemons[1]}", f"Remove {daemons[0]}."
-    gpus = devices.of_pod(job.worker.template, _GPUS, ctx).known if job.worker and mpirun.starter(call) else 0
+    gpus = devices.of_pod(job.worker.template, _GPUS, ctx).exact if job.worker and mpirun.starter(call) else 0
     if gpus and (processes := _PER_NODE.search(text)) and int(processes[2]) > gpus:
         fault = f"{processes[2]} processes for {gpus} GPU{'s' if gpus > 1 else ''} of a worker"
         yield processes[1], fault, f"Write {processes[1]}={gpus}."
