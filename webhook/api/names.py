@@ -147,7 +147,13 @@ def advice(text: str, problem: Callable[[str], str | None]) -> str:
     return f"Write {meant}." if meant else "Use lower case letters, digits and -."
 
 
+# The operators of selectors and tolerations, by the symbols of other languages.
+_OPERATORS: Final = {"==": {"In", "Equal"}, "=": {"In", "Equal"}, "!=": {"NotIn"}, ">": {"Gt"}, "<": {"Lt"}}
+
+
 def choose(value: str, choices: Iterable[str]) -> str:
+    if operator := _OPERATORS.get(value, set()).intersection(choices):
+        return f"Write {operator.pop()}."
     plain = {re.sub("[^a-z0-9]", "", choice.lower()): choice for choice in choices}
     written = re.sub("[^a-z0-9]", "", value[:DNS_LABEL_MAX_LENGTH].lower())
     near = get_close_matches(written, plain, n=1, cutoff=0.8) or [text for text in plain if text in written]

@@ -346,6 +346,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     scheduler_name: str | None = None
     active_deadline_seconds: int | None = None
     termination_grace_period_seconds: int | None = None
+    dns_policy: str | None = None
     host_network: bool | None = None
     host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
     topology_spread_constraints: Sequence[Presence | None] | None = None

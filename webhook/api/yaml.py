@@ -218,14 +218,18 @@ class _Document:
         _expect_tag("map", event)
         mapping: dict[str, Any] = {}
         merged: list[dict[str, Any]] = []
+        marks: dict[str, Any] = {}
         while not isinstance(start := next(self.stream), events.MappingEndEvent):
             if isinstance(start, events.ScalarEvent) and start.value == "<<" and start.implicit[0]:
                 merged += _to_merge(self.value(next(self.stream)), start)
                 continue
             key = _key(self.value(start), start)
+            value = self.value(next(self.stream))
             if key in mapping:
-                raise _error(f'the key "{key[:100]}" is there twice', start)
-            mapping[key] = self.value(next(self.stream))
+                lists = isinstance(value, list) and isinstance(mapping[key], list)
+                fix = "merge both lists into one" if lists else "remove one of them"
+                raise _error(f'the key "{key[:100]}" is there twice, first in line {marks[key].line + 1}: {fix}', start)
+            mapping[key], marks[key] = value, start.start_mark
         for other in merged:
             for key, value in other.items():
                 mapping.setdefault(key, value)

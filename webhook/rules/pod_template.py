@@ -15,7 +15,8 @@ Also rejected are containers that the API server accepts and the kubelet never s
 and volumes of huge pages that no container requests.
 
 Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. A probe of a port by a name that the
-container does not define is a warning too: it never succeeds.
+container does not define is a warning too: it never succeeds. So is an `httpGet` probe of sshd's port, 22 or 2222, and
+a `mountPath` that ends with `:ro` or `:rw`, as for Docker.
 
 `hostNetwork` with `hostUsers: false` is rejected. The feature gate that allows it, `UserNamespacesHostNetworkSupport`,
 is alpha and off in Kubernetes 1.35, and a job does not show whether it is on. If it is on, exempt the job.

@@ -31,7 +31,7 @@ from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.kueue.managed import framework, manages
 from webhook.predict.kueue.queues import fault
 from webhook.predict.quota import wording
-from webhook.predict.quota.assessment import Assessment, assess
+from webhook.predict.quota.assessment import Assessment, assess, reservation_of
 from webhook.predict.quota.fit import Shortage, charged
 from webhook.predict.sizes import Size
 from webhook.rules import CauseReason, Violation, rule
@@ -50,7 +50,7 @@ class Settings(RuleSettings):
     )
 
 
-@rule("resource-quota", Settings, since="0.1", importance=Importance.FAILS)
+@rule("resource-quota", Settings, since="0.1", importance=Importance.FAILS, reserves=reservation_of)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Reports amounts that pods do not state, then the most important exceeded quota with a list of the others."""
     assessment = assess(job, ctx)

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Final
 
 from webhook.admission import messages, too_large
-from webhook.admission.decision import QUOTA_RULE, Decision
+from webhook.admission.decision import Decision
 from webhook.admission.messages import SCHEMA, Finding
 from webhook.admission.request_context import context_of, name_of, old_job
 from webhook.admission.skipping import (
@@ -25,7 +25,6 @@ from webhook.kit.settings import Action, RuleSettings
 from webhook.policy.exemptions import EXEMPT
 from webhook.policy.in_force import Policy
 from webhook.predict.pod_template import decode_job
-from webhook.predict.quota.assessment import reservation_of
 from webhook.rules import CauseReason, Rule, Violation
 
 RESERVE_SECONDS: Final = 0.05
@@ -87,8 +86,9 @@ def validate(
     decision.denied = messages.told_once(decision.denied)
     decision.put_worst_first()
     decision.refused_gpus = rejected_gpus.of(decision, job, ctx)
-    if policy.action(QUOTA_RULE) is Action.DENY:
-        decision.reservation = reservation_of(job, ctx)
+    for rule, _, action in policy.rules:
+        if rule.reserves is not None and action is Action.DENY:
+            decision.reservation = rule.reserves(job, ctx)
     return decision
 
 
