@@ -10,37 +10,52 @@ import threading
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, Final
 
 import msgspec
-import structlog
 
 from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FRAMES, MAX_LOGGED_REFUSALS, MAX_WAITING_LINES
 
-_encoder = msgspec.json.Encoder()
+_encoder: Final = msgspec.json.Encoder()
 
 
-def make_log(stream: Any, level: str = "info") -> Any:
-    """A logger that writes one JSON object per line to `stream`, which has `write` and `flush`.
+class JsonLog:
+    """Writes one JSON object per line to `stream`, which has `write` and `flush`.
 
-    `level` is debug, info, warning or error.
+    `level` is debug, info, warning or error. JSON escapes line breaks and control characters, so each event stays on
+    one line.
     """
-    return structlog.wrap_logger(
-        structlog.BytesLogger(stream),
-        processors=[_line],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        cache_logger_on_first_use=True,
-    )
+
+    def __init__(self, stream: Any, level: str = "info") -> None:
+        self._stream = stream
+        self._level = logging.getLevelNamesMapping()[level.upper()]
+
+    def log(self, level: int, event: str, **fields: Any) -> None:
+        if level < self._level:
+            return
+        name = logging.getLevelName(level).lower()
+        line = _encoder.encode({"time": datetime.now(UTC), "level": name, "event": event, **fields})
+        self._stream.write(line + b"\n")
+        self._stream.flush()
+
+    def info(self, event: str, **fields: Any) -> None:
+        self.log(logging.INFO, event, **fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        self.log(logging.WARNING, event, **fields)
+
+    def error(self, event: str, **fields: Any) -> None:
+        self.log(logging.ERROR, event, **fields)
 
 
 class LibraryLog(logging.Handler):
     """Writes the records of libraries that use `logging` (aiohttp, asyncio) to this log, without exception texts."""
 
-    def __init__(self, log: Any) -> None:
+    def __init__(self, log: JsonLog) -> None:
         super().__init__()
         self._log = log
 
@@ -63,12 +78,7 @@ def describe(error: BaseException) -> dict[str, Any]:
     return fields
 
 
-def _line(_: Any, method: str, fields: MutableMapping[str, Any]) -> bytes:
-    """structlog's last processor. JSON escapes line breaks and control characters, so each event stays on one line."""
-    return _encoder.encode({"time": datetime.now(UTC), "level": method, "event": fields.pop("event"), **fields})
-
-
-PAUSE_SECONDS: Final = 0.02
+PAUSE_SECONDS: Final = 0.1
 """Seconds between two writes. One write for the lines of several reviews is cheaper."""
 DRAIN_SECONDS: Final = 2.0
 """Seconds to write the last lines if the pipe has no reader."""
@@ -142,7 +152,7 @@ class RefusalLog:
     rejections that were not logged.
     """
 
-    def __init__(self, log: Any, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, log: JsonLog, clock: Callable[[], float] = monotonic) -> None:
         self._log = log
         self._clock = clock
         self._since = float("-inf")
