@@ -38,7 +38,7 @@ class State:
     damage: tuple[str, ...] = ()
     """The invalid parts and their faults."""
     key_removed: bool = False
-    """Whether the signing CA's certificate has no key: an administrator removes the key to request a new CA."""
+    """The signing CA's certificate has no key: an administrator removes the key to request a new CA."""
     other: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
@@ -48,23 +48,22 @@ class State:
         return (*signers, *self.old)
 
     def with_old(self, certificates: Iterable[x509.Certificate], now: datetime) -> "State":
-        """The state after these CAs have stopped signing at `now`. They stay trusted."""
+        """These CAs have stopped signing at `now`. They stay trusted."""
         old = {fingerprint(certificate): certificate for certificate in (*self.old, *certificates)}
         newest = sorted(old.values(), key=lambda certificate: certificate.not_valid_before_utc)[-MAX_OLD_AUTHORITIES:]
         return replace(self, old=tuple(newest), retired_at=now)
 
     def with_successor(self, authority: Authority, now: datetime) -> "State":
-        """The state in which `authority` is being published. It replaces an earlier successor."""
+        """`authority` is being published. It replaces an earlier successor."""
         state = self.with_old([self.successor.certificate], now) if self.successor else self
         return replace(state, successor=authority, published_at=None, damage=(), key_removed=False)
 
     def promoted(self, now: datetime) -> "State":
-        """The state in which the successor signs."""
+        """The successor signs."""
         state = self.with_old([self.current.certificate], now) if self.current else self
         return replace(state, current=self.successor, successor=None, published_at=None)
 
     def to_data(self) -> dict[str, bytes]:
-        """The Secret's data."""
         data = dict(self.other)
         for prefix, authority in (("ca", self.current), ("next-ca", self.successor)):
             if authority:
@@ -78,7 +77,7 @@ class State:
 
 
 def load(data: Mapping[str, bytes]) -> State:
-    """The state in `data`. It never raises: damaged parts are left out and named in `damage`.
+    """Never raises: damaged parts are left out and named in `damage`.
 
     The certificate of a CA whose key is lost is treated as old: its leaves may still be served.
     """
@@ -123,7 +122,7 @@ def load(data: Mapping[str, bytes]) -> State:
         successor=successor,
         published_at=time("next-ca.published-at") if successor else None,
         old=tuple(certificate for certificate in (*old, *lost) if fingerprint(certificate) not in signing),
-        # A CA whose key is lost signed until now. The stored time is of CAs that retired earlier.
+        # A CA whose key is lost signed until now. The stored time belongs to CAs that retired earlier.
         retired_at=None if lost else time("old-ca.retired-at"),
         damage=tuple(damage),
         key_removed=bool(removed),
