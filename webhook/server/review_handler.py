@@ -235,7 +235,7 @@ class ReviewHandler:
         """A key pair for a job's new Secret; NoKey if none is ready in time. The operator then tries again."""
         namespace = _seen(request, self.view).get(NAMESPACES, request_review.namespace)
         policy = self.policies.for_namespace(namespace)
-        needed = secret.what_is_needed(request_review, policy.document.ssh_keys)
+        needed = secret.needed_key(request_review, policy.document.ssh_keys)
         if isinstance(needed, Decision):
             return self._decided("ssh-keys", request, request_review, needed)
         decision = needed.filled(await self._keys.take(needed.algorithm, deadline=request.deadline))
