@@ -1,7 +1,4 @@
-"""decide(hook, request) chooses the pipeline for a review. Pure: it depends only on request, policies and cluster view.
-
-It raises ReviewError if the object is not JSON.
-"""
+"""decide(hook, request) chooses the pipeline for a review. ReviewError if the object is not JSON."""
 
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -30,7 +27,7 @@ def decide(
     time_left: Callable[[], float],
     granted: Mapping[str, bool] | None = None,
 ) -> Decision:
-    """The decision for any review that a webhook configuration may send to `hook`."""
+    """For any review that a webhook configuration may send to `hook`."""
     kind = request.kind
     if request.operation not in {"CREATE", "UPDATE"}:
         return Decision(skipped="not a CREATE or UPDATE", name=request.name)

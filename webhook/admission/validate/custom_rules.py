@@ -41,12 +41,12 @@ class JobFacts(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def job_facts(job: MPIJob, ctx: Context) -> JobFacts:
-    """The facts of a job with the operator's defaults."""
+    """`job` has the operator's defaults."""
     patterns = ctx.admitted.accelerators
     per_worker = devices.of_each(job.worker, patterns, ctx)
     launcher = devices.of_each(job.launcher, patterns, ctx)
     names = devices.names(patterns, ctx)
-    # The workers are first: `accelerator` is theirs if they have one.
+    # `accelerator` is the workers' if they have one
     templates = [replica.template for _, _, replica in reversed(job.replicas())]
     return JobFacts(
         workers=job.workers,
@@ -67,10 +67,11 @@ def _images(template: PodTemplate) -> tuple[str, ...]:
 
 def _accelerator(template: PodTemplate, names: tuple[str, ...]) -> str:
     for _, container in asking_for_devices(template):
-        if (asked := container.resources) is not None:
-            found = (name for name in (*(asked.limits or ()), *(asked.requests or ())) if is_accelerator(name, names))
-            if name := next(found, ""):
-                return name
+        if (resources := container.resources) is not None:
+            requested: list[str] = [*(resources.limits or ()), *(resources.requests or ())]
+            for name in requested:
+                if is_accelerator(name, names):
+                    return name
     return ""
 
 
@@ -100,19 +101,19 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
             job=job_facts(job, ctx),
             old_job=None if ctx.old is None else job_facts(ctx.old, ratchet.judging_stored(ctx, job, ctx.old)),
         )
-        found = evaluation.evaluate([rule.asked for rule in rules], variables)
-        outcomes.update(zip((rule.id for rule in rules), found, strict=True))
+        evaluated_rules = evaluation.evaluate([rule.asked for rule in rules], variables)
+        outcomes.update(zip((rule.id for rule in rules), evaluated_rules, strict=True))
     return structs.replace(ctx, custom_rules=outcomes)
 
 
 def of_stored(ctx: Context, document: msgspec.Raw) -> Context:
-    """The context of the stored job, with the outcomes of custom rules for it."""
+    """For the stored job, with the outcomes of custom rules for it."""
     standing = {own_id: outcome for own_id, outcome in ctx.custom_rules.items() if outcome.standing}
     return structs.replace(ctx, old=None, document=document, custom_rules=standing, memo=Memo())
 
 
 def faults(ctx: Context) -> dict[str, str]:
-    """Errors of custom rules by id."""
+    """By rule id."""
     return {full_id(own_id): outcome.fault for own_id, outcome in ctx.custom_rules.items() if outcome.fault}
 
 
@@ -122,7 +123,7 @@ def _namespace(namespace: Namespace) -> dict[str, Any]:
 
 
 def _request(request: AdmissionRequest, ctx: Context) -> dict[str, Any]:
-    """The request in the form of a ValidatingAdmissionPolicy's `request`: without empty fields."""
+    """In the form of a ValidatingAdmissionPolicy's `request`: without empty fields."""
     user = request.user_info
     kind = {"group": request.kind.group, "version": request.kind.version, "kind": request.kind.kind}
     fields = {

@@ -45,11 +45,13 @@ def validate(
     granted: Mapping[str, bool] | None = None,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
-    """All violations in one decision. `time_left` returns the seconds until the API server stops waiting.
+    """All violations in one decision. DeadlineExceeded when the time is up.
 
     On UPDATE only findings that the update makes worse apply (see `ratchet`). Exemptions expire by `today` (UTC).
-    `granted` says for each rule whether the requester may exempt jobs from it. A rule missing in `granted` is in the
-    decision's `requested`: the caller checks the permission and calls again. DeadlineExceeded when the time is up.
+    `time_left` returns seconds.
+
+    `granted` says for each rule whether the requester may exempt jobs from it. If a rule is missing, `requested` of the
+    decision names it: the caller checks the permission and calls again.
     """
     if reason := reason_to_check_nothing(request, policy, view):
         return Decision(name=request.name, skipped=reason)
@@ -94,7 +96,7 @@ def validate(
 
 
 def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
-    """Reject an object that is not decoded, regardless of actions and exemptions, unless it is stored unchanged."""
+    """Regardless of actions and exemptions; an unchanged stored object passes."""
     decision = Decision(name=request.name)
     if passes_unjudged(request, policy, view):
         decision.skipped = too_large.AS_STORED
@@ -106,7 +108,6 @@ def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy,
 def _findings(
     rules: Sequence[tuple[Rule, RuleSettings, Action]], job: MPIJob, ctx: Context, time_left: Callable[[], float]
 ) -> Iterator[tuple[Finding, Action]]:
-    """The findings of each rule, with the action that the policy gives them."""
     for rule, settings, action in rules:
         if time_left() < RESERVE_SECONDS:
             raise DeadlineExceeded(rule.id)
@@ -119,8 +120,8 @@ def _missing(
 ) -> list[tuple[Finding, Action]]:
     """Findings about missing required injections.
 
-    If the job itself has a reason to get no injections, such as an owner, the reason is accepted only from a controller
-    that the policy trusts.
+    The job itself may state a reason to get no injections, such as an owner. Only a controller that the policy trusts
+    may do that.
     """
     if not policy.required:
         return []
