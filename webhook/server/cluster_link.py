@@ -45,7 +45,7 @@ class ClusterLink:
     api: Client
     """For single calls."""
     connection: Connection
-    """The client for lists and watches."""
+    """For lists and watches."""
     view: LiveView
     """The cached objects of all watches."""
     watches: tuple[Watch[Any, Any], ...]
@@ -61,7 +61,7 @@ class ClusterLink:
     grants: GrantsReader
     """The SCCs of OpenShift that accounts may use."""
     faults: dict[str, str] = field(default_factory=dict)
-    """The failures of background tasks that were restarted, by task."""
+    """By task: failures of background tasks that were restarted."""
 
     async def first_answer(self, seconds: float) -> None:
         """Return once everything is settled, or namespaces cannot be read, or the time is over."""
@@ -71,17 +71,17 @@ class ClusterLink:
                     await asyncio.sleep(0.02)
 
     def concerns(self) -> dict[str, str]:
-        """Problems with the cluster's data, for the administrator. The service stays ready."""
+        """For the administrator. The service stays ready."""
         unknown = {f"unknown-{name}": f"no information about {name}: {why}" for name, why in self.view.faults().items()}
         restarted = {f"background-{name}": fault for name, fault in self.faults.items()}
         stale = {f"stale-{watch.kind.name}": _out_of_date(watch) for watch in self.watches if watch.stale}
         return unknown | stale | self.policies.concerns() | restarted
 
     def misleading_caches(self) -> str:
-        """The stale caches among those that decide which policy applies, if the API server answers; else empty.
+        """Stale caches of namespaces and policies, if other caches are fresh.
 
-        In an outage of the API server all caches become stale together. No cache is reported then, since otherwise all
-        replicas would become unready.
+        In an outage of the API server all caches become stale together. No cache is reported then, because all replicas
+        would become unready.
         """
         freshest = min(watch.age for watch in self.watches)
         choosing = [watch for watch in self.watches if watch.kind.name in {NAMESPACES.name, POLICIES} and watch.synced]
@@ -96,7 +96,7 @@ class ClusterLink:
         return namespace
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-        """Whether the requester may exempt jobs, by rule; ClusterError if that is unknown."""
+        """By rule; ClusterError if the API server does not say."""
         return await access_reviews.may_exempt(self.api, request, rules)
 
     async def policy_impact(
@@ -106,7 +106,6 @@ class ClusterLink:
         return await policy_impact(self.connection, self.view, before, after, today=today, time_left=time_left)
 
     def measured(self) -> Iterator[Value]:
-        """The kinds that cannot be read, by their names in metrics."""
         faults = self.view.faults()
         for name, count in self.view.unknown.items():
             yield "cache_faulty", (name,), name in faults
@@ -130,11 +129,10 @@ async def linked(
     more: Iterable[Resource[Any, Any]] = (),
     on_quota: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
-    """Keep a link up to date until the block ends; ClusterError without a valid configuration.
+    """Keep a link up to date until the block ends. ClusterError without a valid configuration.
 
-    `apply` gets the policies after each change: `base`, overridden by the ConfigMaps in `namespace`. Kueue's
-    configuration is in `kueue_namespace`. `more` are resources to watch in addition to the usual resources. `on_quota`
-    gets the outcome of each verdict of the quota ledger.
+    `apply` gets the policies after each change: `base`, overridden by the ConfigMaps in `namespace`. `more` are
+    additional resources to watch. `on_quota` gets the outcome of each verdict of the quota ledger.
     """
     api = await calls.connect(kubeconfig)
     try:
@@ -194,7 +192,7 @@ async def policy_impact(
 ) -> list[str]:
     """A line on the verdicts that would change, and a line on the injections that would change.
 
-    They cover every job, or as many jobs as can be listed and judged in time.
+    They cover as many jobs as can be listed and judged in time.
     """
     replayer = Replayer(before=before, after=after, view=view, today=today)
     listed = False

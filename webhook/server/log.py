@@ -1,7 +1,8 @@
-"""JSON log lines on standard error, one for each event. Exception texts are never logged: they may quote objects.
+"""JSON log lines on standard error, one for each event.
 
-A thread writes the lines, because a pipe without a reader would otherwise stop all reviews. Rejected connections are
-only counted, because a client can cause thousands in a second.
+Exception texts are never logged: they may quote objects. A thread writes the lines, because a pipe without a reader
+would otherwise stop all reviews. Rejected connections are only counted, because a client can cause thousands in a
+second.
 """
 
 import logging
@@ -26,8 +27,7 @@ _encoder: Final = msgspec.json.Encoder()
 class JsonLog:
     """Writes one JSON object per line to `stream`, which has `write` and `flush`.
 
-    `level` is debug, info, warning or error. JSON escapes line breaks and control characters, so each event stays on
-    one line.
+    `level` is debug, info, warning or error. JSON escapes control characters, so each event stays on one line.
     """
 
     def __init__(self, stream: Any, level: str = "info") -> None:
@@ -53,7 +53,7 @@ class JsonLog:
 
 
 class LibraryLog(logging.Handler):
-    """Writes the records of libraries that use `logging` (aiohttp, asyncio) to this log, without exception texts."""
+    """Passes on the records of libraries that use `logging` (aiohttp, asyncio), without exception texts."""
 
     def __init__(self, log: JsonLog) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class LibraryLog(logging.Handler):
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """The type and the traceback of `error`, without its text, which may quote a user's object."""
+    """The type and the traceback, without the text of the error, which may quote a user's object."""
     frames = traceback.extract_tb(error.__traceback__)[-MAX_LOGGED_FRAMES:]
     fields: dict[str, Any] = {
         "error": f"{type(error).__module__}.{type(error).__qualname__}",
@@ -79,7 +79,7 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 
 PAUSE_SECONDS: Final = 0.1
-"""Seconds between two writes. One write for the lines of several reviews is cheaper."""
+"""Seconds between two writes: one write for several lines is cheaper."""
 DRAIN_SECONDS: Final = 2.0
 """Seconds to write the last lines if the pipe has no reader."""
 
@@ -101,7 +101,6 @@ class LogWriter:
         threading.Thread(target=self._run, name="log", daemon=True).start()
 
     def write(self, line: bytes) -> None:
-        """Queue a line."""
         with self._changed:
             if len(self._lines) >= MAX_WAITING_LINES:
                 self._lines.popleft()
@@ -144,12 +143,12 @@ def _dropped_line(count: int) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 
-TELL_SECONDS: Final = 10.0
+SUMMARY_SECONDS: Final = 10.0
 
 
 class RefusalLog:
-    """Logs the first rejection of each kind. After `TELL_SECONDS` the next rejection is logged with the number of
-    rejections that were not logged.
+    """Logs the first rejection of each kind. After `SUMMARY_SECONDS` the next rejection is logged, with the number of
+    those not logged.
     """
 
     def __init__(self, log: JsonLog, clock: Callable[[], float] = monotonic) -> None:
@@ -157,13 +156,13 @@ class RefusalLog:
         self._clock = clock
         self._since = float("-inf")
         self._more: Counter[tuple[str, tuple[tuple[str, Any], ...]]] = Counter()
-        """The logged kinds, and the number of rejections of each kind since then."""
+        """Logged kinds, and the number of later rejections of each kind."""
         self._others = 0
         """Rejections of other kinds."""
 
-    def tell(self, event: str, **fields: Any) -> None:
-        if self._clock() - self._since >= TELL_SECONDS:
-            self._tell_more()
+    def warning(self, event: str, **fields: Any) -> None:
+        if self._clock() - self._since >= SUMMARY_SECONDS:
+            self._summarize()
         kind = event, tuple(fields.items())
         if kind in self._more:
             self._more[kind] += 1
@@ -173,7 +172,7 @@ class RefusalLog:
         else:
             self._others += 1
 
-    def _tell_more(self) -> None:
+    def _summarize(self) -> None:
         for (event, fields), count in self._more.items():
             if count:
                 self._log.warning(f"{event} again", **dict(fields), count=count)

@@ -38,19 +38,17 @@ from webhook.server.telemetry import Telemetry
 from webhook.work_limit import TooExpensive, limited
 
 T = TypeVar("T")
-# The rest of the API server's timeout is for the network.
+# the rest is for the network
 SHARE_OF_TIMEOUT = 0.8
 
 
 class ReviewHandler:
-    """Answers reviews. `policies`, `view`, `cluster` and `now` may be replaced at any time; without a cluster `cluster`
-    is None.
+    """`policies`, `view`, `cluster` and `now` may be replaced at any time. Without a cluster, `cluster` is None.
 
-    At most `max_in_flight` reviews wait for the cluster at the same time. Further reviews that need the cluster are
-    refused; reviews that do not need it are answered. A review may take `SHARE_OF_TIMEOUT` of the client's timeout or
-    of `timeout` seconds, whichever is less. Cluster queries get the time that is left. With `clients`, the client's
-    certificate must have one of these names; TLS has checked its CA. `options` of `serve` switch on the hooks of
-    optional parts.
+    At most `max_in_flight` reviews wait for the cluster. Further reviews that need the cluster are refused. A review
+    may take `SHARE_OF_TIMEOUT` of the client's timeout or of `timeout` seconds, whichever is less. With `clients`, the
+    client's certificate must have one of these names; TLS has checked its CA. `options` of `serve` switch on the hooks
+    of optional parts.
     """
 
     def __init__(
@@ -81,7 +79,7 @@ class ReviewHandler:
         self._options = options
 
     def expect(self, request: Request) -> None:
-        """Check a request whose head is complete, and set its deadline; Refused if it is not a review."""
+        """Check a request whose head is complete, and set its deadline. Refused if it is not a review."""
         if len(request.target) > MAX_TARGET_CHARACTERS:
             raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "the path is too long")
         request.hook, request_review = http_request.parse(request.target)
@@ -94,7 +92,7 @@ class ReviewHandler:
             raise Refused(HTTPStatus.NOT_FOUND, part.off)
 
     async def answer(self, request: Request) -> Reply:
-        """The reply. No request makes this method raise. It waits only for the API server."""
+        """Never raises. Waits only for the API server."""
         hook = request.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
@@ -120,7 +118,7 @@ class ReviewHandler:
             return self._without_decision(request, error)
 
     async def _read_namespace(self, name: str, request: Request) -> None:
-        """Read the Namespace from the API server if it is not cached: its labels choose the policy."""
+        """The labels of the Namespace choose the policy, so it is read from the API server if it is not cached."""
         cached = self.view.get(NAMESPACES, name)
         if self.cluster is None or not name or not isinstance(cached, Answer):
             return
@@ -139,7 +137,7 @@ class ReviewHandler:
                 await cluster.grants.read(request.missing_grants)
 
     def _without_decision(self, request: Request, error: Exception) -> Reply:
-        """The reply if no decision could be made. A fault of the service is a 500, never a verdict."""
+        """A fault of the service is a 500, never a verdict."""
         if isinstance(error, Refused):
             return self.refuse(request, error)
         if isinstance(error, ReviewError):
@@ -164,7 +162,7 @@ class ReviewHandler:
     async def _settled(
         self, cluster: ClusterLink, hook: str, request: Request, request_review: AdmissionRequest, decision: Decision
     ) -> Decision:
-        """The decision after asking the API server for current quotas and for the permission to exempt."""
+        """The decision with current quotas and with the requester's permission to exempt jobs."""
         granted: dict[str, bool] = {}
         while True:
             decide_with = partial(self._decide, hook, request, request_review, granted=granted or None)
@@ -190,7 +188,7 @@ class ReviewHandler:
 
     @contextmanager
     def _waiting_for_cluster(self) -> Iterator[None]:
-        """Count the review as waiting; Refused if too many reviews wait."""
+        """Refused if too many reviews wait."""
         if self._waiting >= self._max_in_flight:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many reviews wait for the cluster", shed=True)
         self._waiting += 1
@@ -208,7 +206,6 @@ class ReviewHandler:
         *,
         granted: Mapping[str, bool] | None = None,
     ) -> Decision:
-        """The pipeline's decision, or the decision for an object that is too expensive to judge."""
         view = _seen(request, view)
         namespace = view.get(NAMESPACES, request_review.namespace)
         if self.cluster is not None and isinstance(namespace, Namespace) and namespace.of_openshift:
@@ -243,7 +240,7 @@ class ReviewHandler:
         return self._decided("ssh-keys", request, request_review, decision)
 
     async def _review_policy(self, request_review: AdmissionRequest, request: Request) -> Reply:
-        """The reply to a change of a policy ConfigMap. For a valid policy it has the effect on existing jobs."""
+        """The reply to a change of a policy ConfigMap. It contains the effect of a valid policy on existing jobs."""
         namespaces = self.view.all(NAMESPACES)
         try:
             verdict = limited(
@@ -267,7 +264,7 @@ class ReviewHandler:
         return Reply(review.encode(response))
 
     async def _tried(self, document: PolicyDocument, deadline: float) -> list[Outcome]:
-        """The results of trying the document's custom rules; DeadlineExceeded if there is not enough time."""
+        """Custom rules, tried; DeadlineExceeded if there is not enough time."""
         trial = Trial(custom_rules_check.sources(document), document.params)
         try:
             async with asyncio.timeout(max(0, deadline - monotonic())):
@@ -299,7 +296,7 @@ class ReviewHandler:
 
 
 def _seconds(hook: str) -> float:
-    """The limit of processor time for a decision. For a mutation it leaves time for `too_expensive.injection`."""
+    """Processor time. A mutation leaves time for `too_expensive.injection`."""
     return MAX_DECISION_SECONDS - MAX_UNSKIPPABLE_SECONDS if hook == "mutate" else MAX_DECISION_SECONDS
 
 

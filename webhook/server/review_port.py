@@ -15,7 +15,7 @@ from webhook.server.limits import MAX_LARGE_BODIES_BYTES, MAX_SEND_SECONDS, MIN_
 from webhook.server.review_handler import ReviewHandler
 
 PIECE: Final = 64 * 2**10
-"""Bytes of a reply per write, because a transport's buffer has no limit."""
+"""Bytes of a reply per write: a transport's buffer has no limit."""
 
 
 class ReviewPort:
@@ -27,7 +27,7 @@ class ReviewPort:
         """Declared bytes of the large bodies that are being received or answered."""
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        """The response to a request whose head has arrived."""
+        """The head of the request has arrived."""
         connection = cast("HttpConnection", http.protocol)
         request = Request(
             target=http.raw_path,

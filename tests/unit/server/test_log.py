@@ -19,7 +19,7 @@ from tests.support.live_service import LOOPBACK, Connection
 from tests.support.logs import Log
 from webhook.server import log as log_writer
 from webhook.server.limits import MAX_LOGGED_REFUSALS
-from webhook.server.log import TELL_SECONDS, JsonLog, LogWriter, RefusalLog
+from webhook.server.log import SUMMARY_SECONDS, JsonLog, LogWriter, RefusalLog
 from webhook.server.metrics import PREFIX
 from webhook.server.telemetry import Telemetry
 
@@ -48,7 +48,7 @@ def test_rejected_requests_of_a_kind_are_reported_once_and_then_counted(refusing
     refusing.refuse(1, peer="192.0.2.2")
     fields = {"webhook": None, "code": 400, "reason": "bad"}
     assert refusing.log.lines == [("warning", "refused", {**fields, "peer": f"192.0.2.{peer}"}) for peer in (1, 2)]
-    refusing.now += TELL_SECONDS
+    refusing.now += SUMMARY_SECONDS
     refusing.refuse()
     again, refused = refusing.log.lines[2:]
     assert again == ("warning", "refused again", {**fields, "peer": "192.0.2.1", "count": 999})
@@ -61,7 +61,7 @@ def test_rejected_requests_of_many_kinds_are_counted_together(refusing: Refusing
     for number in range(MAX_LOGGED_REFUSALS + 5):
         refusing.refuse(2, f"reason {number}")
     assert len(refusing.log.lines) == MAX_LOGGED_REFUSALS
-    refusing.now += TELL_SECONDS
+    refusing.now += SUMMARY_SECONDS
     refusing.refuse()
     assert refusing.log.events("others refused") == [{"count": 10}]
     assert [again["count"] for again in refusing.log.events("refused again")] == [1] * MAX_LOGGED_REFUSALS
@@ -71,7 +71,7 @@ def test_rejected_requests_of_many_kinds_are_counted_together(refusing: Refusing
 def test_every_rare_rejected_request_is_reported(refusing: Refusing) -> None:
     for _ in range(3):
         refusing.refuse()
-        refusing.now += TELL_SECONDS
+        refusing.now += SUMMARY_SECONDS
     assert refusing.log.told == ["refused"] * 3
 
 

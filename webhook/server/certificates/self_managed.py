@@ -24,7 +24,7 @@ class SelfManagedSource(CertificateSource):
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
-        """Wait without a limit until the caBundles trust the certificate."""
+        """Waits without a limit until the caBundles trust the certificate."""
         settings, namespace = self._settings, self._settings.policy_namespace
         self._telemetry.log.info("waiting for the certificate", secret=settings.ca_secret)
         api = await calls.connect(settings.kubeconfig)
@@ -43,7 +43,7 @@ class SelfManagedSource(CertificateSource):
             await api.close()
 
     def concerns(self) -> dict[str, str]:
-        """Problems: a foreign CA in the Secret, caBundles that do not trust the certificate, a failed last pass."""
+        """A foreign CA in the Secret, caBundles that do not trust the certificate, a failed last pass."""
         return self._concerns
 
     def _update(self, keeper: SelfManaged) -> None:
