@@ -83,7 +83,7 @@ class Authority:
 
     @property
     def not_after(self) -> datetime:
-        """UTC."""
+        """In UTC."""
         return self.certificate.not_valid_after_utc
 
     def usable(self, now: datetime) -> bool:

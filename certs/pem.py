@@ -18,7 +18,7 @@ class CertificateError(ValueError):
 
 
 def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
-    """CertificateError if there is no certificate, or one is damaged."""
+    """All certificates in `pem`; CertificateError if there is none, or one is damaged."""
     try:
         certificates = tuple(x509.load_pem_x509_certificates(pem))
         for certificate in certificates:
@@ -35,7 +35,7 @@ def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
 
 
 def load_private_key(pem: bytes) -> PrivateKeyTypes:
-    """CertificateError if the key is damaged, encrypted or of an unknown kind."""
+    """The key in `pem`; CertificateError if the key is damaged, encrypted or of an unknown kind."""
     try:
         return serialization.load_pem_private_key(pem, password=None)
     except TypeError:
@@ -72,7 +72,7 @@ def fingerprints(pem: bytes) -> frozenset[str]:
 
 
 def readable_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
-    """Empty if `pem` is empty or damaged."""
+    """The certificates; empty if `pem` is empty or damaged."""
     try:
         return load_certificates(pem)
     except CertificateError:

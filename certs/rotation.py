@@ -125,7 +125,7 @@ def signer(state: State, bundles: Sequence[Bundle], now: datetime) -> Authority 
 
 
 def plan(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step | None:
-    """None if nothing is to be done now."""
+    """The next step; None if nothing is to be done now."""
     if step := _repair(state, bundles, now, settings) or _publication(state, bundles):
         return step
     return _promotion(state, now, settings) if state.successor else _retirement(state, now, settings)

@@ -39,7 +39,7 @@ class Leaf:
 
     @property
     def not_after(self) -> datetime:
-        """UTC."""
+        """In UTC."""
         return self.certificate.not_valid_after_utc
 
     def valid(self, now: datetime) -> bool:
@@ -121,7 +121,7 @@ class SelfManaged:
 
     @property
     def now(self) -> datetime:
-        """By the API server's clock if known, because the API server verifies the leaf."""
+        """The time by the API server's clock if known, because the API server verifies the leaf."""
         return self._clock() + self.clock_offset
 
     @property

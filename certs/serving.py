@@ -59,7 +59,7 @@ class ServingCertificate:
 
 
 def read_pair(certificate: Path, key: Path) -> tuple[bytes, bytes]:
-    """CertificateError if a file cannot be read."""
+    """The content of both files; CertificateError if a file cannot be read."""
     try:
         return certificate.read_bytes(), key.read_bytes()
     except OSError as error:

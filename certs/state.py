@@ -48,18 +48,18 @@ class State:
         return (*signers, *self.old)
 
     def with_old(self, certificates: Iterable[x509.Certificate], now: datetime) -> "State":
-        """These CAs have stopped signing at `now`. They stay trusted."""
+        """The state after these CAs have stopped signing at `now`. They stay trusted."""
         old = {fingerprint(certificate): certificate for certificate in (*self.old, *certificates)}
         newest = sorted(old.values(), key=lambda certificate: certificate.not_valid_before_utc)[-MAX_OLD_AUTHORITIES:]
         return replace(self, old=tuple(newest), retired_at=now)
 
     def with_successor(self, authority: Authority, now: datetime) -> "State":
-        """`authority` is being published. It replaces an earlier successor."""
+        """The state in which `authority` is being published. It replaces an earlier successor."""
         state = self.with_old([self.successor.certificate], now) if self.successor else self
         return replace(state, successor=authority, published_at=None, damage=(), key_removed=False)
 
     def promoted(self, now: datetime) -> "State":
-        """The successor signs."""
+        """The state in which the successor signs."""
         state = self.with_old([self.current.certificate], now) if self.current else self
         return replace(state, current=self.successor, successor=None, published_at=None)
 
@@ -77,7 +77,7 @@ class State:
 
 
 def load(data: Mapping[str, bytes]) -> State:
-    """Never raises: damaged parts are left out and named in `damage`.
+    """The state in `data`. Never raises: damaged parts are left out and named in `damage`.
 
     The certificate of a CA whose key is lost is treated as old: its leaves may still be served.
     """

@@ -196,7 +196,7 @@ def _bundle_issues(bundle: Bundle, served: Sequence[Chain], now: datetime) -> It
 
 
 def _fault(certificate: x509.Certificate, now: datetime) -> str:
-    """The end of a sentence; empty if the certificate is valid."""
+    """The certificate's fault as the end of a sentence; empty if the certificate is valid."""
     if certificate.not_valid_after_utc <= now:
         return f"expired at {_text(certificate.not_valid_after_utc)}"
     if certificate.not_valid_before_utc > now:

@@ -43,13 +43,13 @@ class Store(Protocol):
     """Every method raises only StoreError on failure."""
 
     async def read_secret(self) -> Secret | None:
-        """None if the Secret does not exist."""
+        """The CA Secret; None if it does not exist."""
 
     async def write_secret(self, data: Mapping[str, bytes], resource_version: str) -> None:
         """Replace all data of the Secret; Conflict if it is no longer at `resource_version`."""
 
     async def read_bundles(self) -> Sequence[Bundle]:
-        """Every object that calls the service."""
+        """Every object with a caBundle for the service."""
 
     async def write_bundle(self, bundle: Bundle, pem: bytes) -> None:
         """Set all caBundles of the object to `pem`; Conflict if it is no longer at `bundle.resource_version`."""

@@ -50,9 +50,7 @@ class Decision(msgspec.Struct):
     patch: list[dict[str, object]] = msgspec.field(default_factory=list)
     """JSON Patch operations."""
     authors: list[str] = msgspec.field(default_factory=list)
-    """The injection of each operation in `patch`. An operation that lists the injections in an annotation has none; it
-    is the last.
-    """
+    """The injection of each operation in `patch`. The last operation has none if it lists the injections."""
     document: dict[str, Any] | None = None
     """The patched object without its managedFields."""
     reservation: Reservation | None = None

@@ -165,17 +165,17 @@ def _listing(ids: Sequence[str], briefs: Mapping[str, str]) -> str:
 
 
 def shorten(text: str) -> str:
-    """One line, cut to the length of a warning."""
+    """`text` on one line, cut to the length of a warning."""
     return _cut(visible(" ".join(text.split())), MAX_WARNING_CHARACTERS)
 
 
 def _length(text: str) -> int:
-    """In bytes of UTF-8, like in the API server."""
+    """The length in bytes of UTF-8, as the API server measures it."""
     return len(text.encode(errors="replace"))
 
 
 def _cut(text: str, room: int) -> str:
-    """Without the middle: the end of a fault is its most important part."""
+    """`text` without its middle: the end of a fault is its most important part."""
     data = text.encode(errors="replace")
     if len(data) <= room:
         return text
@@ -185,7 +185,7 @@ def _cut(text: str, room: int) -> str:
 
 
 def _elided(path: str, room: int) -> str:
-    """Without the middle: the parts up to the job's role, and as many of the last parts as fit."""
+    """`path` without its middle: the parts up to the job's role, and as many of the last parts as fit."""
     if _length(path) <= room:
         return path
     parts = _PATH_PART.findall(path)
@@ -207,7 +207,7 @@ _PAIR: Final = re.compile(r"(?>(.+?\.resources)\.(?:limits|requests)\[)(.+)\]", 
 
 
 def told_once(denied: Iterable[Finding]) -> list[Finding]:
-    """Without findings that are fixed together with another finding."""
+    """`denied` without findings that are fixed together with another finding."""
     findings = list(denied)
     bounded = {_pair(finding) for finding in findings if finding.rule == _BOUNDS} - {None}
     of_level = {finding.violation.path for finding in findings if finding.rule == _LEVEL}
@@ -220,7 +220,7 @@ def told_once(denied: Iterable[Finding]) -> list[Finding]:
 
 
 def without_copies(findings: list[tuple[Finding, Action]], job: MPIJob) -> list[tuple[Finding, Action]]:
-    """Without repetitions: `launcher-wait` copies the launcher's first container into an init container."""
+    """`findings` without repetitions: `launcher-wait` copies the launcher's first container into an init container."""
     init = job.launcher.template.init_containers if findings and job.launcher else ()
     index = next((index for index, container in enumerate(init) if container.name == WAIT_CONTAINER), None)
     if index is None:

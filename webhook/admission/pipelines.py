@@ -27,7 +27,7 @@ def decide(
     time_left: Callable[[], float],
     granted: Mapping[str, bool] | None = None,
 ) -> Decision:
-    """For any review that a webhook configuration may send to `hook`."""
+    """The decision for any review that a webhook configuration may send to `hook`."""
     kind = request.kind
     if request.operation not in {"CREATE", "UPDATE"}:
         return Decision(skipped="not a CREATE or UPDATE", name=request.name)

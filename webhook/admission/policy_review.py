@@ -91,7 +91,7 @@ class PolicyVerdict:
 
 
 def too_expensive(request: AdmissionRequest) -> PolicyVerdict:
-    """For a ConfigMap that exceeded the limit on processor time."""
+    """The verdict on a ConfigMap that exceeded the limit on processor time."""
     return PolicyVerdict(request.uid, request.name, PolicyError(PolicyFault("", TOO_EXPENSIVE)))
 
 
@@ -102,7 +102,7 @@ def verdict_on(
     namespaces: Sequence[Namespace] | None,
     now: datetime,
 ) -> PolicyVerdict:
-    """For a created, changed or deleted ConfigMap. `namespaces` are all namespaces; None if unknown."""
+    """The verdict on a created, changed or deleted ConfigMap. `namespaces` are all namespaces; None if unknown."""
     verdict = PolicyVerdict(request.uid, request.name)
     try:
         new, old = (msgspec.json.decode(raw, type=ConfigMap | None) for raw in (request.object, request.old_object))

@@ -31,7 +31,7 @@ _METADATA: Final = _RULES_READ | {"finalizers", "ownerReferences"}
 def reason_to_inject_nothing(
     request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy, view: ClusterView
 ) -> str:
-    """Empty if the object gets injections."""
+    """The reason; empty if the object gets injections."""
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
     if request.operation == "UPDATE" and is_by_controller(request, policy, view):
@@ -67,7 +67,7 @@ def is_by_controller(request: review.AdmissionRequest, policy: Policy, view: Clu
 
 
 def reason_to_check_nothing(request: review.AdmissionRequest, policy: Policy, view: ClusterView) -> str:
-    """Empty if the object is checked.
+    """The reason; empty if the object is checked.
 
     A controller's update passes if it changes no more than this controller should. Other updates are checked, because
     the controller's account may be stolen. Values are compared byte by byte: the API server encodes both objects in the
@@ -174,7 +174,7 @@ def _but_for_kueue(document: msgspec.Raw) -> Iterator[object]:
 
 
 def _bytes(value: Any) -> Any:
-    """With bytes in place of Raw, because two Raws are never equal."""
+    """`value` with bytes in place of Raw, because two Raws are never equal."""
     if isinstance(value, dict):
         return {key: _bytes(item) for key, item in value.items()}
     return bytes(value)

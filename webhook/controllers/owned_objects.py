@@ -245,5 +245,5 @@ class OwnedObjects(ABC):
 
 
 def in_path(name: Hashable) -> str:
-    """For a path of the API server."""
+    """The name, escaped for a path."""
     return quote(str(name), safe="")

@@ -61,7 +61,7 @@ class ClusterLink:
     grants: GrantsReader
     """The SCCs of OpenShift that accounts may use."""
     faults: dict[str, str] = field(default_factory=dict)
-    """By task: failures of background tasks that were restarted."""
+    """The failures of background tasks that were restarted, by task."""
 
     async def first_answer(self, seconds: float) -> None:
         """Return once everything is settled, or namespaces cannot be read, or the time is over."""
@@ -71,7 +71,7 @@ class ClusterLink:
                     await asyncio.sleep(0.02)
 
     def concerns(self) -> dict[str, str]:
-        """For the administrator. The service stays ready."""
+        """Problems with the cluster's data, for the administrator. The service stays ready."""
         unknown = {f"unknown-{name}": f"no information about {name}: {why}" for name, why in self.view.faults().items()}
         restarted = {f"background-{name}": fault for name, fault in self.faults.items()}
         stale = {f"stale-{watch.kind.name}": _out_of_date(watch) for watch in self.watches if watch.stale}
@@ -96,7 +96,7 @@ class ClusterLink:
         return namespace
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-        """By rule; ClusterError if the API server does not say."""
+        """Whether the requester may exempt jobs, by rule; ClusterError if that is unknown."""
         return await access_reviews.may_exempt(self.api, request, rules)
 
     async def policy_impact(

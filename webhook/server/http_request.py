@@ -40,7 +40,7 @@ def parse(raw: str) -> tuple[str | None, float | None]:
 
 
 def _duration(text: str) -> float | None:
-    """In seconds; None if `text` is not a duration above zero."""
+    """`text` in seconds; None if it is not a duration above zero."""
     if len(text) > MAX_DURATION_CHARACTERS or not _WHOLE.fullmatch(text):
         return None
     return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text)) or None
@@ -100,7 +100,7 @@ class Reply:
 
 
 def expect_client(request: Request, names: Set[str]) -> None:
-    """Refused if the client's certificate has none of `names`."""
+    """Raise Refused if the client's certificate has none of `names`."""
     certificate = request.certificate
     subject = {value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"}
     subject |= {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
@@ -111,7 +111,7 @@ def expect_client(request: Request, names: Set[str]) -> None:
 
 
 def expect_review(request: Request) -> None:
-    """Refused if the request cannot be a review."""
+    """Raise Refused if the request cannot be a review."""
     if request.hook is None:
         raise Refused(HTTPStatus.NOT_FOUND, "there is no such path here")
     if request.method != "POST":
@@ -128,5 +128,5 @@ def expect_review(request: Request) -> None:
 
 
 def broken_off() -> Refused:
-    """The body ended early."""
+    """The refusal of a body that ended early."""
     return Refused(HTTPStatus.BAD_REQUEST, "the body is incomplete")

@@ -23,7 +23,7 @@ LINGER_SECONDS: Final = 2.0
 AHEAD_SECONDS: Final = 0.2
 """Seconds in which a client that sent a second request can read the reply to the first."""
 KEEPALIVE_SECONDS: Final = 200.0
-"""Go clients close an idle connection after 90 s. The client should close it, not the server."""
+"""Seconds after which an idle connection is closed. Go clients close it after 90 s; the server should not be first."""
 # Descriptors for everything except connections: the operations port, calls to the API server, files.
 RESERVED: Final = 256
 LEAST: Final = 32
@@ -143,7 +143,7 @@ class HttpConnection(web.RequestHandler):
         self._timer: TimerHandle | None = None
 
     def connection_made(self, transport: BaseTransport) -> None:
-        """The handshake is over."""
+        """Called when the handshake is over."""
         super().connection_made(transport)
         opened = cast("Transport", transport)  # uvloop's transport has the methods
         opened.set_write_buffer_limits(MAX_UNSENT_BYTES)
@@ -156,7 +156,7 @@ class HttpConnection(web.RequestHandler):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """`data` is part of the current request, or of the next head."""
+        """Pass on the bytes of the current request, or the head of the next request."""
         if self._body_left or not data:  # aiohttp itself passes b"" to continue with buffered bytes
             body, data = data[: self._body_left], data[self._body_left :]
             self._body_left -= len(body)
@@ -171,7 +171,7 @@ class HttpConnection(web.RequestHandler):
             self._read_head(self._head + data)
 
     def replied(self) -> None:
-        """The current request has its reply, or was dropped."""
+        """Called when the current request has its reply, or was dropped."""
         self.busy, self.used = False, monotonic()
         if self._ahead:
             self._start_timer(AHEAD_SECONDS, "ahead")
@@ -212,7 +212,7 @@ class HttpConnection(web.RequestHandler):
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """aiohttp would log the bytes that its parser rejects."""
+        """The reply to bytes that the parser rejects. aiohttp would log the bytes."""
         if status != web.HTTPBadRequest.status_code:
             return super().handle_error(request, status, exc, message)
         response = self._server.bad_request(self.peer)
@@ -246,6 +246,6 @@ def _bad_request(_: str) -> web.Response:
 
 
 def most_connections() -> int:
-    """As many as the descriptors of this process allow, at most `MAX_CONNECTIONS`."""
+    """The connections that the descriptors of this process allow, at most `MAX_CONNECTIONS`."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else max(LEAST, min(MAX_CONNECTIONS, soft - RESERVED))

@@ -69,7 +69,7 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
 
 
 async def _configuration(api: Client, kind: str, name: str) -> KubernetesObject | None:
-    """None if it does not exist, empty without the permission to read it."""
+    """The webhook configuration; None if it does not exist, empty without the permission to read it."""
     try:
         return await get(api, f"{registration.API}/{registration.RESOURCES[kind]}/{name}")
     except ApiError as error:

@@ -21,7 +21,7 @@ MAX_HEAD_SECONDS: Final = 10.0
 MAX_UNSENT_BYTES: Final = 64 * 1024
 """Bytes of unread replies, to limit the memory of a connection."""
 MIN_LARGE_BODY_BYTES: Final = 64 * 2**10
-"""Bytes from which a body is large. Small bodies are limited by the number of connections."""
+"""Bytes from which a body is large. The number of connections limits the small bodies."""
 MAX_SEND_SECONDS: Final = 10.0
 """Seconds in which a client must read a large reply."""
 MAX_LARGE_BODIES_BYTES: Final = 96 * 2**20
@@ -49,4 +49,4 @@ MAX_REPLAYS: Final = 2
 MAX_NAMESPACE_LABELS: Final = 500
 """Namespaces that metrics name: each has its own time series."""
 MAX_USER_SERIES: Final = 500
-"""Time series of GPUs by user: one per namespace, user and resource."""
+"""Time series of GPUs by user. Each namespace, user and resource has one."""

@@ -147,9 +147,7 @@ SUMMARY_SECONDS: Final = 10.0
 
 
 class RefusalLog:
-    """Logs the first rejection of each kind. After `SUMMARY_SECONDS` the next rejection is logged, with the number of
-    those not logged.
-    """
+    """Logs the first rejection of each kind, and after `SUMMARY_SECONDS` how many were not logged."""
 
     def __init__(self, log: JsonLog, clock: Callable[[], float] = monotonic) -> None:
         self._log = log

@@ -24,18 +24,18 @@ class Metric:
     """The description of a metric."""
 
     name: str
-    """With the suffix `_total` for a counter."""
+    """The name in Prometheus, with the suffix `_total` for a counter."""
     kind: Kind
     labels: tuple[str, ...]
     help: str
-    """Administrators read it without context."""
+    """Help for administrators, who read it without context."""
     on_scrape: bool = False
     """The values are computed on each scrape."""
     buckets: tuple[float, ...] = ()
 
     @property
     def short(self) -> str:
-        """Without its prefix."""
+        """The name without its prefix."""
         return self.name.removeprefix(PREFIX).removeprefix(JOB_PREFIX)
 
 

@@ -26,7 +26,7 @@ class Labels:
 
 
 def of_now(namespaces: Iterable[str]) -> Labels:
-    """For gauges. All replicas choose the same values."""
+    """The first existing values by name, for gauges. All replicas choose the same values."""
     labels = Labels(MAX_NAMESPACE_LABELS)
     for namespace in sorted(set(namespaces)):
         labels.bounded(namespace)

@@ -41,8 +41,8 @@ class PolicyWatch:
     """Makes a PolicySet from the records of `watch`, and passes it with the state of each ConfigMap to `apply`.
 
     `base` are layers from other sources (a file). While the ConfigMaps cannot be listed, the last good documents of the
-    previous run are used. Without these documents the defaults are used if the right to list ConfigMaps is certainly
-    missing. Otherwise the service is not ready. The service also is not ready if this `version` can read neither the
+    previous run are used. If there are none and the right to list ConfigMaps is certainly missing, the defaults are
+    used. Otherwise the service is not ready. The service is also not ready if this `version` can read neither the
     current text of a document nor its last good copy.
     """
 
@@ -57,7 +57,7 @@ class PolicyWatch:
 
     def __post_init__(self) -> None:
         self._cluster_version = ""
-        self._unreadable = ""  # documents that this version cannot read, nor their last good copies
+        self._unreadable = ""  # documents of which this version can read no copy
         self._instead = ""  # the policies used while ConfigMaps cannot be read
         self._changed = asyncio.Event()
         self._loaded = asyncio.Event()
@@ -74,11 +74,11 @@ class PolicyWatch:
 
     @property
     def unsettled(self) -> str:
-        """Empty once policies are loaded."""
+        """The reason why no policies are loaded yet; empty once policies are loaded."""
         return "" if self._loaded.is_set() else self._unreadable or self.problem
 
     def concerns(self) -> dict[str, str]:
-        """Unreadable ConfigMaps and broken policies."""
+        """Problems: unreadable ConfigMaps and broken policies."""
         return ({"policies-unread": self.problem} if self.problem else {}) | self._broken
 
     @property
@@ -146,7 +146,7 @@ class PolicyWatch:
                 asyncio.get_running_loop().call_later(RETRY, self._changed.set)
 
     async def _read_cluster_version(self) -> None:
-        """Such as v1.35. After a failure the previous value stays."""
+        """Read a version such as v1.35. After a failure the previous value stays."""
         with suppress(ClusterError, KeyError, ValueError):
             minor = (await self.api.request("GET", "/version"))["minor"]
             self._cluster_version = f"v1.{int(str(minor).rstrip('+'))}"
@@ -211,7 +211,7 @@ class PolicyWatch:
             self.log.warning("last good policies not readable", reason=str(error))
 
     async def _remember(self, texts: Mapping[str, str]) -> bool:
-        """False if the write must be retried."""
+        """Store new texts; False if the write must be retried."""
         if self._written is None:
             return False
         try:
@@ -241,7 +241,7 @@ class PolicyWatch:
 
 
 def _read(text: str | None, model: type[PolicyDocument], maximum: int) -> PolicyDocument:
-    """PolicyError also if the document takes too much processor time."""
+    """The document; PolicyError also if it takes too much processor time."""
     try:
         return limited(partial(store.read, text, model, maximum))
     except TooExpensive:

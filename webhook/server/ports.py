@@ -22,7 +22,7 @@ PAUSE_SECONDS = 0.1
 
 
 class ListenError(Exception):
-    """The message has the reason."""
+    """The service cannot listen on the address. The message has the reason."""
 
 
 class Port:

@@ -121,9 +121,9 @@ async def _freeze(settled: asyncio.Event) -> None:
 
 
 async def _give_memory_back() -> None:
-    """glibc would keep the memory of 10,000 closed TLS connections; other C libraries have no `malloc_trim`.
+    """Return freed memory to the system. glibc would keep the memory of 10,000 closed TLS connections.
 
-    https://man7.org/linux/man-pages/man3/malloc_trim.3.html
+    https://man7.org/linux/man-pages/man3/malloc_trim.3.html; other C libraries lack it.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     while trim is not None:
@@ -135,7 +135,7 @@ __all__ = ["ServeSettings", "StartError", "run", "serve"]
 
 
 def _raise_limit() -> None:
-    """Allow as many file descriptors as possible."""
+    """Allow this process as many file descriptors as possible."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

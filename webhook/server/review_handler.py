@@ -38,7 +38,7 @@ from webhook.server.telemetry import Telemetry
 from webhook.work_limit import TooExpensive, limited
 
 T = TypeVar("T")
-# the rest is for the network
+# The rest of the API server's timeout is for the network.
 SHARE_OF_TIMEOUT = 0.8
 
 
@@ -92,7 +92,7 @@ class ReviewHandler:
             raise Refused(HTTPStatus.NOT_FOUND, part.off)
 
     async def answer(self, request: Request) -> Reply:
-        """Never raises. Waits only for the API server."""
+        """The reply to a review. This method never raises, and waits only for the API server."""
         hook = request.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
@@ -137,7 +137,7 @@ class ReviewHandler:
                 await cluster.grants.read(request.missing_grants)
 
     def _without_decision(self, request: Request, error: Exception) -> Reply:
-        """A fault of the service is a 500, never a verdict."""
+        """The reply after an error. A fault of the service is a 500, never a verdict."""
         if isinstance(error, Refused):
             return self.refuse(request, error)
         if isinstance(error, ReviewError):
@@ -188,7 +188,7 @@ class ReviewHandler:
 
     @contextmanager
     def _waiting_for_cluster(self) -> Iterator[None]:
-        """Refused if too many reviews wait."""
+        """Count the review as waiting; Refused if too many reviews wait."""
         if self._waiting >= self._max_in_flight:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many reviews wait for the cluster", shed=True)
         self._waiting += 1
@@ -264,7 +264,7 @@ class ReviewHandler:
         return Reply(review.encode(response))
 
     async def _tried(self, document: PolicyDocument, deadline: float) -> list[Outcome]:
-        """Custom rules, tried; DeadlineExceeded if there is not enough time."""
+        """Try the document's custom rules; DeadlineExceeded if there is not enough time."""
         trial = Trial(custom_rules_check.sources(document), document.params)
         try:
             async with asyncio.timeout(max(0, deadline - monotonic())):
@@ -296,7 +296,7 @@ class ReviewHandler:
 
 
 def _seconds(hook: str) -> float:
-    """Processor time. A mutation leaves time for `too_expensive.injection`."""
+    """The limit of processor time for a decision. A mutation leaves time for `too_expensive.injection`."""
     return MAX_DECISION_SECONDS - MAX_UNSKIPPABLE_SECONDS if hook == "mutate" else MAX_DECISION_SECONDS
 
 

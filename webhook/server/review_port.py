@@ -27,7 +27,7 @@ class ReviewPort:
         """Declared bytes of the large bodies that are being received or answered."""
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        """The head of the request has arrived."""
+        """The response to a request whose head has arrived."""
         connection = cast("HttpConnection", http.protocol)
         request = Request(
             target=http.raw_path,

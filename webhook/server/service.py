@@ -71,7 +71,7 @@ class Service:
     port: Port
     url: str
     ops_url: str
-    """For health and metrics."""
+    """The URL of the port with health and metrics."""
     registration: Registration | None = None
     """The webhook configurations that this service has installed; else None."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -141,7 +141,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
 
 
 def _load(settings: ServeSettings) -> None:
-    """No review may wait for an import."""
+    """Import optional modules now, so that no review waits for them."""
     for part in optional_parts.of(settings.options):
         for hook in part.hooks:
             resolve_name(hook.answer or hook.decide)
@@ -321,7 +321,7 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
 
 
 def _try_custom_rules(layers: tuple[Layer, ...]) -> None:
-    """No review of a ConfigMap has tried the custom rules of a file. PolicyError, TrialFailed."""
+    """Try the custom rules of a file, because no review of a ConfigMap has tried them; PolicyError, TrialFailed."""
     for document in (layer.document for layer in layers):
         if sources := custom_rules_check.sources(document):
             outcomes = try_expressions(Trial(sources, document.params))
@@ -345,7 +345,7 @@ def _left_out(policies: PolicySet) -> dict[str, str]:
 
 
 def _digest(policies: PolicySet) -> str:
-    """Equal in all replicas with the same policies."""
+    """A hash of the documents, equal in all replicas with the same policies."""
     content = "\n".join(layer.document.model_dump_json(exclude_unset=True) for layer in policies.layers)
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 

@@ -17,7 +17,7 @@ from webhook.server.ports import EVERY_ADDRESS
 
 
 class StartError(Exception):
-    """The message says what to change."""
+    """The service cannot start. The message says what to change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class ServeSettings:
     listen: Address = ("127.0.0.1", 8443)
     """For reviews."""
     ops_listen: Address = ("127.0.0.1", 8081)
-    """For health and metrics."""
+    """The address of the port with health and metrics."""
     policy: Path | None = None
     """A policy file. Policies in ConfigMaps override it."""
     policy_namespace: str = PROGRAM
@@ -43,7 +43,7 @@ class ServeSettings:
     register: bool = False
     """Install the webhook configurations while the service runs. Requires the CA in memory."""
     tls_cert: Path | None = None
-    """cert-manager or an administrator renews the file. It is read again after each change."""
+    """A certificate file that cert-manager or an administrator renews. It is read again after each change."""
     tls_key: Path | None = None
     tls_ca: Path | None = None
     """The CA that must have issued `tls_cert`. Without this file the issuer is not checked."""
@@ -52,13 +52,13 @@ class ServeSettings:
     service: str = ""
     """The Service in front of the replicas."""
     ca_lifetime: int = 365 * 86_400
-    """Of the CA in `ca_secret`."""
+    """The lifetime of the CA in `ca_secret`."""
     leaf_lifetime: int = 14 * 86_400
-    """Of the certificates that this CA issues."""
+    """The lifetime of the certificates that this CA issues."""
     ca_grace: int = 120
-    """Seconds from when every caBundle has a new CA until its first certificate."""
+    """Seconds between the publication of a new CA in all caBundles and the first certificate that it issues."""
     ca_file: Path | None = None
-    """For the certificate of the CA in memory."""
+    """The file to which the certificate of the CA in memory is written."""
     client_ca: Path | None = None
     """The CA (PEM) that must have issued the client certificates of reviews."""
     client_names: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class ServeSettings:
     max_in_flight: int = 512
     """Reviews that may wait for the cluster. Further reviews that need the cluster get an error."""
     timeout_seconds: float = 10
-    """For a review, unless the client requests a shorter timeout."""
+    """The timeout of a review, unless the client requests a shorter timeout."""
     ssh_keys_ready: int = 128
     """Spare SSH key pairs."""
     ssh_keys_rate: float = 1
@@ -117,12 +117,8 @@ def check(settings: ServeSettings) -> None:
 def rotation(settings: ServeSettings) -> RotationSettings:
     """StartError if the times contradict each other."""
     try:
-        return certificate_store.rotation(
-            *(
-                timedelta(seconds=seconds)
-                for seconds in (settings.ca_lifetime, settings.leaf_lifetime, settings.ca_grace)
-            )
-        )
+        times = (settings.ca_lifetime, settings.leaf_lifetime, settings.ca_grace)
+        return certificate_store.rotation(*(timedelta(seconds=seconds) for seconds in times))
     except ValueError as error:
         options = {"ca_lifetime": "--ca-lifetime", "leaf_lifetime": "--leaf-lifetime", "grace": "--ca-grace"}
         raise StartError(" ".join(options.get(word, word) for word in str(error).split())) from None

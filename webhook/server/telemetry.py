@@ -97,7 +97,7 @@ class Telemetry:
         )
 
     def converted(self, version: str, outcomes: Mapping[str, int], seconds: float) -> None:
-        """By outcome."""
+        """Count the jobs of a conversion by outcome."""
         self.metrics.observe("review_duration_seconds", seconds, "convert")
         for outcome, number in outcomes.items():
             self.metrics.add("conversions_total", version, outcome, amount=number)
@@ -184,7 +184,7 @@ class Telemetry:
             self.log.warning("custom rule not evaluated", rule=rule, fault=fault)
 
     def concerns(self) -> dict[str, str]:
-        """For `/readyz`. The service stays ready."""
+        """Custom rules that could not be evaluated, for `/readyz`. The service stays ready."""
         return {
             f"own-rule-{rule}": f"the policy's rule {rule} could not be evaluated: {fault}"
             for rule, fault in self._rule_faults.items()
@@ -200,7 +200,7 @@ class Telemetry:
         seconds: float = 0,
         shed: bool = False,
     ) -> None:
-        """A request that got no decision. `webhook` is None for an unknown path."""
+        """Count and log a request that got no decision. `webhook` is None for an unknown path."""
         if webhook is not None:
             self.metrics.observe("review_duration_seconds", seconds, webhook)
         if shed:
@@ -215,7 +215,7 @@ class Telemetry:
         self._refusals.warning("refused", webhook=webhook, code=status.value, reason=reason, peer=peer)
 
     def too_expensive(self, webhook: str, namespace: str, name: str, user: str = "") -> None:
-        """An object that took too much processor time."""
+        """Count and log an object that took too much processor time."""
         self.metrics.add("too_expensive_total", webhook)
         self.log.warning(
             "too expensive to judge",

@@ -21,7 +21,7 @@ _ALIKE: Final = 0.75
 
 
 def cautions(job: MPIJob, injections: Collection[str]) -> dict[str, list[str]]:
-    """By ignored key."""
+    """Warnings by ignored key."""
     by_key: dict[str, list[str]] = {}
     for key in [key for key in _ours(job.annotations) if key not in KNOWN][:MAX_UNKNOWN_ANNOTATIONS]:
         near = get_close_matches(key.removeprefix(PREFIX)[:64], _NAMES, n=1, cutoff=_ALIKE)

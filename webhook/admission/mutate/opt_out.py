@@ -65,7 +65,7 @@ def _kept(policy: Policy) -> frozenset[str]:
 
 
 def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Caution]:
-    """Cautions about entries that are not ids of `kind`. An id of `other` belongs into the annotation of `other`."""
+    """Cautions about entries that are not ids of `kind`. An id of `other` belongs in the annotation of `other`."""
     if of_other := [entry for entry in entries if entry in other.known]:
         what = f"is {other.article} {other.noun}" if len(of_other) == 1 else f"are {other.noun}s"
         yield Caution(f"{_shown(of_other)} {what}; use the annotation {other.annotation}")

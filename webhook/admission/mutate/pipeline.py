@@ -149,7 +149,7 @@ def _inject_again(
 def _inject(
     job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder, ids: frozenset[str] | None = None
 ) -> dict[str, list[str]]:
-    """Notes by injection. Injections that the job skips are left out."""
+    """Run the injections that the job does not skip. Returns their notes by injection."""
     notes_by_source: dict[str, list[str]] = {}
     notes: list[str] = [*opt_out.cautions(job, policy)]
     if notes:

@@ -30,7 +30,7 @@ from webhook.kit.forms import ITEM, ComesBack, Form
 from webhook.kit.patch import Addition, PatchBuilder, PatchConflict, Path
 
 Notes = dict[str, list[str]]
-"""By injection."""
+"""Notes by injection."""
 Inject = Callable[[PatchBuilder, frozenset[str] | None], Notes]
 """Runs the injections with these ids (None for all) as for a new job."""
 

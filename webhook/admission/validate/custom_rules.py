@@ -46,7 +46,7 @@ def job_facts(job: MPIJob, ctx: Context) -> JobFacts:
     per_worker = devices.of_each(job.worker, patterns, ctx)
     launcher = devices.of_each(job.launcher, patterns, ctx)
     names = devices.names(patterns, ctx)
-    # `accelerator` is the workers' if they have one
+    # The workers are first, so that `accelerator` is theirs if they have one.
     templates = [replica.template for _, _, replica in reversed(job.replicas())]
     return JobFacts(
         workers=job.workers,
@@ -107,13 +107,13 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
 
 
 def of_stored(ctx: Context, document: msgspec.Raw) -> Context:
-    """For the stored job, with the outcomes of custom rules for it."""
+    """The context of the stored job, with the outcomes of custom rules for it."""
     standing = {own_id: outcome for own_id, outcome in ctx.custom_rules.items() if outcome.standing}
     return structs.replace(ctx, old=None, document=document, custom_rules=standing, memo=Memo())
 
 
 def faults(ctx: Context) -> dict[str, str]:
-    """By rule id."""
+    """Errors of custom rules by id."""
     return {full_id(own_id): outcome.fault for own_id, outcome in ctx.custom_rules.items() if outcome.fault}
 
 
@@ -123,7 +123,7 @@ def _namespace(namespace: Namespace) -> dict[str, Any]:
 
 
 def _request(request: AdmissionRequest, ctx: Context) -> dict[str, Any]:
-    """In the form of a ValidatingAdmissionPolicy's `request`: without empty fields."""
+    """The request in the form of a ValidatingAdmissionPolicy's `request`, without empty fields."""
     user = request.user_info
     kind = {"group": request.kind.group, "version": request.kind.version, "kind": request.kind.kind}
     fields = {

@@ -96,7 +96,7 @@ def validate(
 
 
 def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
-    """Regardless of actions and exemptions; an unchanged stored object passes."""
+    """Reject the object regardless of actions and exemptions. An unchanged stored object passes."""
     decision = Decision(name=request.name)
     if passes_unjudged(request, policy, view):
         decision.skipped = too_large.AS_STORED

@@ -85,7 +85,7 @@ def _named(degree: Degree, named: Named) -> Degree:
 
 
 def _items(job: MPIJob) -> dict[tuple[str, str], list[str]]:
-    """Of containers and volumes."""
+    """The names of containers and volumes."""
     items: dict[tuple[str, str], Sequence[Any]] = {}
     for role, path, replica in job.replicas():
         spec = replica.template.spec

@@ -4,7 +4,7 @@ Another mutating webhook may have removed an injection, or the API server could 
 required injection runs on the final object: values that it would still add are missing.
 
 An update injects new values only into a Launcher or Worker that it adds. On an update, a value is therefore missing
-only if it belongs into that part, or if the stored job has it.
+only if it belongs in that part, or if the stored job has it.
 """
 
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ def _violation(injection_id: str, added: list[Addition], fix: str) -> Violation:
 
 
 def field(path: Path) -> str:
-    """In messages: `spec.mpiReplicaSpecs[Worker].template`."""
+    """The path in messages: `spec.mpiReplicaSpecs[Worker].template`."""
     shown = ""
     for depth, token in enumerate(path):
         in_brackets = isinstance(token, int) or not token.isalnum() or path[depth - 1] == "mpiReplicaSpecs"

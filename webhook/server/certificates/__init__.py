@@ -22,7 +22,7 @@ class CertificateSource(ABC):
     """Provides the serving certificate and replaces it before it expires."""
 
     problem: str = "not yet"
-    """One line: why clients would reject the certificate; empty if they would accept it."""
+    """The reason, on one line, why clients would reject the certificate; empty if they would accept it."""
     ca_pem: bytes | None = None
     """The certificate of a CA that only this process has. Clients of the service need it."""
 

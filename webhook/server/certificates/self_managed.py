@@ -43,7 +43,7 @@ class SelfManagedSource(CertificateSource):
             await api.close()
 
     def concerns(self) -> dict[str, str]:
-        """A foreign CA in the Secret, caBundles that do not trust the certificate, a failed last pass."""
+        """Problems: a foreign CA in the Secret, caBundles that do not trust the certificate, a failed last pass."""
         return self._concerns
 
     def _update(self, keeper: SelfManaged) -> None:
