@@ -63,7 +63,6 @@ class FileCertificate:
         self._served = content
 
     async def run(self) -> NoReturn:
-        """Poll the files until cancelled."""
         while True:
             await asyncio.sleep(self._interval)
             await self.poll()

@@ -1,4 +1,4 @@
-"""Reports about changes of certificates, for Events, logs and metrics."""
+"""Reports about changes of certificates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ class Notice:
     reason: str
     """In the form of a Kubernetes Event's reason, such as `CAPromoted`."""
     message: str
-    """One line for a human."""
     warning: bool = False
 
 

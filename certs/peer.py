@@ -9,7 +9,7 @@ from certs.limits import MAX_PEER_SECONDS
 
 
 class PeerError(Exception):
-    """No TLS server answers; the message is one line for a human."""
+    """The message is one line for a human."""
 
 
 async def fetch_chain(host: str, port: int, *, server_name: str | None = None) -> tuple[x509.Certificate, ...]:

@@ -14,7 +14,7 @@ NO_EXTENSION = (x509.ExtensionNotFound, x509.DuplicateExtension, x509.Unsupporte
 
 
 class CertificateError(ValueError):
-    """A certificate or key that cannot be used; the message is the reason."""
+    """The message is the reason."""
 
 
 def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
@@ -22,7 +22,7 @@ def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
     try:
         certificates = tuple(x509.load_pem_x509_certificates(pem))
         for certificate in certificates:
-            # The library parses the parts of a certificate on first access.
+            # The library parses these parts on first access.
             _ = (
                 certificate.subject,
                 certificate.issuer,

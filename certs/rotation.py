@@ -78,7 +78,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MakeSuccessor:
-    """Store `state.with_successor(a new CA)`."""
+    """Store `state` with a new CA as the successor."""
 
     state: State
     notice: Notice

@@ -34,7 +34,6 @@ class Leaf:
     key_pem: bytes = field(repr=False)
     certificate_pem: bytes = field(repr=False)
     issuer: str
-    """The fingerprint of the CA."""
     renew_at: datetime
 
     @property
@@ -143,7 +142,6 @@ class SelfManaged:
         return self.certificate
 
     async def run(self) -> NoReturn:
-        """Run passes until cancelled."""
         failures = 0
         while True:
             await self.reconcile()
@@ -226,7 +224,6 @@ class SelfManaged:
         return failed
 
     def _without(self, rest: Sequence[Bundle], state: State, now: datetime) -> Step | None:
-        """The next step if only the caBundles `rest` existed."""
         self._renew_leaf(state, rest, now)
         return plan(state, rest, now, self._settings)
 

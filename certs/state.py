@@ -36,7 +36,6 @@ class State:
     old: tuple[x509.Certificate, ...] = ()
     retired_at: datetime | None = None
     damage: tuple[str, ...] = ()
-    """The invalid parts and their faults."""
     key_removed: bool = False
     """The signing CA's certificate has no key: an administrator removes the key to request a new CA."""
     other: Mapping[str, bytes] = field(default_factory=dict, repr=False)

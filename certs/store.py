@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class StoreError(Exception):
-    """The cluster cannot be read or written. The message is one line for a human."""
+    """The message is one line for a human."""
 
 
 class Conflict(StoreError):

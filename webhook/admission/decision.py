@@ -36,19 +36,16 @@ class Decision(msgspec.Struct):
     requested: list[str] = msgspec.field(default_factory=list)
     """Rules from which the job requests an exemption. They deny unless the requester may exempt jobs from them."""
     told: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """The notes of each injection."""
     news: list[str] = msgspec.field(default_factory=list)
     """Injections that the user does not yet know of."""
     injection_warnings: InjectionWarnings = "each"
-    """How warnings list injected fields."""
     skipped: str = ""
     """The reason why the job was not checked; empty if it was checked."""
     name: str = ""
-    """The object's name, for messages."""
+    """For messages."""
     group: str = mpijob.GROUP
     kind: str = "MPIJob"
     patch: list[dict[str, object]] = msgspec.field(default_factory=list)
-    """JSON Patch operations."""
     authors: list[str] = msgspec.field(default_factory=list)
     """The injection of each operation in `patch`. The last operation has none if it lists the injections."""
     document: dict[str, Any] | None = None
@@ -58,7 +55,7 @@ class Decision(msgspec.Struct):
     refused_gpus: dict[str, int] = msgspec.field(default_factory=dict)
     """The accelerators that a rejected new job requests."""
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
-    """Annotations for the audit log."""
+    """For the audit log."""
     policy: str = ""
     """Names and versions of the applied policies; empty if only the built-in defaults apply."""
 

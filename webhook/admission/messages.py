@@ -124,7 +124,6 @@ def first_of(text: str, number: int) -> str:
 
 
 def warnings(texts: Sequence[str]) -> list[str]:
-    """At most ten warnings, in their order."""
     unique = list(dict.fromkeys(map(visible, texts)))
     shown = unique[:MAX_WARNINGS]
     if len(unique) > MAX_WARNINGS:

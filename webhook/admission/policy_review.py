@@ -51,9 +51,7 @@ class PolicyVerdict:
     """The policies after the change; None if nothing would change or the document is broken."""
     notes: list[str] = field(default_factory=list)
     document: PolicyDocument | None = None
-    """The valid document."""
     text: str = ""
-    """The source text of `document`."""
 
     def add_trial(self, outcomes: Sequence[Outcome]) -> None:
         """Reject the document if a custom rule in it could not be evaluated or took too long."""
@@ -91,7 +89,6 @@ class PolicyVerdict:
 
 
 def too_expensive(request: AdmissionRequest) -> PolicyVerdict:
-    """The verdict on a ConfigMap that exceeded the limit on processor time."""
     return PolicyVerdict(request.uid, request.name, PolicyError(PolicyFault("", TOO_EXPENSIVE)))
 
 

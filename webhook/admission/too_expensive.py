@@ -31,7 +31,6 @@ class _Named(msgspec.Struct):
 
 
 def injection(request: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
-    """Make only the injections that cannot be skipped, and warn the user."""
     decision = inject_unskippable(request, policy=policy, view=view)
     if decision.patch:
         caution = f"{TOO_EXPENSIVE}, so nothing was injected but {', '.join(decision.news)}"

@@ -77,7 +77,6 @@ class OwnedKind:
     kind: str
     plural: str
     label: str
-    """Only objects with this label are watched."""
     foreign: str
     """For a message: the consequence of a foreign object with the same name."""
     unordered: tuple[str, ...] = ()
@@ -87,7 +86,6 @@ class OwnedKind:
         return self._record(msgspec.convert(content, _Object))
 
     def watched(self) -> Kind[ByNamespace, SeenObject]:
-        """For a watch of the objects of all jobs."""
         return Kind(
             self.plural,
             f"/apis/{self.group_version}/{self.plural}",
@@ -146,7 +144,6 @@ class OwnedObjects(ABC):
         self.watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
 
     async def run(self) -> None:
-        """Maintain all objects until cancelled."""
         await self.view.settled()
         await self.watch.settled()
         self._begun = True
@@ -245,5 +242,4 @@ class OwnedObjects(ABC):
 
 
 def in_path(name: Hashable) -> str:
-    """The name, escaped for a path."""
     return quote(str(name), safe="")

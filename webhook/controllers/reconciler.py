@@ -111,7 +111,6 @@ class Reconciler(Generic[Key]):
             self._due(key)
 
     async def run(self) -> None:
-        """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self.at_once):
                 group.create_task(self._work())

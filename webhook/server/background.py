@@ -48,7 +48,6 @@ async def in_background(
 
 @asynccontextmanager
 async def at_work(work: Callable[[], Coroutine[Any, Any, object]]) -> AsyncIterator[None]:
-    """Run an endless task until the block ends."""
     task = asyncio.create_task(work())
     try:
         yield

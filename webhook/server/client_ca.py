@@ -31,7 +31,6 @@ class ClientCaFile:
         return {CONCERN: f"{self._problem}; the CAs read earlier are still used"} if self._problem else {}
 
     async def run(self) -> NoReturn:
-        """Poll the file until cancelled."""
         while True:
             await asyncio.sleep(INTERVAL)
             await self.poll()
@@ -56,7 +55,6 @@ class ClientCaFile:
             raise CertificateError(f"cannot read {self._path}: {error.strerror}") from None
 
     def _use(self, ca_pem: bytes) -> bool:
-        """True if the file changed."""
         if ca_pem == self._used:
             return False
         try:

@@ -47,11 +47,9 @@ class ClusterLink:
     connection: Connection
     """For lists and watches."""
     view: LiveView
-    """The cached objects of all watches."""
     watches: tuple[Watch[Any, Any], ...]
     """All watches, for metrics."""
     policies: PolicyWatch
-    """The policies in ConfigMaps."""
     read: asyncio.Event
     """Set once each watch has read its objects, was refused or has timed out."""
     settled: asyncio.Event
@@ -132,7 +130,7 @@ async def linked(
     """Keep a link up to date until the block ends. ClusterError without a valid configuration.
 
     `apply` gets the policies after each change: `base`, overridden by the ConfigMaps in `namespace`. `more` are
-    additional resources to watch. `on_quota` gets the outcome of each verdict of the quota ledger.
+    additional resources to watch. `on_quota` gets the outcome of each verdict.
     """
     api = await calls.connect(kubeconfig)
     try:

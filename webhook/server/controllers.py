@@ -31,7 +31,6 @@ class Surroundings:
     telemetry: Telemetry
     readiness: Readiness
     policies: Callable[[], PolicySet]
-    """The current policies."""
 
 
 async def start_controllers(stack: AsyncExitStack, around: Surroundings) -> list[Callable[[], None]]:
@@ -52,7 +51,6 @@ async def start_key_removal(stack: AsyncExitStack, around: Surroundings) -> None
 
 
 async def run_watch(stack: AsyncExitStack, around: Surroundings, *watches: Watch[Any, Any]) -> None:
-    """Run watches that only controllers need, until `stack` ends."""
     around.telemetry.caches(watches)
     for watch in watches:
         around.readiness.concerns_of(partial(_unread, watch))

@@ -69,11 +69,9 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Names in upper or lower case."""
     length: int | None = None
-    """The Content-Length."""
     peer: str = ""
-    """The client's address."""
     certificate: Mapping[str, Any] = field(default_factory=dict)
-    """The client's certificate, verified by TLS."""
+    """Verified by TLS."""
     started: float = 0.0
     """When the head was complete."""
     deadline: float = 0.0

@@ -88,7 +88,6 @@ class HttpServer(web.Server):
         self.draining = False
         """If True, each reply closes its connection."""
         self.in_flight = 0
-        """Requests without a reply."""
         self._idle = asyncio.Event()
 
     def connect(self, peer: str, abort: Callable[[], object]) -> "HttpConnection":
@@ -123,19 +122,16 @@ class HttpConnection(web.RequestHandler):
     def __init__(self, server: HttpServer, peer: str, abort: Callable[[], object], **options: Any) -> None:
         super().__init__(server, **options)
         self.peer = peer
-        """The client's address."""
         self.used = monotonic()
         """When the connection was opened or last sent a reply."""
         self.started = 0.0
         """When the head of the current request arrived."""
         self.length: int | None = None
-        """The Content-Length of the current request."""
         self.busy = False
         """A request has no reply yet."""
         self.last = False
         """No further request is accepted."""
         self.abort = abort
-        """Ends the connection at once."""
         self._server = server
         self._ahead = False  # the client has sent more than one request
         self._head = b""
@@ -226,7 +222,6 @@ class HttpConnection(web.RequestHandler):
             self.force_close()
 
     def cut(self, reason: str) -> None:
-        """Abort the connection and count the reason."""
         self._server.limit.turned_away(reason, self.peer)
         self._server.limit.forget(self)
         self.abort()

@@ -109,7 +109,6 @@ class LogWriter:
             self._lines.append(line)
 
     def flush(self) -> None:
-        """Wake the writer."""
         with self._changed:
             self._changed.notify_all()
 

@@ -35,7 +35,6 @@ class Metric:
 
     @property
     def short(self) -> str:
-        """The name without its prefix."""
         return self.name.removeprefix(PREFIX).removeprefix(JOB_PREFIX)
 
 

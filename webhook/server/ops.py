@@ -25,7 +25,6 @@ class Readiness:
         self._sources: list[Callable[[], Mapping[str, str]]] = []
 
     def follow(self, name: str, problem: Callable[[], str]) -> None:
-        """Use the function `problem` as the check."""
         self._checks[name] = problem
 
     def passes(self, name: str) -> None:

@@ -93,7 +93,6 @@ class PolicyWatch:
         return f"the policies in {self.namespace} cannot be read ({reason}): {in_force}"
 
     async def run(self) -> None:
-        """Load, report and store after each change, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow())
             group.create_task(self._begin_without_list())

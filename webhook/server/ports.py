@@ -22,7 +22,7 @@ PAUSE_SECONDS = 0.1
 
 
 class ListenError(Exception):
-    """The service cannot listen on the address. The message has the reason."""
+    """The message has the reason."""
 
 
 class Port:
@@ -41,7 +41,6 @@ class Port:
         return int(self._listener.getsockname()[1])
 
     async def stop(self) -> None:
-        """Accept no more connections. Open connections stay open."""
         self.listening = False
         await _ended([self._accepting])
         self._listener.close()

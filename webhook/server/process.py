@@ -135,7 +135,6 @@ __all__ = ["ServeSettings", "StartError", "run", "serve"]
 
 
 def _raise_limit() -> None:
-    """Allow this process as many file descriptors as possible."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

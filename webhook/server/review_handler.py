@@ -283,7 +283,6 @@ class ReviewHandler:
             )
 
     def refuse(self, request: Request, refused: Refused) -> Reply:
-        """The reply to a request that gets no decision."""
         seconds = monotonic() - request.started if request.started else 0.0
         self._telemetry.refused(
             request.hook, refused.status, refused.reason, peer=request.peer, seconds=seconds, shed=refused.shed

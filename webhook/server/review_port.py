@@ -27,7 +27,6 @@ class ReviewPort:
         """Declared bytes of the large bodies that are being received or answered."""
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        """The response to a request whose head has arrived."""
         connection = cast("HttpConnection", http.protocol)
         request = Request(
             target=http.raw_path,
@@ -50,7 +49,6 @@ class ReviewPort:
         return web.Response(body=reply.body, status=reply.status, headers=reply.headers)
 
     def bad_request(self, peer: str) -> web.Response:
-        """The response to bytes that are not HTTP."""
         refused = Refused(HTTPStatus.BAD_REQUEST, "this is not HTTP")
         reply = self.application.refuse(Request(peer=peer), refused)
         return web.Response(body=reply.body, status=reply.status, headers=reply.headers)

@@ -71,14 +71,13 @@ class Service:
     port: Port
     url: str
     ops_url: str
-    """The URL of the port with health and metrics."""
     registration: Registration | None = None
     """The webhook configurations that this service has installed; else None."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once all readable objects of the cluster have been read and the policies are loaded."""
 
     async def register(self) -> None:
-        """Install the webhook configurations; ClusterError if that is not possible."""
+        """ClusterError if the configurations cannot be installed."""
         assert self.ca_pem is not None, "checked before anything is started"  # noqa: S101 - for the type checker
         api = await calls.connect(self.settings.kubeconfig)
         self.registration = Registration(api)
@@ -96,7 +95,6 @@ class Service:
             self.telemetry.log.warning("the namespace for quota reservations cannot be read", reason=str(error))
 
     async def deregister(self) -> None:
-        """Remove the webhook configurations that `register` has installed."""
         if self.registration is None:
             return
         try:

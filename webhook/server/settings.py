@@ -74,7 +74,6 @@ class ServeSettings:
     ssh_keys_rate: float = 1
     """Key pairs made each second, at most."""
     remove_keys: bool = False
-    """Delete the SSH keys of jobs that have ended."""
     options: Set[str] = frozenset()
     """Options that switch optional parts on, such as `--conversion`."""
     log_level: str = "info"
@@ -91,7 +90,6 @@ class ServeSettings:
 
 
 def check(settings: ServeSettings) -> None:
-    """StartError for settings that contradict each other."""
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise StartError("--tls-cert and --tls-key must be used together")
     if settings.ca_secret and settings.tls_cert:

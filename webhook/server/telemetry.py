@@ -200,7 +200,7 @@ class Telemetry:
         seconds: float = 0,
         shed: bool = False,
     ) -> None:
-        """Count and log a request that got no decision. `webhook` is None for an unknown path."""
+        """`webhook` is None for an unknown path."""
         if webhook is not None:
             self.metrics.observe("review_duration_seconds", seconds, webhook)
         if shed:
@@ -215,7 +215,6 @@ class Telemetry:
         self._refusals.warning("refused", webhook=webhook, code=status.value, reason=reason, peer=peer)
 
     def too_expensive(self, webhook: str, namespace: str, name: str, user: str = "") -> None:
-        """Count and log an object that took too much processor time."""
         self.metrics.add("too_expensive_total", webhook)
         self.log.warning(
             "too expensive to judge",

@@ -79,7 +79,6 @@ _RESOURCE: Final = {"group": "kubeflow.org", "version": "v2beta1", "resource": "
 
 
 def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Policy) -> Context:
-    """`ctx` with the outcome of each custom rule."""
     if not policy.custom_rules:
         return ctx
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)

@@ -111,7 +111,6 @@ def _concerned(policy: PolicyDocument, ctx: Context) -> Sequence[Exemption]:
 
 
 def _requested(job: MPIJob, _: Context) -> dict[str, None]:
-    """The rules in the job's annotation."""
     return dict.fromkeys(asked_rules(job.annotations))
 
 

@@ -54,7 +54,6 @@ class Replay:
     """Jobs over the limit on processor time. They are not in `total`."""
 
     def summary(self) -> str:
-        """The most frequent rule is first."""
         more = f"; {self.too_expensive:,} more are too expensive to judge" if self.too_expensive else ""
         return self._summary() + more
 
@@ -102,7 +101,6 @@ class Replayer:
         self.result = Replay()
 
     def add(self, jobs: Iterable[bytes | msgspec.Raw]) -> None:
-        """Each job is the JSON of a stored MPIJob."""
         for data in jobs:
             self.count(self.judge(data))
 

@@ -167,7 +167,6 @@ class CurrentEntries:
         return current[::-1]
 
     def forget(self) -> None:
-        """Drop times that are older than any reservation."""
         oldest = self._clock() - 3 * limits.LIFETIME_SECONDS
         self._ended = {uid: ended for uid, ended in self._ended.items() if ended > oldest}
 
@@ -227,7 +226,6 @@ class QuotaLedger:
         await asyncio.gather(*self._workers.values(), return_exceptions=True)
 
     async def _work(self, namespace: str) -> None:
-        """Judge the jobs that wait in `namespace` until no job waits."""
         waiting = self._waiting[namespace]
         while waiting:
             batch = [waiting.popleft() for _ in range(min(len(waiting), limits.MAX_JOBS_PER_WRITE))]

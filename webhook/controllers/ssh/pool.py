@@ -112,7 +112,6 @@ class KeyPool:
         self._makers: set[asyncio.Task[None]] = set()
         self._filler: asyncio.Task[None] | None = None
         self.waiting = 0
-        """Requests that wait for a pair."""
 
     @property
     def ready(self) -> int:

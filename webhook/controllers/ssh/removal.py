@@ -64,7 +64,6 @@ class KeyRemoval:
         self.view.on_change(MPI_JOBS, self._changed)
 
     async def run(self) -> None:
-        """Delete keys until cancelled."""
         self._since = await self._read_since()
         jobs = self.view.all(MPI_JOBS)
         for key, job in () if isinstance(jobs, Answer) else list(jobs.items()):

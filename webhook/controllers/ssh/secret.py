@@ -61,11 +61,10 @@ class NeededKey:
 
     name: str
     comment: str
-    """The comment in the line of authorized_keys: it names the job."""
+    """Names the job in the line of authorized_keys."""
     algorithm: Algorithm
 
     def filled(self, pair: KeyPair) -> Decision:
-        """Replaces all data of the Secret."""
         data = {
             PRIVATE: b64encode(pair.private).decode(),
             PUBLIC: b64encode(pair.authorized_key(self.comment)).decode(),
