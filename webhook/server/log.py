@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
@@ -37,9 +37,7 @@ class JsonLog:
     def log(self, level: int, event: str, **fields: Any) -> None:
         if level < self._level:
             return
-        name = logging.getLevelName(level).lower()
-        line = _encoder.encode({"time": datetime.now(UTC), "level": name, "event": event, **fields})
-        self._stream.write(line + b"\n")
+        self._stream.write(_line(level, event, fields))
         self._stream.flush()
 
     def info(self, event: str, **fields: Any) -> None:
@@ -50,6 +48,11 @@ class JsonLog:
 
     def error(self, event: str, **fields: Any) -> None:
         self.log(logging.ERROR, event, **fields)
+
+
+def _line(level: int, event: str, fields: Mapping[str, Any]) -> bytes:
+    name = logging.getLevelName(level).lower()
+    return _encoder.encode({"time": datetime.now(UTC), "level": name, "event": event, **fields}) + b"\n"
 
 
 class LibraryLog(logging.Handler):
@@ -123,9 +126,11 @@ class LogWriter:
                 self._changed.wait_for(lambda: self._lines)
                 lines = [*self._lines]
                 self._lines.clear()
-                dropped, self._dropped = self._dropped, 0
+                if self._dropped:
+                    lines.insert(0, _line(logging.WARNING, "log lines dropped", {"count": self._dropped}))
+                    self._dropped = 0
                 self._writing = True
-            self._write(b"".join([_dropped_line(dropped), *lines] if dropped else lines))
+            self._write(b"".join(lines))
             with self._changed:
                 self._writing = False
                 self._changed.notify_all()
@@ -135,11 +140,6 @@ class LogWriter:
         with suppress(OSError):  # a closed pipe
             while data:
                 data = data[os.write(self._descriptor, data) :]
-
-
-def _dropped_line(count: int) -> bytes:
-    line = {"time": datetime.now(UTC), "level": "warning", "event": "log lines dropped", "count": count}
-    return msgspec.json.encode(line) + b"\n"
 
 
 SUMMARY_SECONDS: Final = 10.0
