@@ -40,6 +40,7 @@ from webhook.work_limit import TooExpensive, limited
 T = TypeVar("T")
 # The rest of the API server's timeout is for the network.
 SHARE_OF_TIMEOUT = 0.8
+RESERVE_SECONDS = 0.05  # for the decision and the reply
 
 
 class ReviewHandler:
@@ -96,7 +97,7 @@ class ReviewHandler:
         hook = request.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
-            if monotonic() > request.deadline:
+            if monotonic() > request.deadline - RESERVE_SECONDS:
                 raise DeadlineExceeded("before it began")
             if (part := http_request.OF_PARTS.get(hook)) and part.answer:
                 reply: Reply = await resolve_name(part.answer)(request, self._telemetry)
@@ -218,7 +219,6 @@ class ReviewHandler:
             view=view,
             granted=granted,
             today=self.now().date(),
-            time_left=lambda: request.deadline - monotonic(),
         )
         try:
             return limited(decide_on, _seconds(hook))

@@ -1,8 +1,7 @@
 """validate(request): the violations of a job."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from typing import Final
 
 from webhook.admission import messages, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
@@ -28,13 +27,6 @@ from webhook.predict.pod_template import decode_job
 from webhook.predict.quota.assessment import reservation_of
 from webhook.rules import CauseReason, Rule, Violation
 
-RESERVE_SECONDS: Final = 0.05
-"""Seconds reserved for writing the reply."""
-
-
-class DeadlineExceeded(Exception):
-    """The API server no longer waits for the verdict."""
-
 
 def validate(
     request: review.AdmissionRequest,
@@ -43,12 +35,10 @@ def validate(
     view: ClusterView,
     today: date,
     granted: Mapping[str, bool] | None = None,
-    time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
-    """All violations in one decision. DeadlineExceeded when the time is up.
+    """All violations in one decision.
 
     On UPDATE only findings that the update makes worse apply (see `ratchet`). Exemptions expire by `today` (UTC).
-    `time_left` returns seconds.
 
     `granted` says for each rule whether the requester may exempt jobs from it. If a rule is missing, `requested` of the
     decision names it: the caller checks the permission and calls again.
@@ -70,10 +60,10 @@ def validate(
     ctx = custom_rules.evaluated(request, job, ctx, policy)
     decision.rule_faults = custom_rules.faults(ctx)
     before = None if old is None else custom_rules.of_stored(ctx, request.old_object)
-    findings = messages.without_copies(list(_findings(policy.rules, job, ctx, time_left)), job)
+    findings = messages.without_copies(list(_findings(policy.rules, job, ctx)), job)
     if findings and old is not None and before is not None:
         before = ratchet.judging_stored(before, job, old)
-        stored_findings = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
+        stored_findings = (finding for finding, _ in _findings(policy.rules, old, before))
         findings = ratchet.worse(findings, job, stored_findings, old)
     findings += _missing(request, job, policy, ctx)
     for finding, action in findings:
@@ -106,11 +96,9 @@ def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy,
 
 
 def _findings(
-    rules: Sequence[tuple[Rule, RuleSettings, Action]], job: MPIJob, ctx: Context, time_left: Callable[[], float]
+    rules: Sequence[tuple[Rule, RuleSettings, Action]], job: MPIJob, ctx: Context
 ) -> Iterator[tuple[Finding, Action]]:
     for rule, settings, action in rules:
-        if time_left() < RESERVE_SECONDS:
-            raise DeadlineExceeded(rule.id)
         for violation in rule.check(job, settings, ctx):
             yield Finding(rule.id, violation), action
 
