@@ -45,7 +45,7 @@ def tag_source(reference: ImageReference, view: ClusterView) -> TagSource | None
     for source in _holding(reference, (source for each in tags.values() for source in each.sources)):
         if len(source.source) >= longest:
             return None
-    never = any(each.never_asked for each in by_digest if len(each.source) == longest)
+    never = any(each.uses_only_mirrors for each in by_digest if len(each.source) == longest)
     return TagSource.NOBODY if never else TagSource.ITSELF
 
 

@@ -1,6 +1,6 @@
 """ConfigMaps: their owners and keys, never their data.
 
-The API server sends only metadata. The keys are in `managedFields`
+The API server sends only metadata, which has the keys in `managedFields`
 (https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers). A snapshot file may contain the data.
 """
 
@@ -21,7 +21,7 @@ class ConfigMap(Owned, frozen=True, gc=False):
     """A ConfigMap."""
 
     keys: tuple[str, ...] | None = None
-    """The keys of the data; None if unknown."""
+    """The keys of the data; None if they are unknown or too long to cache."""
 
 
 class _Fields(msgspec.Struct):
@@ -43,7 +43,7 @@ class _ConfigMap(OwnedWire, rename="camel", omit_defaults=True):
     binary_data: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        """Keep only the names of all keys, in `data`."""
+        # A snapshot file gets `data` with all keys and empty values.
         names = {*(self.data or ()), *(self.binary_data or ())}
         has_keys = self.data is not None or self.binary_data is not None
         if not has_keys and self.metadata.managed_fields:

@@ -1,4 +1,4 @@
-"""Kueue's WorkloadPriorityClasses: they define the order in a queue."""
+"""Kueue's WorkloadPriorityClasses, which define the order in a queue."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ def _record(decoded: Wire) -> WorkloadPriorityClass:
     return WorkloadPriorityClass(decoded.metadata.name)
 
 
-# Kueue serves the first version since 0.15. Older releases serve only the second version.
+# Kueue serves v1beta2 since release 0.15.
 WORKLOAD_PRIORITY_CLASSES = cluster_wide(
     "workloadpriorityclasses",
     "WorkloadPriorityClass",
