@@ -68,7 +68,8 @@ class ViewOf:
         self.view = view
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        return self.answered(resource, self.view.get(resource, key))
+        answer = self.view.get(resource, key)
+        return self.answered(resource, answer)
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
         return self.answered(resource, self.view.all(resource))

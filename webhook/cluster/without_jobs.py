@@ -20,7 +20,9 @@ class WithoutJobs(ViewOf):
     """A view without jobs, pods of jobs and reservations, in which no quota is used."""
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        return ABSENT if resource in _ABSENT else super().get(resource, key)
+        if resource in _ABSENT:
+            return ABSENT
+        return super().get(resource, key)
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
         return {} if resource in _ABSENT else super().all(resource)
