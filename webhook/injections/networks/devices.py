@@ -1,4 +1,4 @@
-"""Requests of devices for the first container, unless the job could not get the devices."""
+"""Adds requests of devices to the first container of a template, if the job could get the devices."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -33,22 +33,25 @@ FORMS: Final = tuple(
     )
 )
 Amounts = Mapping[str, str]
-"""By the name of the resource."""
+"""Amounts by the name of the resource."""
 QUEUE: Final[Path] = ("metadata", "labels", QUEUE_NAME)
 
 
 def add_requests(role: str, amounts: Amounts, patch: PatchBuilder) -> None:
-    """Writes the amounts as requests and limits, and replaces amounts that another injection has written."""
+    """Write the amounts as requests and limits. Replace amounts of other injections, but not those of the user."""
     resources = (*template_path(role), "spec", "containers", 0, "resources")
-    ours = {addition.path for addition in patch.additions}
+    injected = {addition.path for addition in patch.additions}
     for name, amount in amounts.items():
         for field in ("limits", "requests"):
             path = (*resources, field, name)
-            patch.add(path, amount, over=patch.get(path) if path in ours else None)
+            patch.add(path, amount, over=patch.get(path) if path in injected else None)
 
 
-def refusal(wanted: Mapping[str, Amounts], resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
-    """The reason why the job would be rejected or wait for ever for `resources`; `wanted` are the amounts by role."""
+def obstacle(amounts_by_role: Mapping[str, Amounts], resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
+    """The reason why the job, with these amounts, would be rejected or wait for ever; empty for none.
+
+    Only quotas of `resources` are evaluated.
+    """
     if not resources:
         return ""
     queue = patch.get(QUEUE)
@@ -57,7 +60,7 @@ def refusal(wanted: Mapping[str, Amounts], resources: set[str], ctx: Context, pa
     copy: dict[str, Any] = untyped.decode(msgspec.json.encode(patch.document))
     trial = PatchBuilder(copy)
     trial.additions = [*patch.additions]
-    for role, amounts in wanted.items():
+    for role, amounts in amounts_by_role.items():
         add_requests(role, amounts, trial)
     document = msgspec.Raw(msgspec.json.encode(trial.document))
     trial_context = structs.replace(ctx, document=document, memo=Memo())
@@ -65,7 +68,7 @@ def refusal(wanted: Mapping[str, Amounts], resources: set[str], ctx: Context, pa
 
 
 def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
-    """The message about an amount that no node for the pods has; empty for none, or if nodes are unknown."""
+    """The message about an amount that no node has; empty for none, or if the nodes are unknown."""
     shapes = shapes_for(pods, ctx)
     for name, amount in amounts.items():
         if shapes and all(shape.allocatable.get(name, 0) < quantity.parse(amount) for shape in shapes):
@@ -74,5 +77,5 @@ def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
 
 
 def shapes_for(pods: JobPods, ctx: Context) -> list[NodeShape]:
-    """The shapes of nodes that could hold the pods; none if nodes are unknown."""
+    """The shapes of nodes that could hold the pods; empty if the nodes are unknown."""
     return holding(pods, node_shapes(ctx.view))
