@@ -54,7 +54,10 @@ async def load(source: Path, context: str | None, configuration: Any) -> tuple[I
     impersonation = _impersonation(user)
     await _Loader(merged, active_context=name, config_base_path=None).load_and_set(configuration)
     if token := configuration.api_key.get("BearerToken"):
-        configuration.api_key["BearerToken"] = _stripped(token)
+        token = token.strip()  # a token file ends with a line break
+        if not token.isprintable():
+            raise KubeconfigError("its token contains control characters")
+        configuration.api_key["BearerToken"] = token
     return impersonation, context_entry.get("namespace") or DEFAULT_NAMESPACE
 
 
@@ -75,13 +78,6 @@ def _named(merged: Any, kind: str, name: Any, origin: str) -> Any:
         hint = f'; did you mean "{near}"?' if near else ""
         raise KubeconfigError(f'it has no {kind} "{name}"{origin}{hint}')
     return entry.value.get(kind) or {}
-
-
-def _stripped(token: str) -> str:
-    token = token.strip()  # a token file ends with a line break
-    if not token.isprintable():
-        raise KubeconfigError("its token contains control characters")
-    return token
 
 
 def _part(value: Any, name: str, supported: frozenset[str]) -> Mapping[str, Any]:

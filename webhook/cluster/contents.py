@@ -82,26 +82,22 @@ R = TypeVar("R")
 
 
 class Groups(dict[Hashable, Group[K, T]]):
-    """Groups by name. Values computed from the names are cached until a group is added or removed."""
+    """Groups by name."""
 
-    __slots__ = ("_cached",)
+    __slots__ = ("of_names",)
 
     def __init__(self) -> None:
         super().__init__()
-        self._cached: dict[object, object] = {}
+        self.of_names: dict[object, object] = {}
+        """Values that functions have computed from the names, until a group is added or removed."""
 
     def __setitem__(self, name: Hashable, group: Group[K, T]) -> None:
-        self._cached.clear()
+        self.of_names.clear()
         super().__setitem__(name, group)
 
     def __delitem__(self, name: Hashable) -> None:
-        self._cached.clear()
+        self.of_names.clear()
         super().__delitem__(name)
-
-    def of_names(self, make: Callable[[Iterable[Any]], R]) -> R:
-        if make not in self._cached:
-            self._cached[make] = uncounted(lambda: make(self.keys()))
-        return cast("R", self._cached[make])
 
 
 def of_names(groups: Mapping[Hashable, Any], make: Callable[[Iterable[Any]], R]) -> R:
@@ -109,7 +105,11 @@ def of_names(groups: Mapping[Hashable, Any], make: Callable[[Iterable[Any]], R])
 
     `make` must be a function of a module, because it is the key of the cache.
     """
-    return groups.of_names(make) if isinstance(groups, Groups) else make(groups.keys())
+    if not isinstance(groups, Groups):
+        return make(groups.keys())
+    if make not in groups.of_names:
+        groups.of_names[make] = uncounted(lambda: make(groups.keys()))
+    return cast("R", groups.of_names[make])
 
 
 @dataclass(slots=True)

@@ -25,11 +25,10 @@ from enum import StrEnum
 from re import compile as compiled
 from typing import Annotated, Final
 
-import msgspec
 from msgspec import structs
 from pydantic import AfterValidator, Field, model_validator
 
-from webhook.api import mpijob, quantity, untyped
+from webhook.api import quantity
 from webhook.api.accelerators import is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
@@ -38,6 +37,7 @@ from webhook.api.quantity import Quantity, QuantityError
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
+from webhook.injections.patched_job import patched_job, trial
 from webhook.kit.context import Context, Memo
 from webhook.kit.forms import ITEM, ComesBack, a_text, in_launcher
 from webhook.kit.importance import Importance
@@ -175,12 +175,9 @@ def _reason_to_wait(
     label = patch.get(("metadata", "labels", QUEUE_NAME))
     if not amounts or never_has(job, ctx, RESOURCES, label=label):
         return ""
-    trial = PatchBuilder(untyped.decode(msgspec.json.encode(patch.document)))
-    _write(launcher, amounts, trial)
-    document = msgspec.Raw(msgspec.json.encode(trial.document))
-    return never_has(
-        mpijob.decode(document), structs.replace(ctx, document=document, memo=Memo()), RESOURCES, label=label
-    )
+    tried = trial(patch)
+    _write(launcher, amounts, tried)
+    return never_has(*patched_job(tried, ctx), RESOURCES, label=label)
 
 
 def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:

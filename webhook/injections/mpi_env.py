@@ -62,7 +62,9 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
     variables = VARIABLES.get(job.spec.mpi_implementation or "OpenMPI", {})
     ssh_args = _ssh_args(container, job.mpirun_calls) if NEW_VARIABLE in variables else ""
     if ssh_args:
-        variables = {**variables, NEW_VARIABLE: _with_attempts(ssh_args)}
+        # ssh uses the first value of an option: the job's options must be first.
+        attempts = "" if "connectionattempts" in ssh_args.lower() else f" {SSH_ARGS}"
+        variables = {**variables, NEW_VARIABLE: ssh_args + attempts}
     added = [name for name, value in variables.items() if patch.append(env, {"name": name, "value": value})]
     if added:
         copied = f", with {OLD}" if ssh_args and NEW_VARIABLE in added else ""
@@ -88,8 +90,3 @@ def _literal(*values: str | None) -> str | None:
         return ""
     value = values[0]
     return value.strip() if len(values) == 1 and value is not None and mca.is_literal(value) else None
-
-
-def _with_attempts(options: str) -> str:
-    # ssh uses the first value of an option: the job's options must be first.
-    return options if "connectionattempts" in options.lower() else f"{options} {SSH_ARGS}"

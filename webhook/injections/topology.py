@@ -35,11 +35,9 @@ job may have an affinity to the workers of the original job, and a warning repor
 from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
-import msgspec
-from msgspec import structs
 from pydantic import AfterValidator, Field
 
-from webhook.api import annotations, mpijob, names
+from webhook.api import annotations, names
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod import PodTemplate
@@ -47,7 +45,8 @@ from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.nodes import HOSTNAME
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
-from webhook.kit.context import Context, Memo
+from webhook.injections.patched_job import patched_job
+from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, a_text, in_templates
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
@@ -195,9 +194,7 @@ def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     if queue is None:
         return None
-    # This job has the fields that other injections add.
-    document = msgspec.json.encode(patch.document)
-    return choice(mpijob.decode(document), structs.replace(ctx, document=document, memo=Memo()), queue)
+    return choice(*patched_job(patch, ctx), queue)
 
 
 def _annotate(annotations_by_role: Choice, patch: PatchBuilder) -> Iterator[str]:

@@ -33,7 +33,7 @@ class Reservation(msgspec.Struct, frozen=True, omit_defaults=True):
     pods: tuple[ReservedPods, ...] = ()
     objects: tuple[Charge, ...] = ()
     new: bool = False
-    """The job was not stored when it was reserved."""
+    """The job was not stored when the reservation was made."""
 
 
 LABEL = "training.openshift.io/reservations"

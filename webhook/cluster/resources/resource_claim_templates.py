@@ -7,7 +7,6 @@ import msgspec
 from webhook.cluster.resource import Wire, namespaced
 
 API_VERSIONS = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1")
-_ALL = "All"
 
 
 class DeviceChoice(msgspec.Struct, frozen=True, gc=False):
@@ -70,7 +69,7 @@ def _record(decoded: _Template) -> ResourceClaimTemplate:
 
 
 def _choice(choice: _Exact) -> DeviceChoice:
-    count = None if choice.allocation_mode == _ALL else 1 if choice.count is None else max(choice.count, 0)
+    count = None if choice.allocation_mode == "All" else 1 if choice.count is None else max(choice.count, 0)
     return DeviceChoice(sys.intern(choice.device_class_name), count, bool(choice.admin_access))
 
 

@@ -11,10 +11,6 @@ class WorkloadPriorityClass(msgspec.Struct, frozen=True):
     name: str
 
 
-def _record(decoded: Wire) -> WorkloadPriorityClass:
-    return WorkloadPriorityClass(decoded.metadata.name)
-
-
 # Kueue serves v1beta2 since release 0.15.
 WORKLOAD_PRIORITY_CLASSES = cluster_wide(
     "workloadpriorityclasses",
@@ -22,6 +18,6 @@ WORKLOAD_PRIORITY_CLASSES = cluster_wide(
     "kueue.x-k8s.io/v1beta2",
     "kueue.x-k8s.io/v1beta1",
     wire=Wire,
-    record=_record,
+    record=lambda decoded: WorkloadPriorityClass(decoded.metadata.name),
     metadata_only=True,
 )

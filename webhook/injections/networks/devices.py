@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-from msgspec import structs
-
-from webhook.api import mpijob, quantity, untyped
+from webhook.api import mpijob, quantity
 from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.cluster.resources.nodes import NodeShape
-from webhook.kit.context import Context, Memo
+from webhook.injections.patched_job import patched_job, trial
+from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, ComesBack, in_templates
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.predict.job_pods import JobPods
@@ -57,14 +55,11 @@ def obstacle(amounts_by_role: Mapping[str, Amounts], resources: set[str], ctx: C
     queue = patch.get(QUEUE)
     if problem := not_covered(ctx.view, ctx.namespace, queue, resources):
         return problem
-    copy: dict[str, Any] = untyped.decode(msgspec.json.encode(patch.document))
-    trial = PatchBuilder(copy)
-    trial.additions = [*patch.additions]
+    tried = trial(patch)
     for role, amounts in amounts_by_role.items():
-        add_requests(role, amounts, trial)
-    document = msgspec.Raw(msgspec.json.encode(trial.document))
-    trial_context = structs.replace(ctx, document=document, memo=Memo())
-    return never_has(mpijob.apply_operator_defaults(mpijob.decode(document)), trial_context, resources, label=queue)
+        add_requests(role, amounts, tried)
+    job, tried_context = patched_job(tried, ctx)
+    return never_has(mpijob.apply_operator_defaults(job), tried_context, resources, label=queue)
 
 
 def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
