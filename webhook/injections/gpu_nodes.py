@@ -74,7 +74,7 @@ class Vendor(PolicySettings):
     present: Key = Field("", description="The label of nodes with the resource, with the value true; empty for none.")
     product: Key = Field("", description="The label with the name of the product; empty for none.")
     taints: tuple[Key, ...] = Field(
-        (), description="Keys of taints of such nodes that are tolerated, in addition to the resource's name."
+        (), description="Keys of taints of these nodes that are tolerated, in addition to the resource's name."
     )
 
 
@@ -105,12 +105,12 @@ Strength = Annotated[Literal["preferred", "required", "off"], OFF_UNQUOTED]
 
 
 class Settings(InjectionSettings):
-    """The labels and taints of GPU nodes, and whether pods prefer or require such nodes."""
+    """The labels and taints of GPU nodes, and whether pods prefer or require these nodes."""
 
     node_affinity: Strength = Field(
         "preferred", description="Whether nodes with the label are preferred or required; off injects no affinity."
     )
-    tolerations: bool = Field(True, description="Whether the taints of such nodes are tolerated.")
+    tolerations: bool = Field(True, description="Whether the taints of these nodes are tolerated.")
     vendors: tuple[Vendor, ...] = Field(
         VENDORS, max_length=16, description="Accelerators, and the labels of their nodes."
     )

@@ -6,8 +6,8 @@ as label and as annotation, because releases of Istio read one or the other. The
 that read the job.
 
 A user can keep the sidecar by the label or annotation with the value "true", on a template, or on the job for both
-templates. Istio prefers the label to the annotation (istio `pkg/kube/inject/inject.go`, `injectRequired`), so a
-template whose annotation requests the sidecar gets no label.
+templates. A template whose annotation requests the sidecar gets no label, because Istio prefers the label to the
+annotation (istio `pkg/kube/inject/inject.go`, `injectRequired`).
 """
 
 from collections.abc import Iterator

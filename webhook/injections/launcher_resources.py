@@ -145,7 +145,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _of_topologies(job: MPIJob, launcher: JobPods, ctx: Context, patch: PatchBuilder) -> frozenset[str]:
-    """The resources of which the launcher must request one, so that Kueue assigns a topology-aware flavor."""
+    """The resources of the topology-aware flavors, if the launcher must request one of them; else empty."""
     name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     config = configuration(ctx.view)

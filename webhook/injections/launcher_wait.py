@@ -26,8 +26,8 @@ The annotation `training.openshift.io/worker-readiness` overrides these conditio
 injected, and with `"true"` or the port of sshd the container is injected for every image. Even with the annotation, the
 container is left out if the operator waits and the workers have a readiness probe.
 
-The init container has the CPU, memory and storage of the launcher's first container, so the pod requests no more than
-before. It has this container's user, no capability, and no GPU.
+The init container has the CPU, memory and storage of the launcher's first container. The requests of the pod stay the
+same. The init container has the first container's user, no capability, and no GPU.
 """
 
 import re
