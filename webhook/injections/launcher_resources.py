@@ -37,11 +37,11 @@ from webhook.api.quantity import Quantity, QuantityError
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
-from webhook.injections.patched_job import patched_job, trial
 from webhook.kit.context import Context, Memo
 from webhook.kit.forms import ITEM, ComesBack, a_text, in_launcher
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
+from webhook.kit.patched_job import patched_job, trial
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.kueue import queues, topology

@@ -45,11 +45,11 @@ from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.nodes import HOSTNAME
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
-from webhook.injections.patched_job import patched_job
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, a_text, in_templates
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
+from webhook.kit.patched_job import patched_job
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.job_pods import job_pods
 from webhook.predict.kueue import queues, topology

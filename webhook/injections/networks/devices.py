@@ -7,10 +7,10 @@ from webhook.api import mpijob, quantity
 from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.cluster.resources.nodes import NodeShape
-from webhook.injections.patched_job import patched_job, trial
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, ComesBack, in_templates
 from webhook.kit.patch import PatchBuilder, Path, template_path
+from webhook.kit.patched_job import patched_job, trial
 from webhook.predict.job_pods import JobPods
 from webhook.predict.kueue.coverage import not_covered
 from webhook.predict.never import never_has
