@@ -1,4 +1,4 @@
-"""The pages of the site by reader, in the order of its navigation."""
+"""The navigation of the site: the pages by reader."""
 
 from typing import Final
 

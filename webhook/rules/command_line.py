@@ -36,7 +36,8 @@ GROMACS without MPI has `-ntmpi`. `--mca plm slurm` needs Slurm, which no pod ha
 
 The program that mpirun starts, or its script, must be on the workers: a volume that only the launcher mounts is
 reported, as is a program in a ConfigMap whose files are not executable. `ssh-keygen` cannot write the key, which the
-job has.
+job has at `sshAuthMountPath`. `sshd -d` ends after one connection. A pod cannot run `docker` or `singularity`, and has
+no variables of Slurm or PBS. Python, deepspeed and torchrun get `--epochs 3` in one word as one argument.
 
 The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number, or with an option and
 its value in one word. Other faults are a warning, because the image is unknown here.
@@ -46,12 +47,14 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from posixpath import normpath
 from typing import Final
 
 from webhook.api import mpirun, operator_env, programs, shell, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
-from webhook.api.mpirun_options import HOROVODRUN, HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
+from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, NEAR_OPTION, OPEN_MPI, Dialect
 from webhook.api.pod import Container, PodTemplate, Volume
 from webhook.kit.advice_bounds import Span
 from webhook.kit.context import Context
@@ -101,12 +104,17 @@ _OF_A_SCHEDULER: Final = re.compile(rf"--?mca plm ({'|'.join(_SCHEDULERS)})\b")
 _PER_NODE: Final = re.compile(r"(--nproc[-_]per[-_]node)[= ](\d{1,5})\b")
 # Accelerators that have one device each. Neuron accelerators have several cores.
 _GPUS: Final = ("amd.com/gpu", "nvidia.com/gpu")
+_OF_CONTAINERS: Final = re.compile(r"(apptainer|docker|podman|singularity) (?:exec|run)\b")
+_DEBUGS: Final = re.compile(r"\s(-[46Deqr]*d\w*)")
+_RUNS_SCRIPTS: Final = re.compile(r"python[\d.]*|accelerate|deepspeed|torchrun")
+# A script with arguments, or an option with its value.
+_WITH_ARGUMENTS: Final = re.compile(r"(?:\S+\.py|--?\w[\w-]*)(?: \S+)+")
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
 # (field of the container, fault, fix)
 # The file is the operator's, in a volume that is read only.
-_MAKES_KEY: Final = re.compile(r"ssh-keygen\s(?![^;&|\n]*-[lyR])[^;&|\n]*\.ssh/id_rsa\b")
+_MAKES_KEY: Final = re.compile(r"ssh-keygen\s(?![^;&|\n]*-[lyR])[^;&|\n]*?(/\S*)/id_rsa\b")
 _Fault = tuple[str, str, str]
 
 
@@ -151,8 +159,9 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
         if replica.template.spec is None or replica.template.spec.for_windows:
             continue
         for kind, index, container in replica.template.each_container:
-            found = _program(container) or (_ssh(container) if kind == "containers" else None)
-            for field, fault, fix in (*filter(None, (found,)), *_substituted(container, role, job, ctx)):
+            found = _program(container) or (_ssh(container, job) if kind == "containers" else None)
+            more = (*_misused(container), *_substituted(container, role, job, ctx))
+            for field, fault, fix in (*filter(None, (found,)), *more):
                 yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
 
@@ -183,6 +192,28 @@ def _program(container: Container) -> _Fault | None:
         of_command = len(rest) == 1 and rest[0].partition(" ")[0].rpartition("/")[2] in _PROGRAMS
         return field, fault, "Join it to the text by &&." if of_command else "Add it to the text after -c."
     return None
+
+
+def _misused(container: Container) -> Iterator[_Fault]:
+    """A container in a container, without the socket of a daemon; several words in one, without a shell."""
+    nested = _OF_CONTAINERS.search(sshd.text(container))
+    if nested and not any("docker" in (each.mount_path or "") for each in container.volume_mounts or ()):
+        fix = "Put its image and its command into this container."
+        yield _field(container, nested[1]), f"a pod has no {nested[1]}", fix
+    argv = shell.unwrapped(container.argv)
+    names = (word.rpartition("/")[2] for word in argv)
+    first = next((index for index, name in enumerate(names) if _RUNS_SCRIPTS.fullmatch(name)), len(argv))
+    for before, word in pairwise(argv[first:]):
+        of_option = before[:1] == "-" and " " not in before  # an option may have such a value
+        if not of_option and _WITH_ARGUMENTS.fullmatch(word):
+            yield _field(container, word), f'"{shortened(word)}" is one word', _split(word)
+
+
+def _split(word: str) -> str:
+    """The fix for several words in one."""
+    words = word.split()
+    more = ", ..." if len(words) > MAX_LISTED_WORDS else "."
+    return f"Split it: {', '.join(json.dumps(each, ensure_ascii=False) for each in words[:MAX_LISTED_WORDS])}{more}"
 
 
 def _needs_shell(container: Container) -> str:
@@ -234,9 +265,10 @@ def _lost_words(argv: Sequence[str]) -> Sequence[str]:
     return rest if len(words) == 1 or not started.isdisjoint(_PROGRAMS) else ()
 
 
-def _ssh(container: Container) -> _Fault | None:
+def _ssh(container: Container, job: MPIJob) -> _Fault | None:
     """A key in place of the operator's; sshd by its name only, or in the background of a container that then ends."""
-    if _MAKES_KEY.search(sshd.text(container)):
+    made = _MAKES_KEY.search(sshd.text(container))
+    if made and normpath(job.spec.ssh_auth_mount_path or "/").endswith(normpath(made[1])):
         return _field(container, "ssh-keygen"), "ssh-keygen fails: the job has keys", "Remove ssh-keygen."
     calls, last = sshd.calls(container) if "sshd" in sshd.text(container) else ((), None)
     if not all(call.by_path for call in calls):
@@ -244,6 +276,8 @@ def _ssh(container: Container) -> _Fault | None:
     if last and (last.in_background or not last.in_foreground):
         fix = ("Remove the &." if last.in_foreground else "Add -D, no &.") if last.in_background else "Add -D."
         return _field(container, "sshd"), "sshd goes to the background and the container ends", fix
+    if last and (debug := _DEBUGS.search(last.options)):
+        return _field(container, "sshd"), f"sshd {debug[1]} ends after one connection", f"Replace {debug[1]} by -D."
     return None
 
 
@@ -254,10 +288,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     certain = spoken is OPEN_MPI and is_all_that_runs(launcher, call)
     words = call.unread.split()
     if len(words) > 1 and words[0] in spoken.options:
-        more = ", ..." if len(words) > MAX_LISTED_WORDS else "."
-        fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, not an option'
-        yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
+        yield Violation(_place(launcher, call.unread), fault, _split(call.unread), advisory=not certain)
     if near := NEAR_OPTION.fullmatch(call.unread or call.started):
         name = "np" if near[1] == "pn" else near[1]
         fix = f"Write {'-' if len(name) < 3 else '--'}{name}."
@@ -305,7 +337,7 @@ def _arguments(call: Invocation, spoken: Dialect, job: MPIJob, ctx: Context) -> 
         yield "-ntmpi", "only GROMACS without MPI has -ntmpi", f"Remove {threads[0]}."
     if call.options and (daemons := _OF_A_SCHEDULER.search(text)):
         yield daemons[0].split()[0], f"a pod has no {daemons[1]}", f"Remove {daemons[0]}."
-    gpus = devices.of_pod(job.worker.template, _GPUS, ctx).known if job.worker and mpirun.starter(call) else 0
+    gpus = devices.of_pod(job.worker.template, _GPUS, ctx).exact if job.worker and mpirun.starter(call) else 0
     if gpus and (processes := _PER_NODE.search(text)) and int(processes[2]) > gpus:
         fault = f"{processes[2]} processes for {gpus} GPU{'s' if gpus > 1 else ''} of a worker"
         yield processes[1], fault, f"Write {processes[1]}={gpus}."
@@ -345,8 +377,10 @@ def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) ->
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
     options = {"".join(values): name for name, values in call.options or () if name in spoken.ranks}
     unclear = {value: name for value, name in options.items() if not (_NUMBER.fullmatch(value) and int(value))}
-    ranks = {value: _ranks(name, job, ctx) for value, name in unclear.items()}
-    faults = _unreplaced(call, launcher, _named(launcher, LAUNCHER, job), ranks) if "$" in "".join(call.words) else ()
+    hosts = {"".join(values): name for name, values in call.options or () if name in HOSTS}
+    fixes = {value: f"Use {'' if 'file' in name else '--hostfile '}{mpirun.HOSTFILE}." for value, name in hosts.items()}
+    fixes |= {value: _ranks(name, job, ctx) for value, name in unclear.items()}
+    faults = _unreplaced(call, launcher, _named(launcher, LAUNCHER, job), fixes) if "$" in "".join(call.words) else ()
     for word, fault, fix in dict.fromkeys(faults):
         yield Violation(_place(launcher, word), fault, fix, advisory=True)
     for value, name in unclear.items():
@@ -356,7 +390,7 @@ def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) ->
         refuses = certain and value.startswith("-")
         effect = f"{call.program} refuses it{'' if refuses else ', or starts another number'}"
         fault = f"-{name} {shortened(value)} is not a number of ranks ({effect})"
-        yield Violation(_place(launcher, value), fault, ranks[value], advisory=not refuses)
+        yield Violation(_place(launcher, value), fault, fixes[value], advisory=not refuses)
 
 
 def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[str]:
@@ -374,24 +408,24 @@ def _is_command_line(program: str) -> bool:
 
 
 def _unreplaced(
-    call: Invocation, launcher: Container, named: Collection[str], ranks: Mapping[str, str]
+    call: Invocation, launcher: Container, named: Collection[str], fixes: Mapping[str, str]
 ) -> Iterator[_Fault]:
-    """(word, fault, fix) of variables that nothing replaces or sets; `ranks` has the fixes of numbers of ranks.
+    """(word, fault, fix) of variables that nothing replaces or sets; `fixes` has those of numbers of ranks and hosts.
 
-    In a script only numbers of ranks are checked. If mpirun starts a shell, only the words before this shell are.
+    In a script only these values are checked. If mpirun starts a shell, only the words before this shell are.
     """
     if not call.without_shell:
         variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=not launcher.env_from)
-        for found in filter(None, map(shell.VARIABLE.fullmatch, ranks)):
+        for found in filter(None, map(shell.VARIABLE.fullmatch, fixes)):
             name = found[1] or found[3]
             if variables.is_unset(name) and not (found[2] or name.isdigit()):
-                yield found[0], f"nothing in the job sets {shortened(name, 30)}", ranks[found[0]]
+                yield found[0], f"nothing in the job sets {shortened(name, 30)}", fixes[found[0]]
         return
     inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
     options = call.words.index(call.started) if call.started else len(call.words)
     interprets = not _INTERPRETERS.isdisjoint(word.rpartition("/")[2] for word in call.words[options:inner])
     for index, word in enumerate(call.words[:inner]):
-        variable, number = shell.VARIABLE.search(word), ranks.get(word.rpartition("=")[2], "")
+        variable, number = shell.VARIABLE.search(word), fixes.get(word.rpartition("=")[2], "")
         name = (variable[1] or variable[3]) if variable else ""
         if variable and not interprets and (name in named or number or index < options):
             fix = f"Write $({name})." if name in named or launcher.env_from else number or "Run it by bash -c."

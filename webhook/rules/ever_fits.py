@@ -118,7 +118,8 @@ def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
         return f"{obstacle.token}: {_fixable(obstacle).message}"
     short = max(obstacle.shortages, key=_share)
     resource = short.pair.resource
-    asked, capacity = (kueue.text(resource, value) for value in (kueue.plus(short.before, short.asked), short.capacity))
+    requested = kueue.plus(short.before, short.requested)
+    asked, capacity = (kueue.text(resource, value) for value in (requested, short.capacity))
     return f"{obstacle.token}: {asked} {resource} > {capacity} in flavor {short.pair.flavor}"
 
 
@@ -129,7 +130,7 @@ def _fixable(obstacle: Obstacle) -> Mismatch:
 
 def _share(short: FlavorShortage) -> float:
     """The available share of the request."""
-    return short.capacity / kueue.plus(short.before, short.asked)
+    return short.capacity / kueue.plus(short.before, short.requested)
 
 
 def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits: Fits) -> str:
@@ -178,4 +179,4 @@ def _resized(sets: tuple[PodSet, ...], size: Size, sizes: Sizes) -> tuple[PodSet
 
 def _of_size(workers: PodSet, size: Size, sizes: Sizes) -> PodSet:
     scaled = workers.scaled(size.workers)
-    return scaled if size.gpus == sizes.own.gpus else scaled.with_each(sizes.resource, size.gpus)
+    return scaled if size.gpus == sizes.own.gpus else scaled.with_request(sizes.resource, size.gpus)

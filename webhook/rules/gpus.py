@@ -127,10 +127,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         if role in computing:
             faults = list(_bounds(role, path, pod, bound, partial(_of_a_worker, job, settings, ctx)))
             for fault in faults:
-                yield _with_more_workers(fault, job, ctx) if pod.asked > bound.most else fault
+                yield _with_more_workers(fault, job, ctx) if pod.requested > bound.most else fault
             if not faults:
                 yield from uncounted(path, template, settings.resources, ctx, settings.others)
-        elif pod.asked > bound.most:
+        elif pod.requested > bound.most:
             yield _too_many("the launcher", role, path, pod, bound)
         else:
             if pod.least:
@@ -256,8 +256,8 @@ class _Bound(NamedTuple):
 
 def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context) -> _Bound:
     """The limits; the maximum is `maxCores` if all accelerators of the pod are cores."""
-    beyond = pod.asked > min(settings.max, settings.max_cores)
-    if beyond and settings.max and devices.of_pod(template, settings.core_resources, ctx).asked == pod.asked:
+    beyond = pod.requested > min(settings.max, settings.max_cores)
+    if beyond and settings.max and devices.of_pod(template, settings.core_resources, ctx).requested == pod.requested:
         return _Bound(settings.min, settings.max_cores, "core")
     return _Bound(settings.min, settings.max)
 
@@ -265,7 +265,7 @@ def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context
 def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Callable[[], int]) -> Iterator[Violation]:
     """`suggest` returns the number for the fix; it is called only for a pod with too few accelerators."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
-    if counted.asked > bound.most:
+    if counted.requested > bound.most:
         yield _too_many(pod, role, path, counted, bound)
     elif counted.most is not None and counted.most < bound.least:
         # Claims need another template, so the number of a worker is not suggested.
@@ -276,12 +276,12 @@ def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Call
 
 
 def _too_many(pod: str, role: str, path: str, counted: Devices, bound: _Bound) -> Violation:
-    count = _count(counted.asked, bound.noun)
+    count = _count(counted.requested, bound.noun)
     if counted.most != counted.least:
         count = f"{count} or more" if counted.most is None else f"up to {count}"
     fix = f"Request {bound.most} or fewer {_where_else(counted)}."
     fault = f"{pod} requests {count}, at most {bound.most} allowed"
-    return Violation(_where(path, counted), fault, fix=fix, degree=Degree(f"{role}>", counted.asked))
+    return Violation(_where(path, counted), fault, fix=fix, degree=Degree(f"{role}>", counted.requested))
 
 
 def _where(path: str, counted: Devices) -> str:
@@ -311,12 +311,12 @@ def uncounted(
     if where in ctx.memo.reported_claims:
         return
     reasons = devices.uncounted(template, patterns, ctx, others).items()
-    for reason, claims in (each for each in reasons if others is not None or each[0].known):
+    for reason, claims in (each for each in reasons if others is not None or each[0].certain):
         ctx.memo.reported_claims.add(where)
         first, of_one = f'claim "{shortened(claims[min(claims)], MAX_CLAIM_NAME_CHARACTERS)}"', len(claims) == 1
         subject = first if of_one else f"{first} and {len(claims) - 1} more"
         at = f"{where}[{min(claims)}]" if of_one else where
-        advisory = others is None or not reason.known
+        advisory = others is None or not reason.certain
         yield Violation(at, f"the GPUs of {subject} are not counted: {reason.why}", fix=reason.fix, advisory=advisory)
 
 

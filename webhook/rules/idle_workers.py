@@ -3,7 +3,7 @@
 Without a hostfile horovodrun and deepspeed run all ranks on the launcher. torchrun, accelerate and a plain Python
 program do the same if mpirun does not start them. Such a job seems to work, but its workers and their GPUs stay idle.
 The list of workers is the operator's file `/etc/mpi/hostfile`. Open MPI, MPICH and Intel MPI get its path from the
-operator.
+operator. horovodrun fails with both hosts and a hostfile.
 
 mpirun connects to workers only by ssh, so it cannot use a worker that runs `sleep infinity` or the training itself, or
 a worker that ends after it has installed or started sshd. The ranks on different workers do not find each other if the
@@ -48,8 +48,10 @@ _NAMES_HOSTS: Final = re.compile(
 )
 _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent", re.IGNORECASE)
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
-# A worker's host name without the name of the Service, or with a wrong one. The hostfile has `worker.service`.
-_UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
+# The name of a machine, or of a worker without the name of the Service or with a wrong one. The hostfile has
+# `worker.service`.
+_UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?|(?:host|node)-?\d+)(?=[:,]|\Z)")
+_OF_HOSTS: Final = frozenset(("H", "host", "hosts"))
 _ADDRESS: Final = re.compile(
     r"(?:MASTER_ADDR=|--master[_-]addr[= ]|--rdzv[_-]endpoint[= ])"
     r'"?(\$\(hostname[^()]*\)|`hostname[^`]*`|\$\{?HOSTNAME\b\}?|[\w.-]*)'
@@ -173,8 +175,12 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
     hosts += [each for each in mca.parameters(call.words) if each[0].endswith("default_hostfile")]
     if call.program == "horovodrun" and not hosts:
         yield "horovodrun runs on the launcher alone", f"Add {_USE}."
+    if call.program == "horovodrun" and any(name == "hostfile" for name, _ in hosts):
+        for name, value in (each for each in hosts if each[0] in _OF_HOSTS):
+            yield "has both hosts and a hostfile", f"Remove {'-' * min(len(name), 2)}{name} {shortened(value, 30)}."
+        return
     for name, value in hosts:
-        if name in {"H", "host", "hosts"}:
+        if name in _OF_HOSTS:
             if alone and _HERE.fullmatch(value) and call.program == "horovodrun":
                 yield f"-{name}: all ranks on the launcher", _INSTEAD
             elif alone and _HERE.fullmatch(value):

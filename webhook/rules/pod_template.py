@@ -16,7 +16,7 @@ and volumes of huge pages that no container requests.
 
 Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. A probe of a port by a name that the
 container does not define is a warning too: it never succeeds. So is an `httpGet` probe of sshd's port, 22 or 2222, and
-a `mountPath` that ends with `:ro` or `:rw`, as for Docker.
+a `mountPath` that ends with `:ro` or `:rw`, as for Docker, and a number of GPUs in `nodeSelector`.
 
 `hostNetwork` with `hostUsers: false` is rejected. The feature gate that allows it, `UserNamespacesHostNetworkSupport`,
 is alpha and off in Kubernetes 1.35, and a job does not show whether it is on. If it is on, exempt the job.
@@ -50,8 +50,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def violations(job: MPIJob, ctx: Context, *, added: Mapping[str, tuple[str, ...]]) -> Iterator[Violation]:
     """Checks both templates. Volumes that the operator has `added` to a role may be mounted."""
+    pods = [spec.template.spec for _, _, spec in job.replicas() if spec.template.spec]
+    volumes = [volume for pod in pods for volume in pod.volumes or ()]
     roles = [
-        Role(role, f"{path}.template", spec.template, added.get(role, ()), spec.restart_policy == "Never")
+        Role(role, f"{path}.template", spec.template, added.get(role, ()), spec.restart_policy == "Never", volumes)
         for role, path, spec in job.replicas()
     ]
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)

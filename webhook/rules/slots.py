@@ -95,7 +95,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     pods = [(role, spec) for role, _, spec in job.computing()]
     devices = [of_pod(pod.template, settings.resources, ctx) for _, pod in pods]
-    gpus = [found.known for found in devices]
+    gpus = [found.exact for found in devices]
     on_cores = not any(gpus) and not any(_has_claims(pod) for _, pod in pods)
     most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
     cores = _cores([pod for _, pod in pods], settings, ctx)
@@ -141,7 +141,7 @@ def _cores(pods: Sequence[ReplicaSpec], settings: Settings, ctx: Context) -> int
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
     """A launcher that runs ranks with another number of GPUs than a worker, unless `gpus` rejects its number."""
-    gpus = [found.known for found in devices]
+    gpus = [found.exact for found in devices]
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
         fault = f"requests {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
         fix = f"Request {_count(gpus[-1], 'GPU')}."

@@ -22,7 +22,7 @@ from webhook.api.shape import ShapeError
 from webhook.cluster.view import ClusterView
 from webhook.kit.context import Context
 from webhook.kit.settings import Action, RuleSettings
-from webhook.policy.exemptions import ASKED
+from webhook.policy.exemptions import EXEMPT
 from webhook.policy.in_force import Policy
 from webhook.predict.pod_template import decode_job
 from webhook.rules import CauseReason, Rule, Violation
@@ -57,7 +57,6 @@ def validate(
     try:
         job = decode_job(request.object)
     except ShapeError as error:
-        review.confirm(request)
         return _wrong_shape(request.name, error, policy)
     job = mpijob.apply_operator_defaults(job)
     decision = Decision(name=name_of(request, job))
@@ -83,7 +82,7 @@ def validate(
             decision.requested.append(finding.rule)
         decision.add(outcome.finding, leads_to)
     if cautions := list(exemptions.cautions(job, ctx)):
-        decision.told[ASKED] = [*cautions]
+        decision.told[EXEMPT] = [*cautions]
     decision.denied = messages.told_once(decision.denied)
     decision.put_worst_first()
     decision.refused_gpus = rejected_gpus.of(decision, job, ctx)

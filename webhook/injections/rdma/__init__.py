@@ -49,7 +49,7 @@ from webhook.kit.forms import ITEM, ComesBack, equal, in_launcher, in_templates
 from webhook.kit.patch import PatchBuilder
 from webhook.predict.attachments import Attachments, devices, listed
 from webhook.predict.job_pods import JobPods, job_pods
-from webhook.predict.rdma_devices import HUGEPAGES, Undecided, Wanted, choose, hugepages
+from webhook.predict.rdma_devices import HUGEPAGES, DeviceSettings, Undecided, choose, hugepages
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
     if used is None and not settings.resource:
         raise Undecided("the devices of the networks are not known, and the policy names no device")
     shapes = shapes_for(pods, ctx)
-    choices = Wanted(
+    device_settings = DeviceSettings(
         settings.resource,
         settings.devices,
         settings.shared,
@@ -130,7 +130,7 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
         settings.per_gpu,
         settings.per_pod,
     )
-    resource, count = choose(choices, pods, shapes)
+    resource, count = choose(device_settings, pods, shapes)
     plan.amounts = {resource: str(count), **hugepages(settings.hugepages.get(resource), resource, pods, shapes)}
     return plan
 
