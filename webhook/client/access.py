@@ -1,22 +1,22 @@
 """The cluster and the identity that a client uses."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-# The default of kubectl.
+# As in kubectl.
 DEFAULT_NAMESPACE: Final = "default"
 
 
 class KubeconfigError(ValueError):
-    """The kubeconfig uses an unsupported feature. The message names the feature."""
+    """The kubeconfig is invalid or uses an unsupported feature."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """The user to impersonate; no impersonation if `user` is empty.
+    """A user to impersonate.
 
     https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation
     """
@@ -25,21 +25,17 @@ class Impersonation:
     groups: tuple[str, ...] = ()
     uid: str = ""
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Further attributes of the user, as an authenticator would set them."""
+    """Further attributes of the user."""
 
-    def over(self, below: "Impersonation") -> "Impersonation":
-        """Merge `self` and `below`, field by field. Fields of `self` win, like options of kubectl."""
-        return replace(
-            below,
-            user=self.user or below.user,
-            groups=self.groups or below.groups,
-            uid=self.uid or below.uid,
-            extra=self.extra or below.extra,
+    def over(self, base: "Impersonation") -> "Impersonation":
+        """Fill empty fields of `self` with the fields of `base`, like kubectl does with its options."""
+        return Impersonation(
+            self.user or base.user, self.groups or base.groups, self.uid or base.uid, self.extra or base.extra
         )
 
     @property
     def headers(self) -> list[tuple[str, str]]:
-        """The headers of every request; KubeconfigError if they cannot be sent."""
+        """The headers of every request; KubeconfigError if the fields are invalid."""
         if not self.user and (self.groups or self.uid or self.extra):
             raise KubeconfigError("it names groups, a uid or extra to impersonate, but no user: add --as or `as`")
         headers = [
@@ -69,4 +65,4 @@ class Access:
     context: str | None = None
     """A context of the kubeconfig; None for the current context."""
     impersonation: Impersonation = NO_IMPERSONATION
-    """Overrides the impersonation of the kubeconfig."""
+    """Its fields override the impersonation of the kubeconfig."""

@@ -20,7 +20,7 @@ SELF_PATH = f"{API}/selfsubjectaccessreviews"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Right:
-    """A request that RBAC allows or denies."""
+    """An action on objects, which RBAC allows or denies."""
 
     verb: str
     group: str
@@ -44,8 +44,7 @@ def exempting(namespace: str, rule: str) -> Right:
 async def has_right(api: Client, right: Right, subject: Mapping[str, Any] | None = None) -> bool:
     """Whether `subject` has `right`; ClusterError if the API server does not answer.
 
-    `subject` has the identity fields of a SubjectAccessReviewSpec: user, groups, uid, extra. If `subject` is None, the
-    user of `api` is meant.
+    `subject` has the fields user, groups, uid and extra of a SubjectAccessReviewSpec. None means the user of `api`.
     """
     path, kind = (SELF_PATH, "SelfSubjectAccessReview") if subject is None else (PATH, "SubjectAccessReview")
     attributes = {
@@ -62,10 +61,7 @@ async def has_right(api: Client, right: Right, subject: Mapping[str, Any] | None
 
 
 async def may_exempt(api: Client, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-    """For each rule, whether the requester may exempt jobs in the namespace; ClusterError without an answer.
-
-    The queries run in parallel, so that a slow API server delays the review only once.
-    """
+    """For each rule, whether the requester may exempt jobs in the namespace; ClusterError without an answer."""
     user = request.user_info
     subject = {"user": user.username, "groups": user.groups or [], "uid": user.uid, "extra": user.extra or {}}
     try:

@@ -1,7 +1,7 @@
 """Sends single requests to the API server, in plain JSON.
 
-Only the configuration and the connections of the official client are used. Its models take ten times as long as JSON.
-Its informers and watches can flood the API server after a failure.
+The configuration and the connections are from the official client. Its models are ten times slower than JSON, and its
+informers and watches can flood the API server after a failure.
 """
 
 import os
@@ -29,21 +29,21 @@ Address = tuple[str, int]
 JSON_PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
 DEFAULT_KUBECONFIG = "~/.kube/config"
-# The official loader raises these for a file that is not a kubeconfig, or that names invalid certificates.
+# The official loader raises these for invalid kubeconfigs and certificates.
 UNUSABLE = (yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, LookupError)
 
 
 class ClusterError(Exception):
-    """The cluster cannot be used. The message has the reason, on one line."""
+    """The cluster cannot be used. The message has one line."""
 
 
 class ApiError(ClusterError):
-    """The API server rejected a call with HTTP `status`; `said` is its message."""
+    """The API server has denied a request with an HTTP `status` and the message `answer`."""
 
-    def __init__(self, status: int, message: str, said: str = "") -> None:
+    def __init__(self, status: int, message: str, answer: str = "") -> None:
         super().__init__(message)
         self.status = status
-        self.said = said
+        self.answer = answer
 
 
 class Client:
@@ -56,28 +56,24 @@ class Client:
 
     def __init__(self, api: Any, host: str, load: Callable[[], Awaitable[Any]]) -> None:
         self.raw = api
-        """The official client's ApiClient, for lists and watches."""
+        """The official client's ApiClient."""
         self.host = host
         self._load = load
-        # Seconds to add to this host's monotonic clock to get the time of the API server. Until the first answer they
-        # are computed from this host's wall clock.
+        # The API server's time minus the monotonic clock. Until the first answer, the local wall clock is used.
         self._ahead = time.time() - time.monotonic()
 
     def now(self) -> float:
-        """Seconds since 1970 by the API server's clock, which all replicas share."""
+        """Seconds since 1970 by the API server's clock, which is the same for all replicas."""
         return time.monotonic() + self._ahead
 
     def _adjust_clock(self, date: datetime, sent: float) -> None:
-        """Adjust the clock to the `date` of an answer. `sent` is the monotonic time of the request.
-
-        A slow answer is imprecise and must not set the clock back.
-        """
+        # `date` has whole seconds. The API server wrote it between `sent`, the monotonic time of the request, and now.
         self.server_time = date
         earliest, latest = date.timestamp() - time.monotonic(), date.timestamp() + 1 - sent
         self._ahead = min(max(self._ahead, earliest), latest)
 
     async def renew(self) -> None:
-        """Read the credentials again. The official client does this only for some kinds, and not at once."""
+        """Read the credentials again. The official client does so only for some kinds, and with a delay."""
         with suppress(*UNUSABLE):
             await self._load()
 
@@ -92,7 +88,7 @@ class Client:
     ) -> dict[str, Any]:
         """The object that the API server returns; ClusterError if it returns none within `MAX_CALL_SECONDS`.
 
-        `patch` is the content type of a PATCH. By default a list is a JSON patch, and an object is a server-side apply.
+        `patch` is the content type of a PATCH. By default, a list is a JSON patch and an object is a server-side apply.
         """
         headers = {"Accept": accept}
         if method == "PATCH":
@@ -112,7 +108,7 @@ class Client:
         except ApiError as error:
             if error.status != 401:
                 raise
-        # The token may have expired. The official client does not notice if the wall clock was set back.
+        # The token may have expired. The official client does not notice this if the wall clock was set back.
         await self.renew()
         return await self._request(method, path, body, headers)
 
@@ -130,12 +126,15 @@ class Client:
         except TimeoutError:
             raise ClusterError(f"the API server at {self.host} does not answer") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise ClusterError(f"cannot reach the API server at {self.host}: {_words(error)}") from None
+            raise ClusterError(f"cannot reach the API server at {self.host}: {_problem(error)}") from None
         with suppress(KeyError, ValueError):
             self._adjust_clock(parsedate_to_datetime(response.response.headers["Date"]), sent)
         if not 200 <= response.status < 300:
-            message = " ".join(str((_json(data) or {}).get("message") or "no reason given").split())
-            raise ApiError(response.status, self._refusal(response.status, message), message)
+            answer = " ".join(str((_json(data) or {}).get("message") or "no reason given").split())
+            message = f"the API server at {self.host} rejected the request: {answer} ({response.status})"
+            if response.status == 401:
+                message = f"the API server at {self.host} does not accept the credentials (401)"
+            raise ApiError(response.status, message, answer)
         return bytes(data)
 
     async def close(self) -> None:
@@ -147,14 +146,9 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _refusal(self, status: int, message: str) -> str:
-        if status == 401:
-            return f"the API server at {self.host} does not accept the credentials (401)"
-        return f"the API server at {self.host} rejected the request: {message} ({status})"
-
 
 async def connect(access: Access | Path | None) -> Client:
-    """Create a client for a cluster, without sending a request; ClusterError if the kubeconfig cannot be used.
+    """A client for a cluster; ClusterError if the kubeconfig cannot be used. No request is sent.
 
     Without a kubeconfig the client uses the first of these: $KUBECONFIG, the pod's ServiceAccount, ~/.kube/config.
     """
@@ -180,7 +174,7 @@ async def connect(access: Access | Path | None) -> Client:
         configuration.client_session_kwargs = {"headers": impersonation.headers, "trust_env": False}
         api = client.ApiClient(configuration=configuration)
     except (config.ConfigException, *UNUSABLE) as error:
-        raise ClusterError(f"cannot use {source or 'the service account'}: {_words(error)}") from None
+        raise ClusterError(f"cannot use {source or 'the service account'}: {_problem(error)}") from None
     connection = Client(api, configuration.host, load)
     connection.namespace = namespace
     return connection
@@ -197,13 +191,12 @@ def _source(kubeconfig: Path | None) -> Path | None:
             source.read_bytes()
         except OSError as error:
             raise ClusterError(f"cannot read the kubeconfig {source}: {error.strerror}") from None
-    elif not any(Path(each).expanduser().exists() for each in named.split(os.pathsep) if each):
+    elif not any(Path(path).expanduser().exists() for path in named.split(os.pathsep) if path):
         raise ClusterError(f"cannot read the kubeconfig {source}: none of these files exists")
     return source
 
 
 def _proxy(host: str) -> str | None:
-    """The proxy for the API server from the environment variables."""
     url = urlsplit(host)
     return None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)
 
@@ -217,8 +210,8 @@ def _json(data: bytes) -> dict[str, Any] | None:
     return None
 
 
-def _words(error: BaseException) -> str:
-    """The reason of an error, on one line."""
+def _problem(error: BaseException) -> str:
+    """A description of an error, on one line."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return "its certificate does not verify"
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):

@@ -1,7 +1,4 @@
-"""Sends list and watch requests, over the official client's connections and with its credentials.
-
-Every failure raises a WatchFault. The module `watch` handles it.
-"""
+"""Sends list and watch requests, over the official client's connections. Every failure raises a WatchFault."""
 
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -14,25 +11,24 @@ from msgspec import Raw
 
 from webhook.client import wire
 from webhook.client.limits import MAX_CONNECT_SECONDS, MAX_ERROR_BYTES, MAX_LINE_BYTES, MAX_PAGE_BYTES, MAX_PAGE_SECONDS
-from webhook.client.wire import FaultReason, Page, WatchFault, refusal
+from webhook.client.wire import FaultReason, Page, WatchFault, status_fault
 
 JSON = "application/json"
-# The Accept header for objects with metadata only, for example ConfigMaps without data.
+# The Accept header for the metadata of objects; with "List" for a page of a list.
 METADATA = f"{JSON};as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
 
 OVERDUE = 15  # seconds that a watch may stay open longer than requested
-# An API server sends a bookmark about every 60 s, except while nothing in the cluster changes.
+# Seconds of silence. An API server sends a bookmark about every 60 s, except while nothing in the cluster changes.
 INACTIVITY = 90.0
-# After 30 s of silence TCP sends up to three probes, one every 10 s. The probes also prevent load balancers from
-# dropping idle watches.
+# TCP sends a probe after 30 s of silence, and then every 10 s. Load balancers might close idle watches without probes.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 
 class Connection:
-    """Reads from one API server through `api`, the official client's ApiClient, which the caller must close.
+    """Reads from one API server through `api`, the official client's ApiClient. The caller must close `api`.
 
-    `renew` reads the credentials again, because the official client does not always notice an expired token. A watch is
-    closed after `inactivity` seconds of silence.
+    `renew` reads the credentials again: the official client does not always notice an expired token. A watch ends with
+    a WatchFault after `inactivity` seconds of silence.
     """
 
     def __init__(
@@ -47,7 +43,7 @@ class Connection:
             await self._renew()
 
     async def page(self, target: str, *, metadata_only: bool = False) -> bytes:
-        """The JSON answer to a GET of `target`, which is a path with its query; WatchFault without an answer."""
+        """The JSON answer to a GET of `target`, a path with its query; WatchFault without an answer."""
         limits = aiohttp.ClientTimeout(total=MAX_PAGE_SECONDS, sock_connect=MAX_CONNECT_SECONDS)
         async with self._get(target, METADATA % "List" if metadata_only else JSON, limits) as response:
             chunks = []
@@ -60,7 +56,7 @@ class Connection:
             return b"".join(chunks)
 
     async def list_page(self, target: str, *, metadata_only: bool = False) -> Page[Raw]:
-        """The page of a list from a GET of `target`; WatchFault without an answer."""
+        """The answer to a GET of `target` as a page of a list; WatchFault without an answer."""
         page = wire.decode(wire.pages, await self.page(target, metadata_only=metadata_only))
         if not page.metadata.resource_version:
             raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
@@ -70,9 +66,9 @@ class Connection:
     async def watch(
         self, target: str, seconds: float, *, metadata_only: bool = False
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The lines of the answer to a GET of `target`. The server ends the answer after `seconds`.
+        """The lines of the answer to a GET of `target`. The API server ends the answer after `seconds`.
 
-        The `async with` block starts when the server has accepted the watch. WatchFault if the answer ends early.
+        The `async with` block starts when the API server has accepted the watch. WatchFault if the connection fails.
         """
         longest = seconds + OVERDUE
         silence = min(self._inactivity, longest)
@@ -86,7 +82,6 @@ class Connection:
     async def _get(
         self, target: str, accept: str, limits: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The JSON answer to a GET. Its body is not read yet. WatchFault if the answer ends early."""
         try:
             prepared = await self._api.param_serialize(
                 method="GET",
@@ -98,7 +93,7 @@ class Connection:
             try:
                 if response.status != 200:
                     data = await response.content.read(MAX_ERROR_BYTES)
-                    raise refusal(data, code=response.status, retry_after=_retry_after(response))
+                    raise status_fault(data, code=response.status, retry_after=_retry_after(response))
                 if response.content_type != JSON:
                     raise WatchFault(FaultReason.GARBAGE, f"an answer of type {response.content_type[:100]}")
                 yield response
@@ -109,11 +104,11 @@ class Connection:
         except TimeoutError:
             raise WatchFault(FaultReason.STALLED, "no answer in time") from None
         except aiohttp.ClientConnectorError as error:
-            raise WatchFault(FaultReason.UNREACHABLE, _words(error)) from None
+            raise WatchFault(FaultReason.UNREACHABLE, _problem(error)) from None
         except (BadHttpMessage, aiohttp.ClientResponseError) as error:
             raise WatchFault(FaultReason.GARBAGE, type(error).__name__) from None
         except (aiohttp.ClientError, OSError) as error:
-            raise WatchFault(FaultReason.CUT, _words(error)) from None
+            raise WatchFault(FaultReason.CUT, _problem(error)) from None
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
@@ -124,7 +119,7 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
 
 
 def _give_up(response: aiohttp.ClientResponse) -> None:
-    """Abort an answer that is not read completely. A regular TLS shutdown would outlast the event loop."""
+    # The answer may not be read completely. A regular TLS shutdown could take longer than the event loop runs.
     if response.connection and response.connection.transport:
         response.connection.transport.abort()
     response.close()
@@ -141,12 +136,12 @@ def _keep_alive(response: aiohttp.ClientResponse) -> None:
 
 
 def _retry_after(response: aiohttp.ClientResponse) -> float:
-    """The header in seconds. API servers do not send dates."""
+    # The header may also have a date, but API servers send seconds.
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
 
 
-def _words(error: Exception) -> str:
+def _problem(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return "its certificate does not verify"
     return ((error.strerror if isinstance(error, OSError) else None) or type(error).__name__)[:256]

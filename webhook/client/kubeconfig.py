@@ -1,4 +1,4 @@
-"""Reads kubeconfigs like kubectl. Features that the official client ignores are supported or rejected.
+"""Reads kubeconfigs like kubectl does. Features that the official client ignores are supported or rejected.
 
 https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 """
@@ -22,14 +22,13 @@ _USER: Final = frozenset({
     "client-certificate", "client-certificate-data", "client-key", "client-key-data", "token", "tokenFile", "username",
     "password", "exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra", "extensions",
 })  # fmt: skip
-_OF_CONTEXT: Final = ", which its context names"
+_NAMED_BY_CONTEXT: Final = ", which its context names"
 _PROXIES: Final = frozenset({"http", "https"})  # the schemes that aiohttp supports
 _REMOVED: Final = "since 1.26 kubectl supports only oidc; use a plugin under exec"
 
 
 class _Loader(kube_config.KubeConfigLoader):  # type: ignore[misc]  # untyped
-    """Fails if a credential plugin returns nothing. The official loader continues as anonymous user."""
-
+    # If a credential plugin returns nothing, the official loader continues as anonymous user.
     async def load_from_exec_plugin(self) -> bool:
         if not await super().load_from_exec_plugin():
             raise KubeconfigError("the plugin under exec of its user gave no credentials")
@@ -39,51 +38,46 @@ class _Loader(kube_config.KubeConfigLoader):  # type: ignore[misc]  # untyped
 async def load(source: Path, context: str | None, configuration: Any) -> tuple[Impersonation, str]:
     """Fill the official client's `configuration`, and return the impersonation and the namespace.
 
-    `source` may name several files, like $KUBECONFIG. KubeconfigError for unsupported features. A broken file raises
-    the official client's exceptions.
+    `source` may name several files, like $KUBECONFIG. KubeconfigError for unsupported features. Invalid files raise the
+    exceptions of the official client.
     """
     merger = kube_config.KubeConfigMerger(str(source))
     name = context or _current_context(merger.config_files.values())
     merged = merger.config
     context_entry = _named(merged, "context", name, "")
-    cluster = _part(_named(merged, "cluster", context_entry.get("cluster"), _OF_CONTEXT), "cluster", _CLUSTER)
+    cluster = _part(_named(merged, "cluster", context_entry.get("cluster"), _NAMED_BY_CONTEXT), "cluster", _CLUSTER)
     user: Mapping[str, Any] = {}
-    if who := context_entry.get("user"):
-        user = _part(_named(merged, "user", who, _OF_CONTEXT), "user", _USER)
+    if user_name := context_entry.get("user"):
+        user = _part(_named(merged, "user", user_name, _NAMED_BY_CONTEXT), "user", _USER)
     _check_cluster(cluster)
     _check_user(user)
     impersonation = _impersonation(user)
     await _Loader(merged, active_context=name, config_base_path=None).load_and_set(configuration)
     if token := configuration.api_key.get("BearerToken"):
-        configuration.api_key["BearerToken"] = _stripped(token)
+        token = token.strip()  # a token file ends with a line break
+        if not token.isprintable():
+            raise KubeconfigError("its token contains control characters")
+        configuration.api_key["BearerToken"] = token
     return impersonation, context_entry.get("namespace") or DEFAULT_NAMESPACE
 
 
 def _current_context(files: Iterable[Any]) -> str:
-    """The current context of the first file that has one, like in kubectl. The official client uses the last file."""
+    # As in kubectl, the first file with a current context applies. The official client uses the last file.
     for file in files:
         if isinstance(file, dict) and (name := file.get("current-context")):
             return str(name)
     raise KubeconfigError("it has no current-context: name one with --context")
 
 
-def _named(merged: Any, kind: str, name: Any, who: str) -> Any:
-    """The context, cluster or user with this name. `who` is added to the error."""
+def _named(merged: Any, kind: str, name: Any, origin: str) -> Any:
+    """The context, cluster or user with this name. A message about a missing one contains `origin`."""
     entries = merged.safe_get(f"{kind}s") or []
     entry = merged[f"{kind}s"].get_with_name(name, safe=True) if entries else None
     if entry is None:
-        near = closest_name(str(name), [str(each.value.get("name")) for each in entries])
+        near = closest_name(str(name), [str(entry.value.get("name")) for entry in entries])
         hint = f'; did you mean "{near}"?' if near else ""
-        raise KubeconfigError(f'it has no {kind} "{name}"{who}{hint}')
+        raise KubeconfigError(f'it has no {kind} "{name}"{origin}{hint}')
     return entry.value.get(kind) or {}
-
-
-def _stripped(token: str) -> str:
-    """The token without the line break at its end."""
-    token = token.strip()
-    if not token.isprintable():
-        raise KubeconfigError("its token contains control characters")
-    return token
 
 
 def _part(value: Any, name: str, supported: frozenset[str]) -> Mapping[str, Any]:
@@ -127,7 +121,7 @@ def _check_user(user: Mapping[str, Any]) -> None:
 
 def _impersonation(user: Mapping[str, Any]) -> Impersonation:
     name, uid, groups, extra = (user.get(key) for key in ("as", "as-uid", "as-groups", "as-user-extra"))
-    if not all(isinstance(each, str | None) for each in (name, uid)):
+    if not (isinstance(name, str | None) and isinstance(uid, str | None)):
         raise KubeconfigError("as and as-uid of its user must be text")
     if not (groups is None or _texts(groups)):
         raise KubeconfigError("as-groups of its user must be a list of texts")
@@ -137,4 +131,4 @@ def _impersonation(user: Mapping[str, Any]) -> Impersonation:
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)

@@ -15,22 +15,20 @@ from webhook.cluster.resource import ByNamespace, K, Resource, T, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.view import UNKNOWN, Answer, Unknown
 
-# Seconds. A new replica does not wait longer for a kind that cannot be read. The kind is unknown until it is read.
 PATIENCE: Final = 30.0
+"""Seconds that a new replica waits for a kind that it cannot read."""
 
 
 class LiveView:
     """A ClusterView that is up to date while `run` runs.
 
-    `places` has the names of the namespaces in `Resource.place`. A resource is unknown if `places` lacks its namespace,
-    or if it cannot be read within `patience` seconds. Each version of a resource has a watch. The watch of the second
-    version starts if the API server does not serve the first one, and so on.
+    A resource with a `place` is unknown if `places` does not have the name of its namespace. Each version of a resource
+    has a watch. The watch of the next version starts if the API server does not serve the version.
     """
 
     watches: tuple[Watch[Any, Any], ...]
-    """All watches, for metrics."""
     unknown: Counter[str]
-    """The number of UNKNOWN answers, by the name of the resource."""
+    """The number of UNKNOWN answers so far, by the name of the resource."""
 
     def __init__(
         self,
@@ -67,32 +65,30 @@ class LiveView:
         return store.groups.get(namespace, {})
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """The objects by key, for each value of the resource's `group`."""
         store = self._store(resource)
         return self._unknown(resource) if store is None or store.unreadable else store.groups
 
     def on_change(self, resource: Resource[K, T], callback: Callable[[K, T | None, T | None], None]) -> None:
-        """Call back with key, old and new record after each change. A missing record is None."""
+        """Call `callback` with key, old and new record after each change. A missing record is None."""
         for watch in self._watches.get(resource, ()):
             watch.store.on_change(callback)
 
     def silence(self, resource: Resource[Any, Any]) -> float:
-        """Seconds since the API server last sent something for the resource; infinite if the resource is unknown."""
+        """Seconds since the API server last sent something for the resource; infinite for an unknown resource."""
         return min((watch.silence for watch in self._watches.get(resource, ()) if watch.known), default=inf)
 
     def reason(self, resource: Resource[Any, Any]) -> str:
-        """The reason why the last list or watch failed; empty while the watch of at least one version works."""
+        """The reason why the watches of all versions fail; empty while one of them works."""
         begun = [watch for watch in self._watches[resource] if watch.requests]
         return next((watch.reason for watch in begun), "") if all(watch.reason for watch in begun) else ""
 
     async def run(self) -> None:
-        """Keep everything up to date until cancelled."""
         async with asyncio.TaskGroup() as group:
             for watches in self._watches.values():
                 group.create_task(self._follow(watches))
 
     def faults(self) -> dict[str, str]:
-        """The reason why a resource cannot be read, by its name. Resources that are not installed are left out."""
+        """The reason why a resource cannot be read, by its name, without resources that are not installed."""
         faults = {}
         for resource, watches in self._watches.items():
             faulty = [watch for watch in watches if watch.faulty]
@@ -101,27 +97,24 @@ class LiveView:
         return faults
 
     def not_served(self, resource: Resource[Any, Any]) -> bool:
-        """Whether the API server serves no version of the kind."""
         watches = self._watches.get(resource, ())
         return bool(watches) and all(watch.not_installed for watch in watches)
 
     def not_installed(self) -> list[str]:
-        """The names of the resources of which the API server serves no version."""
         return sorted(resource.name for resource in self._watches if self.not_served(resource))
 
     async def settled(self) -> None:
-        """Return once each required resource has been read or denied in all versions, or after `patience`."""
-        awaited = [watches for resource, watches in self._watches.items() if resource.awaited]
+        """Return when each awaited resource was read, or was denied in all versions, or after `patience`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience):
-                for watches in awaited:
+                for watches in (watches for resource, watches in self._watches.items() if resource.awaited):
                     for watch in watches:
                         await watch.settled()
                         if watch.synced:
                             break
 
     async def _follow(self, watches: tuple[Watch[Any, Any], ...]) -> None:
-        """Watch the first version that is served. Earlier versions are retried, because they may be installed later."""
+        # The watch of a version that is not served retries, because the version may be installed later.
         async with asyncio.TaskGroup() as group:
             for watch in watches:
                 group.create_task(watch.run(), name=f"watch {watch.kind.name}")
@@ -143,7 +136,7 @@ class LiveView:
 
 
 def kinds(resource: Resource[K, T], places: Mapping[WatchedPlace, str]) -> list[Kind[K, T]]:
-    """The collections to watch for a resource, one per version. With several versions the name has the version."""
+    """The collections to watch for a resource, one per version."""
     several = len(resource.api_versions) > 1
     namespace = places[resource.place] if resource.place else ""
     key: Any = by_namespace if resource.is_namespaced else by_name

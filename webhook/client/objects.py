@@ -20,7 +20,7 @@ class Caller(Protocol):
     """A Client, or a wrapper around a Client."""
 
     async def request(self, method: str, path: str, body: KubernetesObject | None = None, /) -> KubernetesObject:
-        """The object that the API server returns; ClusterError if it returns none."""
+        """Like `Client.request`."""
         ...
 
 
@@ -38,7 +38,7 @@ async def get(api: Caller, path: str) -> KubernetesObject | None:
 
 
 async def listed(api: Client, path: str, *, metadata_only: bool = False, **query: str) -> list[KubernetesObject]:
-    """Every object of a collection, or only the metadata of the objects; ClusterError if the list is incomplete."""
+    """Every object of a collection, perhaps only with its metadata; ClusterError if the list is incomplete."""
     accept = METADATA % "List" if metadata_only else JSON
 
     async def fetch(target: str) -> Page[KubernetesObject]:
@@ -66,9 +66,9 @@ async def write_event(
     kind: Literal["Normal", "Warning"],
     key: str,
 ) -> bool:
-    """Write an Event about the object `about` (apiVersion, kind, name ...); ClusterError if it cannot be written.
+    """Write an Event about the object `about` (apiVersion, kind, name ...); ClusterError if that fails.
 
-    The name of the Event depends on `key`. Returns False if the Event exists already, for example from another replica.
+    The name of the Event depends on `key`. Returns False if the Event exists, for example from another replica.
     """
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

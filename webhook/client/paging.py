@@ -1,4 +1,4 @@
-"""Reads lists page by page, so that no side holds a large list as JSON."""
+"""Reads lists page by page. Neither the API server nor the service then holds a large list as JSON."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from msgspec import Raw
 from webhook.client.limits import MAX_BYTES_AT_STRETCH, MAX_OBJECTS_AT_STRETCH, MAX_PAGES
 from webhook.client.wire import FaultReason, Item, Page, WatchFault
 
-# The number of items is divided by this after a page that was too large or too slow.
+# The divisor for the number of items per page, after a page that was too large or too slow.
 SMALLER: Final = 4
 
 
@@ -18,11 +18,11 @@ async def pages(
 ) -> AsyncIterator[Page[Item]]:
     """Every page of the collection at `path`, with at most `limit` items per page.
 
-    All pages show the state of the collection at the time of the first page. If a page is too large, this page and all
-    later pages are requested with fewer items. `fetch` reads one page by its path and query. Empty parameters of
-    `query` are left out. WatchFault for an endless list; exceptions of `fetch` are passed on.
+    `fetch` reads the page at a path with its query. All pages show the collection at the time of the first page. A page
+    that is too large is requested again with fewer items. Empty parameters of `query` are not sent. WatchFault for a
+    list without end.
     """
-    # resourceVersion=0 is not sent: API servers would ignore `limit` and might return old data.
+    # With resourceVersion=0, API servers would ignore `limit` and might return old data.
     parameters = {"limit": str(limit)} | {name: value for name, value in query.items() if value}
     followed: set[int] = set()  # hashes of tokens, which can be long
     while len(followed) < MAX_PAGES:
@@ -46,7 +46,7 @@ async def pages(
 
 
 def slices(items: Sequence[Raw]) -> Iterator[Sequence[Raw]]:
-    """`items` in slices that are decoded quickly."""
+    """Slices of `items` that can be decoded without a pause."""
     start = size = 0
     for end, item in enumerate(items):
         size += len(memoryview(item))

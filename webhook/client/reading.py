@@ -31,7 +31,7 @@ RETRIED: Final = {
     FaultReason.CUT,
 }
 ALL: Final = ""
-"""Stands for all namespaces."""
+"""All namespaces."""
 
 
 @dataclass(slots=True)
@@ -39,19 +39,18 @@ class Reading:
     """The result of `read`."""
 
     head: Head = field(default_factory=Head)
-    """The resources that were read, with their namespaces."""
     problems: list[str] = field(default_factory=list)
-    """A line for each unreadable resource or object. Kinds that are not installed are left out."""
+    """A line for each unreadable resource or object."""
     _objects: dict[tuple[str, str, str], KubernetesObject] = field(default_factory=dict)
 
     def add(self, document: KubernetesObject) -> None:
-        """Add an object. If a different resource has added the same object, the fields are merged."""
+        """Add an object, or the fields of an object that another resource has added."""
         metadata = document["metadata"]
         key = document["kind"], metadata.get("namespace", ""), metadata["name"]
         self._objects[key] = _merged(self._objects.get(key, {}), document)
 
     def documents(self) -> list[KubernetesObject]:
-        """The documents of a `Snapshot`, in a fixed order."""
+        """The documents of a snapshot file, in a fixed order."""
         return [self.head.document(), *(self._objects[key] for key in sorted(self._objects))]
 
 
@@ -64,23 +63,22 @@ async def read(
     resources: Collection[Resource[Any, Any]] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Reading:
-    """Read everything that rules use; ClusterError if the API server cannot be used.
+    """Read the objects of all watched resources, or of `resources`; ClusterError if the API server cannot be used.
 
-    Without `namespaces`, all namespaces are read. With `resources`, only these are read. `places` has the names of the
-    namespaces in `Resource.place`; a resource whose namespace is missing there is not read. `more` has a function per
-    kind that returns additional fields to keep. If the function raises an exception, the object is unreadable. `tell`
-    gets a line for each resource.
+    Without `namespaces`, all namespaces are read. A resource with a `place` is read only if `places` has the name of
+    its namespace. `more` has a function per kind that returns additional fields to keep. If the function raises an
+    error, the object is unreadable. `tell` receives a line for each resource.
     """
     reader = _Reader(Connection(api.raw, renew=api.renew), more, tell)
     for resource in resources or watched_resources():
         if resource.place is None:
-            where = list(namespaces) if resource.is_namespaced or resource is NAMESPACES else []
+            selected = list(namespaces) if resource.is_namespaced or resource is NAMESPACES else []
         elif resource.place in places:
-            where = [places[resource.place]]
+            selected = [places[resource.place]]
         else:
             continue
         try:
-            await reader.read(resource, where or [ALL])
+            await reader.read(resource, selected or [ALL])
         except WatchFault as fault:
             raise ClusterError(f"cannot read {resource.plural} from {api.host}: {fault}") from None
     return reader.reading
@@ -93,12 +91,12 @@ class _Reader:
     tell: Callable[[str], None]
     reading: Reading = field(default_factory=Reading)
 
-    async def read(self, resource: Resource[Any, Any], where: Sequence[str]) -> None:
-        """Read a resource in each namespace of `where`; WatchFault if the API server cannot be reached."""
+    async def read(self, resource: Resource[Any, Any], namespaces: Sequence[str]) -> None:
+        """Read a resource in each namespace; WatchFault if the API server cannot be used."""
         head = self.reading.head
-        extent = Extent(None if where == [ALL] else [])
+        extent = Extent(None if namespaces == [ALL] else [])
         count = 0
-        for namespace in where:
+        for namespace in namespaces:
             try:
                 objects = await _objects(self.connection, resource, namespace)
             except WatchFault as fault:
@@ -127,7 +125,7 @@ class _Reader:
         metadata = wire.decode(wire.objects, data).metadata
         try:
             if resource.project(data) is None:
-                return  # the service ignores this object too
+                return  # the resource ignores this object
             document = msgspec.json.decode(data)
             trimmed = resource.trim(document)
             if resource.kind in self.more:
@@ -155,7 +153,7 @@ async def _objects(connection: Connection, resource: Resource[Any, Any], namespa
 
 
 async def _namespace(connection: Connection, name: str) -> list[msgspec.Raw]:
-    """Read a single namespace. A user with rights in only one namespace may not list namespaces."""
+    # A user with rights in only one namespace may not list namespaces.
     try:
         return [msgspec.Raw(await connection.page(f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"))]
     except WatchFault as fault:

@@ -1,6 +1,6 @@
-"""Reads the SCCs (OpenShift's SecurityContextConstraints) that accounts may use.
+"""Reads which SCCs (OpenShift's SecurityContextConstraints) an account may use.
 
-An account may use an SCC if a list in the SCC names it, or if RBAC grants it the verb `use` on the SCC.
+An account may use an SCC if the SCC itself names the account, or if RBAC grants the account the verb `use` on the SCC.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from webhook.cluster.view import UNKNOWN, Answer, ClusterView, ViewOf
 
 
 class GrantsReader:
-    """Queries the API server, and caches each answer for SCC_GRANTS_SECONDS: several reviews of a job need it."""
+    """Queries the API server, and caches each answer for SCC_GRANTS_SECONDS."""
 
     def __init__(self, api: Client, view: ClusterView, now: Callable[[], float] = monotonic) -> None:
         self._api = api
@@ -27,16 +27,16 @@ class GrantsReader:
         self._cached: dict[ByNamespace, tuple[float, SccGrants]] = {}
 
     def over(self, view: ClusterView, missing: set[ByNamespace]) -> ClusterView:
-        """Add the cached grants to `view`. The keys of grants that are read but not cached are added to `missing`."""
+        """A view with the cached grants. A query for other grants adds their key to `missing`."""
         return _GrantsView(view, self, missing)
 
     def cached(self, key: ByNamespace) -> SccGrants | None:
-        """The cached grants of (namespace, account), or None."""
+        """The cached grants of `key`, a (namespace, account); None if there are none."""
         until, grants = self._cached.get(key, (0.0, None))
         return grants if self._now() < until else None
 
     async def read(self, keys: Iterable[ByNamespace]) -> None:
-        """Read and cache the grants of each (namespace, account). Without an answer they stay unknown."""
+        """Read and cache the grants of each (namespace, account). Grants without an answer are not cached."""
         constraints = self._view.all(SECURITY_CONTEXT_CONSTRAINTS)
         if constraints is UNKNOWN:
             return

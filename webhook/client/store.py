@@ -1,4 +1,4 @@
-"""The records of one kind of object, in memory. `watch` adds the objects."""
+"""The records of one kind of object, in memory. The module `watch` adds the objects."""
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Set
@@ -17,50 +17,42 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 
 
 def by_name(metadata: Metadata) -> str:
-    """The key of a cluster-scoped object, or of an object in a watch on one namespace."""
+    """The key for cluster-scoped objects, and for watches on one namespace."""
     return sys.intern(metadata.name)
 
 
 def by_namespace(metadata: Metadata) -> tuple[str, str]:
-    """The key of an object in any namespace: (namespace, name)."""
+    """The key (namespace, name)."""
     return sys.intern(metadata.namespace), sys.intern(metadata.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[K, T]):
-    """The objects to watch, and how a record is made of an object."""
+    """A collection of objects to watch. See `Resource` for fields that both classes have."""
 
     name: str
     """The name in logs and metrics."""
     path: str
     """The path of the collection, such as `/apis/batch/v1/namespaces/team/jobs`."""
     key: Callable[[Metadata], K]
-    """Returns the key of an object's record."""
     project: Callable[[msgspec.Raw], T | None]
     """Makes a small frozen record from the JSON of an object. Returns None for an object to ignore.
 
-    Any exception makes the object unreadable. The record must not refer to the JSON, because that would keep the whole
-    page in memory.
+    Any exception makes the object unreadable. A record must not refer to the JSON: the whole page would stay in memory.
     """
     group: Callable[[T], Hashable] | None = None
-    """Returns the group of a record."""
     budget: Budget[T] | None = None
-    """Limits the size of the records. An object beyond the limit is unreadable."""
     metadata_only: bool = False
-    """Whether the API server sends only metadata."""
     label_selector: str = ""
     field_selector: str = ""
     page: int = 250
     """The number of objects per page of a list."""
     stale_after: float = 300
-    """Seconds without contact after which the records are unknown."""
+    """The maximum `Watch.age` in seconds. Older records are unknown."""
 
 
 class Store(Generic[K, T]):
-    """The records of a kind.
-
-    Listeners are called after a change. Their exceptions are logged and ignored.
-    """
+    """The records of a kind. Exceptions of callbacks are logged and ignored."""
 
     def __init__(self, kind: Kind[K, T], *, log: Any) -> None:
         self.kind = kind
@@ -71,47 +63,43 @@ class Store(Generic[K, T]):
 
     @property
     def records(self) -> Mapping[K, T]:
-        """All records, read-only."""
         return MappingProxyType(self._now.records)
 
     @property
     def unreadable(self) -> Set[K]:
-        """The keys of the objects for which `project` failed."""
+        """The keys of unreadable objects, and of objects beyond the budget."""
         return self._now.unreadable
 
     @property
     def groups(self) -> Mapping[Hashable, Mapping[K, T]]:
-        """The records by group, read-only."""
         return self._now.groups
 
     def contents(self) -> Contents[K, T]:
-        """New empty contents. `read` adds objects to them, and `replace` stores them."""
+        """New empty contents, for `read` and `replace`."""
         kind = self.kind
         return Contents(kind.group, account=None if kind.budget is None else Account(kind.budget, kind.group))
 
     def get(self, key: K) -> T | Answer:
-        """The record; ABSENT if the object does not exist or is ignored, UNKNOWN if it is unreadable."""
+        """The record; ABSENT if the object does not exist or is ignored; UNKNOWN if the object is unreadable."""
         record = self._now.records.get(key)
         if record is not None:
             return record
         return UNKNOWN if key in self._now.unreadable else ABSENT
 
     def on_change(self, callback: Callable[[K, T | None, T | None], None]) -> None:
-        """Call back with key, old and new record after each change. A missing record is None."""
+        """Call `callback` with key, old and new record after each change. A missing record is None."""
         self._on_change.append(callback)
 
     def on_list(self, callback: Callable[[], None]) -> None:
-        """Call back after each complete list. The callbacks for changes are called before."""
+        """Call `callback` after each complete list, and after the callbacks for its changes."""
         self._on_list.append(callback)
 
     def read(self, objects: Iterable[msgspec.Raw], contents: Contents[K, T]) -> None:
         """Add `objects` to `contents`; WatchFault if an item is not a Kubernetes object."""
         for data in objects:
-            metadata = wire.decode(wire.objects, data).metadata
-            self._take(metadata, data, contents)
+            self._take(wire.decode(wire.objects, data).metadata, data, contents)
 
     def replace(self, contents: Contents[K, T]) -> None:
-        """Replace all records with `contents`."""
         old, self._now = self._now.records, contents
         for key in old.keys() - contents.records.keys():
             self._call(self._on_change, key, old[key], None)
@@ -121,7 +109,6 @@ class Store(Generic[K, T]):
         self._call(self._on_list)
 
     def put(self, metadata: Metadata, data: msgspec.Raw) -> None:
-        """Store a new or changed object."""
         old = self._now.records.get(self.kind.key(metadata))
         self._changed(self._take(metadata, data, self._now), old)
 

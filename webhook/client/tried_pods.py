@@ -1,4 +1,4 @@
-"""Tries by a dry run whether the API server accepts pods. Nothing is created."""
+"""Finds out by a dry run if the API server would accept pods."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from urllib.parse import quote
 from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import ApiError, Client
 
-# Rejections by a quota are ignored: the rule `resource-quota` checks all pods of the job together.
+# Denials by a quota are ignored, because the rule `resource-quota` checks all pods of the job together.
 _OF_QUOTA = "exceeded quota:"
 
 
@@ -19,9 +19,9 @@ async def refusals(
     *,
     before: Callable[[], None] = lambda: None,
 ) -> dict[str, str] | None:
-    """The API server's reason for each rejected pod, by the keys of `pods`. None if the user may not create pods.
+    """The API server's reason for each denied pod, by the keys of `pods`; None if the user may not create pods.
 
-    `before` is called once before the pods are tried. ClusterError if the API server does not answer.
+    `before` is called before the dry run. ClusterError if the API server does not answer.
     """
     try:
         allowed = await has_right(api, Right("create", "", "pods", namespace))
@@ -36,7 +36,7 @@ async def refusals(
         try:
             await api.request("POST", path, dict(pod))
         except ApiError as error:
-            return error.said if error.status < 500 and _OF_QUOTA not in error.said else ""
+            return error.answer if error.status < 500 and _OF_QUOTA not in error.answer else ""
         return ""
 
     answers = await asyncio.gather(*map(refusal, pods.values()))

@@ -1,4 +1,4 @@
-"""Lists and watches one kind of object. Recovers from every fault without flooding the API server."""
+"""Lists and watches one kind of object. Recovers from every fault, and does not flood the API server."""
 
 import asyncio
 import random
@@ -20,40 +20,37 @@ from webhook.cluster.resource import K, T
 from webhook.cluster.view import UNKNOWN, Answer
 
 # Seconds.
-LAST_DELAY = 30  # the first delay is 1; the actual wait is random, from half of the delay to the whole delay
-LONGEST_DELAY = 300  # also if the server requests a longer one
-DENIED_DELAY = 300  # after BELIEVED denials; each denial is a line in the cluster's audit log
+LAST_DELAY = 30  # delays between retries grow from 1 to this; each is shortened at random, by up to half
+LONGEST_DELAY = 300  # for an API server that requests a longer delay
+DENIED_DELAY = 300  # after BELIEVED denials, because each denial is a line in the cluster's audit log
 STEADY = 60  # a watch that worked this long resets the count of failures
-WATCH_SECONDS = (240, 300)  # random, so that replicas and kinds do not reconnect at the same time
-RELIST_AFTER = 600  # after this silence of a watch, the objects are listed again
-PROVEN_AFTER = 5  # an API server that lacks the requested version says so earlier, as soon as the watch opens
+WATCH_SECONDS = (240, 300)  # random, to reconnect the watches of replicas and kinds at different times
+RELIST_AFTER = 600  # silence of a watch after which the objects are listed again
+PROVEN_AFTER = 5  # an API server that does not have the requested version ends the watch earlier
 STALE_AFTER = 150  # a healthy cache is never older, because a quiet watch is opened again every 90 s
-# The minimum number of objects of a page. Pages that time out get smaller, but not below it.
+# The minimum number of objects to which pages are reduced after timeouts.
 LEAST_PAGE = 16
 
 # Denials in a row until the records are unknown. An API server that has just started denies every request.
 BELIEVED = 3
 
-# These faults are denials: the service has no right to read the kind, or the kind is not installed.
-REFUSED = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
+# The service has no right to read the kind, or the kind is not installed.
+DENIALS = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
 # After these faults the objects must be listed again.
-RELIST = REFUSED | {FaultReason.EXPIRED, FaultReason.REJECTED, FaultReason.INTERNAL}
+RELIST = DENIALS | {FaultReason.EXPIRED, FaultReason.REJECTED, FaultReason.INTERNAL}
 # After these faults the records were complete when the watch was opened.
 UNBROKEN = {FaultReason.ENDED, FaultReason.STALLED, FaultReason.CUT}
 
 
 class Watch(Generic[K, T]):
-    """The records of one kind, which `run` keeps up to date. Readers on the same event loop need no lock.
-
-    During an outage the old records are kept.
-    """
+    """The records of one kind, which `run` keeps up to date. The records stay during an outage."""
 
     synced: bool = False
-    """Whether a list was read completely, without a lasting denial after it."""
+    """Whether a list was read completely, and access was not denied afterwards."""
     reason: str = ""
     """The reason why the watch fails; empty while it works."""
     requests: int = 0
-    """The number of lists and watches so far."""
+    """The number of requests so far."""
     events: int = 0
     """The number of changes so far."""
     restarts: Counter[FaultReason]
@@ -80,20 +77,20 @@ class Watch(Generic[K, T]):
         self._version = ""  # the resource version to resume from; empty to list first
         self._contact = self._heard = -inf
         self._opened = inf
-        self._refusals = 0
-        self._refused = False  # the last list or watch was denied
+        self._denials = 0  # in a row
+        self._denied = False
         self._not_found = False
         self._page_size = kind.page
         self._settled = asyncio.Event()
 
     @property
     def age(self) -> float:
-        """Seconds since a list was complete or a watch was open; infinite before the first list."""
+        """Seconds since the records were certainly complete; infinite before the first list."""
         return self._clock() - (self._contact if self._opened == inf else max(self._contact, self._opened))
 
     @property
     def silence(self) -> float:
-        """Seconds since the server last sent something."""
+        """Seconds since the API server last sent something."""
         return self._clock() - self._heard
 
     @property
@@ -108,21 +105,20 @@ class Watch(Generic[K, T]):
 
     @property
     def refused(self) -> bool:
-        """Whether the kind is not installed, or access to it is denied."""
-        return self._refused and not self.synced
+        """Whether the kind is not installed, or the service may not read it."""
+        return self._denied and not self.synced
 
     @property
     def known(self) -> bool:
-        """Whether the records are usable: they were read, and not too long ago."""
+        """Whether the records were read, and are not too old."""
         return self.synced and self.age <= self.kind.stale_after
 
     @property
     def stale(self) -> bool:
-        """Whether the records may be out of date."""
         return self.synced and self.age > STALE_AFTER
 
     def get(self, key: K) -> T | Answer:
-        """The record; ABSENT if the object does not exist or is ignored; UNKNOWN if the records are not usable."""
+        """The record; ABSENT if the object does not exist or is ignored; UNKNOWN if it could not be read."""
         return self.store.get(key) if self.known else UNKNOWN
 
     async def settled(self) -> None:
@@ -132,8 +128,7 @@ class Watch(Generic[K, T]):
     async def run(self) -> NoReturn:
         """List, watch and recover forever.
 
-        Each retry waits first, with two exceptions: after a steady watch, and for a list that is needed because the API
-        server has lost the version.
+        Retries are delayed, except after a steady watch, and except for a list after the version has expired.
         """
         failures = 0
         fault: WatchFault | None = None
@@ -160,26 +155,25 @@ class Watch(Generic[K, T]):
                 await self._sleep(self._delay(fault, failures))
 
     async def _list(self) -> None:
-        """Read all objects page by page, then replace the contents of the store in one step."""
         contents = self.store.contents()
         version = ""
         larger = min(self.kind.page, self._page_size * 2)
         try:
             async for page in pages(self._page, self.kind.path, limit=self._page_size, **self._selectors):
-                for some in slices(page.items or ()):
-                    self.store.read(some, contents)
+                for objects in slices(page.items or ()):
+                    self.store.read(objects, contents)
                     await asyncio.sleep(0)
                 version = version or page.metadata.resource_version
         except WatchFault as fault:
             if fault.reason is FaultReason.STALLED:
                 self._page_size = max(min(LEAST_PAGE, self.kind.page), self._page_size // SMALLER)
-            elif fault.reason is FaultReason.EXPIRED:  # the token expired before all pages were read
+            elif fault.reason is FaultReason.EXPIRED:  # the token expired: too many pages
                 self._page_size = larger
             raise
-        self._page_size = larger  # larger again, because a timeout may have been an outage
+        self._page_size = larger
         self._version = version
         self.synced = True
-        self._refusals = 0
+        self._denials = 0
         self._settled.set()
         self._touch()
         self.store.replace(contents)
@@ -189,7 +183,7 @@ class Watch(Generic[K, T]):
         return await self._connection.list_page(target, metadata_only=self.kind.metadata_only)
 
     async def _watch(self) -> WatchFault:
-        """Follow the changes since the last version. Return the regular end of the watch, and raise any other fault."""
+        """Follow the changes since the last version. Return the fault ENDED, or raise another fault."""
         self.requests += 1
         seconds = round(self._uniform(*WATCH_SECONDS))
         query = {
@@ -215,7 +209,7 @@ class Watch(Generic[K, T]):
 
     def _apply(self, event: Event) -> None:
         if event.type == "ERROR":
-            raise wire.refusal(event.object)
+            raise wire.status_fault(event.object)
         metadata = wire.decode(wire.objects, event.object).metadata
         if not metadata.resource_version:
             raise WatchFault(FaultReason.GARBAGE, "an event without version")
@@ -237,7 +231,7 @@ class Watch(Generic[K, T]):
         return {name: selector for name, selector in selectors.items() if selector}
 
     def _closed(self, fault: WatchFault) -> float:
-        """Record that no watch is open. Return the seconds since it was opened, negative if it was not opened."""
+        """Record that no watch is open. Return the seconds for which the watch was open; negative for no watch."""
         opened, self._opened = self._opened, inf
         lasted = self._clock() - opened
         if lasted >= PROVEN_AFTER and fault.reason in UNBROKEN:
@@ -258,23 +252,23 @@ class Watch(Generic[K, T]):
         if fault.reason in RELIST:
             self._version = ""
         was_synced = self.synced
-        self._refused = fault.reason in REFUSED
+        self._denied = fault.reason in DENIALS
         self._not_found = fault.reason is FaultReason.NOT_FOUND
-        if self._refused:
-            self._refusals += 1
-            self.synced = self.synced and self._refusals < BELIEVED
+        if self._denied:
+            self._denials += 1
+            self.synced = self.synced and self._denials < BELIEVED
             self._settled.set()
         if fault.reason is FaultReason.ENDED:
             return
         if self.reason != str(fault):
-            # Most clusters lack some kinds. The live view logs all of them on one line.
+            # Most clusters lack some kinds. The service logs all of them on one line.
             log = self._log.debug if self._not_found and not was_synced else self._log.warning
             log("watch failed", kind=self.kind.name, reason=str(fault))
         self.reason = str(fault)
 
     def _delay(self, fault: WatchFault, failures: int) -> float:
-        """Seconds to wait after `failures` in a row. `fault` is the last one."""
+        """Seconds to wait after this number of failures in a row, the last of which is `fault`."""
         delay = min(LAST_DELAY, 2.0 ** min(failures - 1, 5)) * self._uniform(0.5, 1)
-        if fault.reason is FaultReason.FORBIDDEN and self._refusals > BELIEVED:
+        if fault.reason is FaultReason.FORBIDDEN and self._denials > BELIEVED:
             delay = DENIED_DELAY * self._uniform(0.5, 1)
         return max(delay, min(LONGEST_DELAY, fault.retry_after) * self._uniform(1, 1.25))

@@ -1,6 +1,6 @@
-"""The messages of the API server for lists and watches, and their faults.
+"""The messages of the API server for lists and watches, and the faults.
 
-https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes describes the protocol.
+https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 """
 
 import traceback
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 class FaultReason(StrEnum):
     """The reason why a list or a watch ended. The values are labels of metrics."""
 
-    ENDED = "ended"  # ended regularly by the server
+    ENDED = "ended"  # regular end of a watch
     STALLED = "stalled"  # no answer or no bytes for too long
     EXPIRED = "expired"  # the resource version is gone (410)
     UNAUTHORIZED = "unauthorized"
@@ -28,7 +28,7 @@ class FaultReason(StrEnum):
     SERVER_ERROR = "server-error"
     UNREACHABLE = "unreachable"  # no connection
     CUT = "cut"  # the connection broke
-    TOO_LARGE = "too-large"  # an answer larger than the limit
+    TOO_LARGE = "too-large"
     GARBAGE = "garbage"  # not an answer of an API server
     INTERNAL = "internal"  # a bug of this program
 
@@ -43,7 +43,7 @@ _BY_STATUS = {
 
 
 class WatchFault(Exception):
-    """A list or a watch has ended. The server requests a pause of `retry_after` seconds."""
+    """A list or a watch has ended. The API server requests a pause of `retry_after` seconds."""
 
     def __init__(self, reason: FaultReason, message: str = "", *, retry_after: float = 0) -> None:
         super().__init__(f"{reason}: {message}" if message else str(reason))
@@ -52,7 +52,7 @@ class WatchFault(Exception):
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """The metadata of an object. `namespace` is empty for cluster-scoped objects, `name` for bookmarks."""
+    """The metadata of an object. A bookmark has only `resource_version`."""
 
     name: str = ""
     namespace: str = ""
@@ -66,10 +66,12 @@ class Object(msgspec.Struct):
 
 
 class PageMetadata(msgspec.Struct, rename={"resource_version": "resourceVersion", "token": "continue"}):
-    """The resource version to watch from, and the token for the next page. The last page has an empty token."""
+    """The metadata of a page."""
 
     resource_version: str = ""
+    """The version from which a watch can continue."""
     token: str = ""
+    """The token for the next page; empty on the last page."""
 
 
 class Page(msgspec.Struct, Generic[Item]):
@@ -102,15 +104,15 @@ events = msgspec.json.Decoder(Event)
 
 
 def decode(decoder: msgspec.json.Decoder[D], data: bytes | msgspec.Raw) -> D:
-    """Decode `data`; WatchFault if it has a different structure."""
+    """Decode `data`; WatchFault if the decoder does not accept `data`."""
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise WatchFault(FaultReason.GARBAGE, type(error).__name__) from None
 
 
-def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0) -> WatchFault:
-    """The fault for a JSON `Status`. The `code` of the HTTP answer wins over its code, and the longer wait is used."""
+def status_fault(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0) -> WatchFault:
+    """The fault for a Kubernetes Status in JSON. `code` and `retry_after` are from the HTTP answer."""
     status = _Status()
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         status = msgspec.json.decode(data, type=_Status)
@@ -123,8 +125,8 @@ def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0)
 
 
 def place(error: Exception) -> str:
-    """The type and the place of an error. Its text is left out, because it may quote an object."""
-    while isinstance(error, ExceptionGroup):  # a group is raised elsewhere than the error in it
+    """The type and the place of an error, for logs. The error's text may quote an object and is left out."""
+    while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {frame.filename}:{frame.lineno}"

@@ -9,35 +9,34 @@ T = TypeVar("T")
 
 
 class Full(ValueError):
-    """A record exceeds the budget. Its object is then UNKNOWN, like an unreadable object."""
+    """A record exceeds the budget. Queries of its object are answered with UNKNOWN."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget(Generic[T]):
-    """Limits of records in the unit of `size`, by default bytes."""
+    """Limits on the sizes that `size` returns. The group of an object must never change."""
 
     size: Callable[[T], int]
-    of_one: int
-    of_group: int
-    """The limit of each group. The group of an object never changes."""
-    in_all: int
+    per_record: int
+    per_group: int
+    total: int
 
 
 class Account(Generic[T]):
-    """The used part of a budget, in total and by group."""
+    """The used part of a budget."""
 
     def __init__(self, budget: Budget[T], group: Callable[[T], Hashable] | None) -> None:
         self._budget = budget
         self._group = group
-        self._in_all = 0
-        self._of_group: Counter[Hashable] = Counter()
+        self._total = 0
+        self._per_group: Counter[Hashable] = Counter()
 
     def expect_room(self, old: T | None, new: T) -> None:
-        """Full if `new` in place of `old` exceeds the budget."""
+        """Raise Full if the budget is exceeded when `new` replaces `old`."""
         budget, size = self._budget, self._budget.size(new)
-        more = size - (0 if old is None else budget.size(old))
-        of_group = 0 if self._group is None else self._of_group[self._group(new)] + more
-        if size > budget.of_one or of_group > budget.of_group or self._in_all + more > budget.in_all:
+        growth = size - (0 if old is None else budget.size(old))
+        group_size = 0 if self._group is None else self._per_group[self._group(new)] + growth
+        if size > budget.per_record or group_size > budget.per_group or self._total + growth > budget.total:
             raise Full
 
     def change(self, old: T | None, new: T | None) -> None:
@@ -45,11 +44,11 @@ class Account(Generic[T]):
         for record, sign in ((old, -1), (new, 1)):
             if record is not None:
                 size = sign * self._budget.size(record)
-                self._in_all += size
+                self._total += size
                 if self._group is not None:
                     self._add(self._group(record), size)
 
     def _add(self, group: Hashable, size: int) -> None:
-        self._of_group[group] += size
-        if not self._of_group[group]:
-            del self._of_group[group]
+        self._per_group[group] += size
+        if not self._per_group[group]:
+            del self._per_group[group]

@@ -1,4 +1,4 @@
-"""The records of one resource, by key and by group."""
+"""Stores the records of one kind of object, by key and by group."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ from webhook.work_limit import uncounted
 
 
 class Listener(Protocol):
-    """An object with a method that is called after each change of a record. None means no record."""
+    """Receives the changes of a group."""
 
     def changed(self, old: Any, new: Any) -> None:
-        """A record was added, changed or removed. It must not raise."""
+        """The record `new` has replaced `old`; None means no record. This method must not raise."""
         ...
 
 
@@ -22,7 +22,7 @@ class Derived(Listener, Protocol):
     """A value that is computed from a group."""
 
     def copy(self) -> Any:
-        """The value for a copy of the group."""
+        """Return an independent value, for a copy of the group."""
         ...
 
 
@@ -40,30 +40,25 @@ class Group(dict[K, T]):
         self._listeners: WeakSet[Listener] | None = None
 
     def put(self, key: K, record: T) -> None:
-        """Store this record under `key`. It replaces an existing record."""
         old = self.get(key)
         self[key] = record
-        if self._listeners:
-            self._tell(old, record)
+        self._notify(old, record)
 
     def drop(self, key: K) -> None:
-        """Remove the record under `key`; KeyError if there is none."""
-        old = self.pop(key)
-        if self._listeners:
-            self._tell(old, None)
+        self._notify(self.pop(key), None)
 
     def derived(self, make: "Callable[[Group[K, T]], D]") -> D:
-        """The value of `make` for this group: computed once, then updated with each change.
+        """The value of `make` for this group. The value is computed once, then updated with each change.
 
-        The group may be large, so the current review's time limit does not include the computation. The value becomes a
-        listener before it is stored, so that a stored value misses no change even if the review is aborted in between.
+        The computation may be long, and the current review's time limit does not include it.
         """
         if self._derived is None:
             self._derived = {}
         if make not in self._derived:
-            made = uncounted(lambda: make(self))
-            self.listen(made)
-            self._derived[make] = made
+            value = uncounted(lambda: make(self))
+            # In this order, a stored value misses no change even if the review is aborted after the first step.
+            self.listen(value)
+            self._derived[make] = value
         return cast("D", self._derived[make])
 
     def listen(self, listener: Listener) -> None:
@@ -73,52 +68,53 @@ class Group(dict[K, T]):
         self._listeners.add(listener)
 
     def __copy__(self) -> "Group[K, T]":
-        """A copy with the current records and their derived values."""
         twin = Group(self)
         if self._derived:
-            twin._derived = {make: each.copy() for make, each in self._derived.items()}
+            twin._derived = {make: value.copy() for make, value in self._derived.items()}
         return twin
 
-    def _tell(self, old: T | None, new: T | None) -> None:
-        for each in self._listeners or ():
-            each.changed(old, new)
+    def _notify(self, old: T | None, new: T | None) -> None:
+        for listener in self._listeners or ():
+            listener.changed(old, new)
 
 
 R = TypeVar("R")
 
 
 class Groups(dict[Hashable, Group[K, T]]):
-    """Groups by name. Values computed from the names are cached until a group is added or removed."""
+    """Groups by name."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("of_names",)
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: dict[object, object] = {}
+        self.of_names: dict[object, object] = {}
+        """Values that functions have computed from the names, until a group is added or removed."""
 
     def __setitem__(self, name: Hashable, group: Group[K, T]) -> None:
-        self._known.clear()
+        self.of_names.clear()
         super().__setitem__(name, group)
 
     def __delitem__(self, name: Hashable) -> None:
-        self._known.clear()
+        self.of_names.clear()
         super().__delitem__(name)
-
-    def of_names(self, make: Callable[[Iterable[Any]], R]) -> R:
-        """The cached value of `make`, a module-level function, for the names."""
-        if make not in self._known:
-            self._known[make] = uncounted(lambda: make(self.keys()))
-        return cast("R", self._known[make])
 
 
 def of_names(groups: Mapping[Hashable, Any], make: Callable[[Iterable[Any]], R]) -> R:
-    """The value of `make` for the names of the groups, cached if `groups` is a `Groups`."""
-    return groups.of_names(make) if isinstance(groups, Groups) else make(groups.keys())
+    """The value of `make` for the names of the groups, cached if `groups` is a `Groups`.
+
+    `make` must be a function of a module, because it is the key of the cache.
+    """
+    if not isinstance(groups, Groups):
+        return make(groups.keys())
+    if make not in groups.of_names:
+        groups.of_names[make] = uncounted(lambda: make(groups.keys()))
+    return cast("R", groups.of_names[make])
 
 
 @dataclass(slots=True)
 class Contents(Generic[K, T]):
-    """The records by key and by group, and the keys of unreadable objects."""
+    """The records, and the keys of unreadable objects."""
 
     group: Callable[[T], Hashable] | None = None
     records: dict[K, T] = field(default_factory=dict)
@@ -128,12 +124,11 @@ class Contents(Generic[K, T]):
     """The memory in use; None without a budget."""
 
     def expect_room(self, key: K, record: T) -> None:
-        """Full if storing this record under `key` would exceed the budget."""
+        """Raise Full if the budget has no room for this record."""
         if self.account is not None:
             self.account.expect_room(self.records.get(key), record)
 
     def put(self, key: K, record: T) -> None:
-        """Store this record under `key`. It replaces an existing record."""
         old = self.records.get(key)
         self.records[key] = record
         if self.account is not None:
@@ -149,7 +144,7 @@ class Contents(Generic[K, T]):
         group.put(key, record)
 
     def remove(self, key: K) -> T | None:
-        """Remove the record under `key` and return it, if there was one."""
+        """Remove the record and return it; None if there is none."""
         record = self.records.pop(key, None)
         if self.account is not None:
             self.account.change(record, None)

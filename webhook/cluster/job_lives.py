@@ -1,6 +1,6 @@
-"""The progress of an MPIJob and the start of its launcher. Controllers and `why` use them; verdicts do not.
+"""Records of the progress of MPIJobs and their launchers, for controllers and `why`.
 
-These records are not in `resources` because a job's status changes often, and a change must not invalidate verdicts.
+They are not in `resources`: a job's status changes often, and must not make cached verdicts invalid.
 """
 
 import sys
@@ -23,21 +23,21 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 OTHER: Final = "other"
 REASONS: Final = (DEADLINE_EXCEEDED, "BackoffLimitExceeded", "MPIJobEvicted", "MPIJobFailed", OTHER)
-"""The operator's reasons for failed jobs. They are the only values of a metric's label."""
+"""The operator's reasons for failed jobs. A metric has them as values of a label."""
 
 
 class Phase(StrEnum):
     """The progress of a job."""
 
     QUEUED = "queued"
-    """The job has not ended and does not run with all pods: it is suspended or waits for pods."""
+    """The job is suspended or waits for pods."""
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
 
 
 class JobLife(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """The progress of an MPIJob. Times are seconds since 1970; None for events that have not happened."""
+    """The progress of an MPIJob. Times are seconds since 1970."""
 
     namespace: str
     name: str
@@ -45,34 +45,34 @@ class JobLife(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     created: float
     phase: Phase
     leaving: bool = False
-    """The job is being deleted."""
+    """Whether the job is being deleted."""
     suspended: bool = False
     started: float | None = None
-    """The last start or resume. A suspended job keeps the time of its last run."""
+    """The time of the last start or resume. A suspended job keeps it."""
     running_since: float | None = None
     ended: float | None = None
     reason: str = ""
     """The reason for the failure, one of REASONS."""
     limit: int | None = None
     """`activeDeadlineSeconds` of the job. The effective limit is in the launcher's Job."""
-    told_after: int | None = None
+    notify_after: int | None = None
     """Seconds until a notice, for a job with `timeout-action: notify-only`."""
     managed_here: bool = True
     created_by: str = ""
-    """The user who created the job, cut to the maximum length; empty without the annotation."""
+    """The user who created the job, cut to `MAX_ANNOTATION_CHARACTERS`; empty without the annotation."""
 
     @property
     def over(self) -> bool:
-        """Whether the job has ended."""
         return self.phase in {Phase.SUCCEEDED, Phase.FAILED}
 
 
 class Launcher(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """The Job of Kubernetes that runs the launcher of the MPIJob with uid `owner`."""
+    """The Job of Kubernetes that runs the launcher of an MPIJob."""
 
     owner: str
+    """The uid of the MPIJob."""
     started: float | None = None
-    """The start of the time limit. The limit restarts after each suspension."""
+    """The time from which the limit counts. A resumed Job has a new time."""
     limit: int | None = None
     suspended: bool = False
     ended: bool = False
@@ -114,8 +114,11 @@ class _Status(msgspec.Struct, rename="camel"):
     completion_time: str | None = None
 
     def true(self, kind: str) -> _Condition | None:
-        """The condition of this type, if it is true."""
-        return next((each for each in self.conditions or () if each.type == kind and each.status == "True"), None)
+        """The condition of this type, if its status is True."""
+        for condition in self.conditions or ():
+            if condition.type == kind and condition.status == "True":
+                return condition
+        return None
 
 
 class _MPIJob(msgspec.Struct):
@@ -141,15 +144,14 @@ _jobs = msgspec.json.Decoder(_Job)
 
 def job_life(data: bytes | msgspec.Raw) -> JobLife:
     """The progress of an MPIJob in JSON; msgspec.DecodeError or ValueError if it cannot be read."""
-    found = _mpi_jobs.decode(data)
-    metadata, status = found.metadata, found.status or _Status()
-    policy = (found.spec or _Spec()).run_policy or _RunPolicy()
+    job = _mpi_jobs.decode(data)
+    metadata, status = job.metadata, job.status or _Status()
+    policy = (job.spec or _Spec()).run_policy or _RunPolicy()
     annotations = metadata.annotations or _Annotations()
     ended = _seconds(status.completion_time)
     failed, running = status.true("Failed"), status.true("Running")
     phase = Phase.QUEUED
-    # A job with an evicted worker is Failed too, but the operator continues it: only `completionTime` shows that it
-    # ended.
+    # A job with an evicted worker is Failed too, but the operator continues it. Only ended jobs have `completionTime`.
     if ended is not None and (failed or status.true("Succeeded")):
         phase = Phase.FAILED if failed else Phase.SUCCEEDED
     elif running and not policy.suspend:
@@ -167,14 +169,14 @@ def job_life(data: bytes | msgspec.Raw) -> JobLife:
         ended=ended if phase in {Phase.SUCCEEDED, Phase.FAILED} else None,
         reason=_reason(failed.reason) if failed and phase is Phase.FAILED else "",
         limit=policy.active_deadline_seconds,
-        told_after=_asked(annotations),
+        notify_after=_notify_after(annotations),
         managed_here=is_managed_here(policy.managed_by),
         created_by=sys.intern(annotations.created_by[:MAX_ANNOTATION_CHARACTERS]),
     )
 
 
 def launcher(data: bytes | msgspec.Raw) -> Launcher | None:
-    """The launcher in the JSON of a Job; None if it is a different Job, msgspec.DecodeError if it is invalid."""
+    """The launcher in the JSON of a Job; None if the Job is no launcher; msgspec.DecodeError if the JSON is invalid."""
     job = _jobs.decode(data)
     owner = next((owner for owner in job.metadata.owner_references or () if owner.controller), None)
     if owner is None or owner.kind != MPI_JOBS.kind or not job.metadata.name.endswith(LAUNCHER_SUFFIX):
@@ -184,18 +186,17 @@ def launcher(data: bytes | msgspec.Raw) -> Launcher | None:
         owner=sys.intern(owner.uid),
         started=_seconds(status.start_time),
         limit=spec.active_deadline_seconds,
-        # A resumed Job has the condition until the new startTime is set. Before, startTime may be of the previous run.
+        # A resumed Job keeps the condition until it has a new startTime. The old startTime is of the previous run.
         suspended=bool(spec.suspend or status.true("Suspended")),
         ended=bool(status.true("Complete") or status.true("Failed")),
     )
 
 
 def launcher_key(job: JobLife) -> ByNamespace:
-    """The key of the job's launcher."""
     return job.namespace, sys.intern(job.name + LAUNCHER_SUFFIX)
 
 
-def _asked(annotations: _Annotations) -> int | None:
+def _notify_after(annotations: _Annotations) -> int | None:
     if annotations.action != NOTIFY_ONLY or annotations.timeout is None:
         return None
     try:
@@ -205,8 +206,7 @@ def _asked(annotations: _Annotations) -> int | None:
 
 
 def _reason(text: str) -> str:
-    """The part before the slash. For a failed pod the operator appends the kubelet's message."""
-    first = text.partition("/")[0]
+    first = text.partition("/")[0]  # the operator appends the kubelet's reason: `BackoffLimitExceeded/Evicted`
     return first if first in REASONS else OTHER
 
 

@@ -1,4 +1,4 @@
-"""Records of objects of which only the existence, the owner and the deletion matter."""
+"""Records of objects with only their name, their controller and their deletion."""
 
 import sys
 from functools import lru_cache
@@ -10,21 +10,23 @@ from webhook.cluster.resource import Metadata, Wire
 
 
 class Owner(msgspec.Struct, frozen=True, gc=False):
-    """The controller of an object; `group` is its API group."""
+    """The controller of an object, such as the Job of a pod."""
 
     group: str
+    """The API group."""
     kind: str
     name: str
     uid: str
 
 
 class Owned(msgspec.Struct, frozen=True, gc=False):
-    """An object in a namespace, its controller, and whether it is being deleted."""
+    """An object in a namespace, and its controller."""
 
     namespace: str
     name: str
     owner: Owner | None = None
     deleted: bool = False
+    """Whether the object is being deleted."""
 
 
 class OwnedMetadata(Metadata):
@@ -41,18 +43,17 @@ class OwnedWire(Wire):
 
 
 def owned(decoded: OwnedWire) -> Owned:
-    """The record of an object. Equal owners are the same Python object, to save memory."""
     metadata = decoded.metadata
-    controllers = (owner for owner in metadata.owner_references or () if owner.controller)
+    owner = next((owner for owner in metadata.owner_references or () if owner.controller), None)
     return Owned(
         sys.intern(metadata.namespace),
         sys.intern(metadata.name),
-        next((_owner(each.group, each.kind, each.name, each.uid) for each in controllers), None),
+        None if owner is None else _owner(owner.group, owner.kind, owner.name, owner.uid),
         metadata.deletion_timestamp is not None,
     )
 
 
+# Successive pods of a list often have the same owner, and share this record.
 @lru_cache(maxsize=256)
 def _owner(group: str, kind: str, name: str, uid: str) -> Owner:
-    """Cached, because successive pods in a list often have the same owner."""
     return Owner(*map(sys.intern, (group, kind, name, uid)))

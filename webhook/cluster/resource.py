@@ -1,4 +1,4 @@
-"""A resource of the API: its path, the fields that are read, and the cached record."""
+"""The declaration of a watched resource of the API server."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -17,27 +17,26 @@ W = TypeVar("W", bound="Wire")
 ByNamespace = tuple[str, str]
 """The key of an object in a namespace: (namespace, name)."""
 
-
 KUEUE_NAMESPACE: Final = "kueue-system"
-"""Kueue's namespace in its own manifests."""
+"""Kueue's namespace in Kueue's own manifests."""
 
 
 class WatchedPlace(Enum):
     """A namespace whose name differs between clusters."""
 
-    OWN = "own"  # the namespace of the service and its policies
-    KUEUE = "kueue"  # the namespace of Kueue and its configuration
+    OWN = "own"  # the namespace of this service
+    KUEUE = "kueue"
 
 
 class Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The metadata that identify an object."""
+    """The metadata that every resource reads."""
 
     name: str = ""
     namespace: str = ""
 
 
 class Wire(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """The fields that all resources read. A resource adds its own fields."""
+    """The fields that are read of an object. Each resource has a subclass with its own fields."""
 
     metadata: Metadata
 
@@ -49,30 +48,29 @@ class Resource(Generic[K, T]):
     plural: str
     kind: str
     api_versions: tuple[str, ...]
-    """The supported versions. The first version that the cluster serves is used."""
+    """The supported versions. The service watches the first version that the cluster serves."""
     is_namespaced: bool
     wire: type[Wire]
     """The fields that are read. A snapshot file contains only these fields."""
     record: Callable[[Any], T | None]
-    """Makes the small frozen record for rules, or None to ignore the object.
+    """Makes the small frozen record to cache. Returns None for an object to ignore.
 
-    The record must not refer to the object, so that the object can be freed.
+    A record must not refer to the decoded object, which would then stay in memory.
     """
     group: Callable[[T], Hashable] | None = None
-    """Returns the group of a record; by default its namespace if it has one."""
+    """Returns the group of a record."""
     budget: Budget[T] | None = None
     """The memory limit for records whose size users control."""
     metadata_only: bool = False
-    """If true, the API server sends only metadata."""
+    """The API server sends only the metadata of objects."""
     label_selector: str = ""
-    """The label selector of the watch."""
     field_selector: str = ""
     place: WatchedPlace | None = None
-    """The only namespace that is watched. Its name is a setting of the service."""
+    """The only namespace that is watched; None for all namespaces."""
     alias: str = ""
-    """The unique name, if another resource has the same plural."""
+    """The `name` of a resource whose plural is not unique."""
     awaited: bool = True
-    """Whether the service waits for the first list before it is ready."""
+    """The service is ready only after the first list."""
 
     @property
     def name(self) -> str:
@@ -93,19 +91,17 @@ class Resource(Generic[K, T]):
 
     @cached_property
     def decoder(self) -> msgspec.json.Decoder[Wire]:
-        """Reads an object's JSON."""
         return msgspec.json.Decoder(self.wire)
 
     def project(self, data: bytes | msgspec.Raw) -> T | None:
-        """The record for an object's JSON; msgspec.DecodeError, or any exception of `record`, if it cannot be read."""
+        """The record of an object in JSON. An unreadable object raises msgspec.DecodeError or any error of `record`."""
         return self.record(self.decoder.decode(data))
 
     def key(self, namespace: str, name: str) -> K:
-        """The key of an object."""
         return (namespace, name) if self.is_namespaced else name  # type: ignore[return-value]
 
     def trim(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """The object with only the fields for a snapshot; msgspec.ValidationError if it cannot be read."""
+        """The object with only the fields in `wire`; msgspec.ValidationError if it cannot be read."""
         kept: dict[str, Any] = msgspec.to_builtins(msgspec.convert(document, self.wire))
         return {"apiVersion": self.api_versions[0], "kind": self.kind, **kept}
 
@@ -113,7 +109,7 @@ class Resource(Generic[K, T]):
 def namespaced(
     plural: str, kind: str, *api_versions: str, wire: type[W], record: Callable[[W], T | None], **options: Any
 ) -> Resource[ByNamespace, T]:
-    """A namespaced resource, with `options` of Resource. Its records have a field `namespace`."""
+    """A namespaced resource. `options` are fields of Resource. By default, records are grouped by their `namespace`."""
     options = {"group": _namespace, **options}
     return Resource(
         plural=plural, kind=kind, api_versions=api_versions, is_namespaced=True, wire=wire, record=record, **options
@@ -123,7 +119,7 @@ def namespaced(
 def cluster_wide(
     plural: str, kind: str, *api_versions: str, wire: type[W], record: Callable[[W], T | None], **options: Any
 ) -> Resource[str, T]:
-    """A cluster-wide resource, with `options` of Resource."""
+    """A cluster-wide resource. `options` are fields of Resource."""
     return Resource(
         plural=plural, kind=kind, api_versions=api_versions, is_namespaced=False, wire=wire, record=record, **options
     )

@@ -1,6 +1,6 @@
-"""The SCCs (OpenShift's SecurityContextConstraints) that an account may use in a namespace, from SubjectAccessReviews.
+"""Records of the SCCs (OpenShift's SecurityContextConstraints) that an account may use in a namespace.
 
-The API server stores no objects with this information: the service makes the records when a review needs them. A
+The API server has no such objects. The service makes the records from SubjectAccessReviews when a review needs them. A
 snapshot file may contain them.
 """
 
@@ -26,8 +26,8 @@ class _SccGrants(Wire):
     constraints: tuple[str, ...] = ()
 
 
-def _record(found: _SccGrants) -> SccGrants:
-    return SccGrants(found.metadata.namespace, found.metadata.name, frozenset(found.constraints))
+def _record(decoded: _SccGrants) -> SccGrants:
+    return SccGrants(decoded.metadata.namespace, decoded.metadata.name, frozenset(decoded.constraints))
 
 
 SCC_GRANTS = namespaced("sccgrants", "SccGrants", "policy.training.openshift.io/v1", wire=_SccGrants, record=_record)
@@ -40,12 +40,12 @@ def service_account(namespace: str, name: str) -> str:
 
 
 def groups(account: str) -> tuple[str, ...]:
-    """The groups of a ServiceAccount, by its user name."""
+    """The groups of the ServiceAccount with the user name `account`."""
     namespace = account.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
     return "system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"
 
 
 def lists(scc: SecurityContextConstraints, *accounts: str) -> bool:
-    """Whether the SCC itself names one of these ServiceAccounts or their groups, so that no RBAC is necessary."""
-    names = {each for account in accounts for each in (account, *groups(account))}
+    """Whether the SCC itself names one of these ServiceAccounts or their groups. They then need no RBAC."""
+    names = {name for account in accounts for name in (account, *groups(account))}
     return not names.isdisjoint([*(scc.users or ()), *(scc.groups or ())])

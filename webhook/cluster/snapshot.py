@@ -1,8 +1,8 @@
 """A cluster view from Kubernetes objects in files, written by `kubectl get -o yaml` or `mpijob-webhook snapshot`.
 
-An object that is not in the file is ABSENT if its kind is complete, else UNKNOWN. The file's first document,
-ClusterSnapshot, lists the complete kinds. Without this document a kind is complete if the file has an object of this
-kind.
+A query for an object that is not in the file is answered with ABSENT if the file is complete for the kind, else with
+UNKNOWN. The file's first document, ClusterSnapshot, lists the complete kinds. A file without this document is complete
+for each kind that it contains.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -22,47 +22,46 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Unknown
 API_VERSION: Final = "policy.training.openshift.io/v1"
 KIND: Final = "ClusterSnapshot"
 NOT_INSTALLED: Final = "not installed"
-"""The reason for an unknown kind: the cluster does not have it."""
+"""The reason in `Head.unknown` for a kind that the cluster does not have."""
 
 
 class SnapshotError(ValueError):
-    """An object cannot be used; the message names it."""
+    """An object in the file is invalid. The message names the object."""
 
 
 class Extent(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The extent of the known objects of a resource: all, or only some `namespaces`.
-
-    `unreadable` has the unreadable objects as `name` or `namespace/name`.
-    """
+    """The objects of a resource that the file contains."""
 
     namespaces: list[str] | None = None
+    """The namespaces for which the file is complete; None for all namespaces."""
     unreadable: list[str] = []
+    """Objects that could not be read, as `name` or `namespace/name`."""
 
 
 class Head(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The first document of a file: `known` extents by resource name, and reasons why other resources are unknown."""
+    """The first document of a file."""
 
     known: dict[str, Extent] = {}
+    """By the name of the resource."""
     unknown: dict[str, str] = {}
+    """The reason why a resource could not be read, by its name."""
 
     def document(self) -> dict[str, Any]:
-        """The document in the file."""
         return {"apiVersion": API_VERSION, "kind": KIND, **msgspec.to_builtins(self)}
 
 
 @dataclass(slots=True)
 class _Part:
-    """The records of a resource, and the namespaces in which they are complete; None means all namespaces."""
-
     contents: Contents[Any, Any]
     namespaces: frozenset[str] | None = None
+    """The namespaces in which the records are complete; None for all namespaces."""
 
     def is_complete(self, namespace: str) -> bool:
         return self.namespaces is None or namespace in self.namespaces
 
 
 class Snapshot:
-    """A ClusterView that never changes. `objects` are decoded Kubernetes objects; a List must be replaced by its items.
+    """A ClusterView that never changes, from decoded Kubernetes objects (no Lists).
 
     SnapshotError if an object of a watched kind has no name or a field of the wrong type.
     """
@@ -70,7 +69,7 @@ class Snapshot:
     def __init__(self, objects: Iterable[Mapping[str, Any]]) -> None:
         documents = list(objects)
         self.jobs: dict[ByNamespace, Mapping[str, Any]] = {}
-        """The stored MPIJobs, unchanged."""
+        """The MPIJobs with all their fields."""
         heads = [_head(document) for document in documents if _kind(document) == (API_VERSION, KIND)]
         self._parts = {resource: _part(resource, heads) for resource in watched_resources() if heads}
         self._missing = {name for head in heads for name, why in head.unknown.items() if why == NOT_INSTALLED}
@@ -88,9 +87,8 @@ class Snapshot:
         record: T | None = part.contents.records.get(key)
         if record is not None:
             return record
-        # Perhaps only this namespace is known.
-        within = cast("ByNamespace", key)[0] if resource.is_namespaced else str(key)
-        return ABSENT if part.is_complete(within) else UNKNOWN
+        namespace = cast("ByNamespace", key)[0] if resource.is_namespaced else str(key)
+        return ABSENT if part.is_complete(namespace) else UNKNOWN
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
         contents = self._complete(resource)
@@ -107,21 +105,20 @@ class Snapshot:
         return UNKNOWN if contents is None else contents.groups
 
     def not_served(self, resource: Resource[Any, Any]) -> bool:
-        """Whether the cluster does not have the kind, according to the file."""
         return resource.name in self._missing
 
     def _complete(self, resource: Resource[K, T]) -> Contents[K, T] | None:
-        """The records of a resource; UNKNOWN unless they are complete."""
         part = self._parts.get(resource)
         if part is None or part.contents.unreadable:
             return None
-        # A resource with a fixed namespace has no objects in other namespaces.
+        # A resource with a `place` is complete if its only namespace was read.
         return part.contents if part.namespaces is None or (resource.place and part.namespaces) else None
 
     def _add(self, resource: Resource[Any, Any], document: Mapping[str, Any]) -> None:
         metadata = _metadata(document)
         key = resource.key(metadata.namespace or "default", metadata.name)
-        if not self._is_of(resource, metadata) or self._is_unreadable(resource, key):
+        part = self._parts.get(resource)
+        if not _selects(resource, part, metadata) or (part is not None and key in part.contents.unreadable):
             return
         try:
             wire = msgspec.convert(document, resource.wire)
@@ -136,19 +133,16 @@ class Snapshot:
         if record is not None:
             contents.put(key, record)
 
-    def _is_unreadable(self, resource: Resource[Any, Any], key: Any) -> bool:
-        return resource in self._parts and key in self._parts[resource].contents.unreadable
 
-    def _is_of(self, resource: Resource[Any, Any], metadata: Metadata) -> bool:
-        """Whether the resource includes this object of its kind."""
-        if resource.place and resource in self._parts and not self._parts[resource].is_complete(metadata.namespace):
-            return False
-        by_name = resource.field_selector.startswith("metadata.name=")
-        return not by_name or resource.field_selector == f"metadata.name={metadata.name}"
+def _selects(resource: Resource[Any, Any], part: _Part | None, metadata: Metadata) -> bool:
+    """Whether a watch of the resource would include this object of its kind."""
+    if resource.place and part is not None and not part.is_complete(metadata.namespace):
+        return False
+    return not resource.field_selector or resource.field_selector == f"metadata.name={metadata.name}"
 
 
 def _part(resource: Resource[Any, Any], heads: Iterable[Head]) -> _Part:
-    """The state of a resource in the first documents of the files, without records."""
+    """A resource without records, but with the extents in `heads`."""
     part = _Part(Contents(resource.group), frozenset())
     for extent in (head.known[resource.name] for head in heads if resource.name in head.known):
         if part.namespaces is not None and extent.namespaces is not None:
@@ -169,7 +163,6 @@ def _head(document: Mapping[str, Any]) -> Head:
 
 
 def _metadata(document: Mapping[str, Any]) -> Metadata:
-    """The name and namespace of an object; SnapshotError if it has no name."""
     try:
         metadata = msgspec.convert({"metadata": {}, **document}, Wire).metadata
     except msgspec.ValidationError as error:
@@ -180,7 +173,6 @@ def _metadata(document: Mapping[str, Any]) -> Metadata:
 
 
 def _job_key(document: Mapping[str, Any]) -> ByNamespace:
-    """(namespace, name) of a job; SnapshotError if the job cannot be read."""
     try:
         metadata = mpijob.decode(msgspec.json.encode(document)).metadata
     except ShapeError as error:
@@ -191,7 +183,7 @@ def _job_key(document: Mapping[str, Any]) -> ByNamespace:
 
 
 def _by_kind() -> dict[tuple[str, str], list[Resource[Any, Any]]]:
-    """The resources by apiVersion and kind. Several resources may have the same kind."""
+    """The resources by (apiVersion, kind). Several resources may have the same kind."""
     resources: dict[tuple[str, str], list[Resource[Any, Any]]] = {}
     for resource in (*watched_resources(), SCC_GRANTS):
         for version in resource.api_versions:

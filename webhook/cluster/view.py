@@ -1,7 +1,7 @@
 """The read-only interface to the cluster for rules and injections.
 
-An answer is a record, ABSENT (the object does not exist) or UNKNOWN (not synced, no permission, kind not installed).
-Nothing is denied because of UNKNOWN.
+An answer is a record, ABSENT (the object does not exist) or UNKNOWN (not synced, no permission, kind not installed). A
+job is never rejected because of UNKNOWN.
 """
 
 from collections.abc import Hashable, Mapping
@@ -26,7 +26,7 @@ Unknown = Literal[Answer.UNKNOWN]
 
 
 class ClusterView(Protocol):
-    """Queries of the cluster. Answers are shared: do not change them, and do not store them after the request."""
+    """Queries of the cluster. Reviews share the answers: do not change them, and do not keep them after the request."""
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
         """The object with this key: a name, or (namespace, name) if the resource has namespaces."""
@@ -37,20 +37,20 @@ class ClusterView(Protocol):
         ...
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
-        """All objects in the namespace by key; UNKNOWN also if one object cannot be read."""
+        """All objects in the namespace by key; UNKNOWN also if one of them cannot be read."""
         ...
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """All objects by the resource's `group`, without empty groups; UNKNOWN as in `all`."""
+        """All objects by key, for each value of the resource's `group`; UNKNOWN as in `all`."""
         ...
 
     def not_served(self, resource: Resource[Any, Any]) -> bool:
-        """Whether the API server certainly lacks the kind, which means that the kind's controller is not installed."""
+        """Whether it is certain that the cluster does not have the kind."""
         ...
 
 
 class NothingKnown:
-    """The view of a service without watches: every answer is UNKNOWN."""
+    """A view whose answers are all UNKNOWN."""
 
     def get(self, *_: Any, **__: Any) -> Unknown:
         return UNKNOWN
@@ -62,7 +62,7 @@ class NothingKnown:
 
 
 class ViewOf:
-    """Passes each answer of another ClusterView through `answered`."""
+    """A view that changes the answers of another ClusterView."""
 
     def __init__(self, view: ClusterView) -> None:
         self.view = view
@@ -84,55 +84,52 @@ class ViewOf:
         return self.view.not_served(resource)
 
     def answered(self, resource: Resource[Any, Any], answer: A) -> A:
-        """The answer that replaces this answer."""
+        """Return the answer that replaces `answer`."""
         return answer
 
 
 class NotingView(ViewOf):
-    """Passes queries to another view, and records the resources that are UNKNOWN there. The verdict reports them."""
+    """A view that records the resources with UNKNOWN answers. The verdict reports them."""
 
     def __init__(self, view: ClusterView) -> None:
         super().__init__(view)
         self.unknown: set[str] = set()
-        """The names of resources with an UNKNOWN answer."""
+        """The names of the resources."""
 
     def answered(self, resource: Resource[Any, Any], answer: A) -> A:
-        """The answer, recorded if it is UNKNOWN."""
         if answer is UNKNOWN:
             self.unknown.add(resource.name)
         return answer
 
 
 class Overlay(ViewOf):
-    """A view with newer data for some resources in a namespace.
+    """A view that replaces some resources in one namespace.
 
-    Queries of the resources in `known` in `namespace` are answered from `known`, all other queries from `view`. For
-    each resource `known` has all objects in the namespace by key, or UNKNOWN.
+    `replaced` has all objects of these resources in `namespace` by key, or UNKNOWN. `all` and `groups` are UNKNOWN for
+    these resources.
     """
 
     def __init__(
-        self, view: ClusterView, namespace: str, known: Mapping[Resource[Any, Any], Mapping[Any, Any] | Unknown]
+        self, view: ClusterView, namespace: str, replaced: Mapping[Resource[Any, Any], Mapping[Any, Any] | Unknown]
     ) -> None:
         super().__init__(view)
         self._namespace = namespace
-        self.known = known
+        self.replaced = replaced
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        within = cast("ByNamespace", key)[0] if resource.is_namespaced else key
-        if resource not in self.known or within != self._namespace:
+        namespace = cast("ByNamespace", key)[0] if resource.is_namespaced else key
+        if resource not in self.replaced or namespace != self._namespace:
             return super().get(resource, key)
-        objects = self.known[resource]
+        objects = self.replaced[resource]
         return objects if isinstance(objects, Answer) else objects.get(key, ABSENT)
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """UNKNOWN for resources that the overlay replaces."""
-        return UNKNOWN if resource in self.known else super().all(resource)
+        return UNKNOWN if resource in self.replaced else super().all(resource)
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
-        if resource not in self.known or namespace != self._namespace:
+        if resource not in self.replaced or namespace != self._namespace:
             return super().within(resource, namespace)
-        return self.known[resource]
+        return self.replaced[resource]
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """UNKNOWN for resources that the overlay replaces."""
-        return UNKNOWN if resource in self.known else super().groups(resource)
+        return UNKNOWN if resource in self.replaced else super().groups(resource)

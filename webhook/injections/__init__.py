@@ -1,9 +1,8 @@
 """The injections: one module or package each, loaded automatically.
 
-`mpijob-webhook explain` and the reference show the docstring of an injection's module; its first line is the summary.
-An injection reads the job as it was submitted, adds missing fields through a `PatchBuilder`, and yields a short note
-for each addition. A value of the user always stays, and injecting twice adds nothing. No injection rejects a job,
-replaces a value, or injects anything that could do harm while an object of the cluster is unknown.
+`mpijob-webhook explain` and the reference show the docstring of the module; its first line is the summary. An injection
+adds missing fields to a job. A value of the user always stays, and injecting twice adds nothing. An injection never
+rejects a job. While an object of the cluster is unknown, nothing is injected that could do harm.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,28 +23,31 @@ Inject = Callable[[MPIJob, S, Context, PatchBuilder], Iterator[str]]
 
 
 class Injection(msgspec.Struct, frozen=True):
-    """A registered injection.
-
-    `inject` reads the job as it was submitted (no defaults of the operator) and writes to the PatchBuilder. It yields a
-    short note for each addition (a Note if the summary of all injections should have a detail), a Caution for a
-    requested addition that is not possible, and a Hint about a field that it does not change.
-    """
+    """A registered injection."""
 
     id: str
     settings: type[InjectionSettings]
     inject: Callable[[MPIJob, Any, Context, PatchBuilder], Iterator[str]]
+    """Writes to the PatchBuilder, and yields texts about the job.
+
+    The job is as the user submitted it, without the operator's defaults. A `str` or a `Note` describes an addition. A
+    `Caution` describes a requested addition that is not possible, and a `Hint` an unchanged field.
+    """
     since: str
     unskippable: bool = False
-    """No job can skip the injection: the annotation `training.openshift.io/skip` has no effect, and new jobs that claim
-    to be created by a controller or by Kueue get it too, because any user may write such a claim.
+    """No job can skip the injection.
+
+    The annotation `training.openshift.io/skip` has no effect. New jobs that claim to be created by a controller or by
+    Kueue get the injection too, because any user may write this claim.
     """
     forms: tuple[Form, ...] = ()
     """The values that the injection can write, for updates: see `webhook.kit.forms`."""
     importance: Importance = Importance.HARMS
     """The importance of the injection's Cautions."""
     unmet: Callable[[MPIJob, Any, Context], str] | None = None
-    """For policies that require the injection: the fix for a job without the value of the first form, empty for any
-    other job. If this is None, the required values are those that the injection would add to the job.
+    """For policies that require the injection: returns the fix for a job without the required value, else "".
+
+    If this is None, the required values are those that the injection would add to the job.
     """
     quiet: bool = False
     """Neither a warning nor the annotation `training.openshift.io/injected` lists the injection."""
@@ -54,31 +56,30 @@ class Injection(msgspec.Struct, frozen=True):
 
     @property
     def documentation(self) -> tuple[str, str]:
-        """(summary, explanation) from the docstring of the injection's module."""
+        """(summary, explanation)."""
         return documentation(self.inject.__module__)
 
 
 class Note(str):
-    """A note about an addition, with a detail for the summary of all injections."""
+    """A note about an addition, with one or two words (`brief`) for the summary of all injections."""
 
     __slots__ = ("brief",)
     brief: str
 
     def __new__(cls, text: str, *, brief: str) -> Self:
-        """`text`: the note as a separate line; `brief`: the detail, in one or two words."""
         note = super().__new__(cls, text)
         note.brief = brief
         return note
 
 
 class Hint(str):
-    """Information about a field that the injection does not change: part of the summary, not a warning."""
+    """A note about an unchanged field. It is part of the summary."""
 
     __slots__ = ()
 
 
 class Caution(str):
-    """A note that a requested value could not be injected: always a separate warning."""
+    """A note about a value that could not be injected. It is always a separate warning."""
 
     __slots__ = ()
 
@@ -97,7 +98,7 @@ def injection(
     unmet: Callable[[MPIJob, S, Context], str] | None = None,
     quiet: bool = False,
 ) -> Callable[[Inject[S]], Inject[S]]:
-    """Register the decorated function as the injection `injection_id`, which exists since version `since`."""
+    """Register the decorated function as an injection. The parameters are fields of `Injection`."""
     if not all(isinstance(form, Form) and isinstance(form.path, tuple) for form in forms):
         raise TypeError("`forms` must be a tuple of Form, each with a tuple as its path")
 

@@ -20,11 +20,10 @@ FORMS: Final = in_templates("spec", "automountServiceAccountToken", holds=equal(
 
 @injection("api-access", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Set `automountServiceAccountToken: false` on the pod templates."""
     roles = []
     for role, _, replica in job.replicas():
         pod = replica.template.spec
-        # No spec is added to a template without a spec: it would lack the containers that the schema requires.
+        # A template without a spec gets none, because a spec without containers is invalid.
         if pod is None or pod.service_account_name or pod.service_account:
             continue
         if patch.add((*template_path(role), "spec", "automountServiceAccountToken"), False):

@@ -1,9 +1,9 @@
 """Workers end with the job, unless the user keeps them for debugging.
 
 Without `cleanPodPolicy` the operator keeps every worker after the end of the job: the worker's sshd runs for ever and
-holds the worker's GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's documentation is wrong). So
-the injection sets `Running`, which ends the workers. With the annotation `training.openshift.io/debug-mode: "true"` it
-sets `None`, which keeps the workers for inspection.
+holds the worker's GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's documentation is wrong). The
+injection sets `Running`, which ends the workers. With the annotation `training.openshift.io/debug-mode: "true"` it sets
+`None`, which keeps the workers for inspection.
 
 In debug mode the launcher also gets `restartPolicy: Never` if it has no policy. With the operator's default,
 `OnFailure`, the launcher's pod restarts in place, and at `backoffLimit` Kubernetes deletes the pod and its log. With
@@ -49,7 +49,6 @@ FORMS: Final = (Form(PATH, equal(*EFFECT)), Form(RESTART, equal(NEVER), ComesBac
 
 @injection("clean-pod-policy", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Set `spec.runPolicy.cleanPodPolicy`."""
     debug = job.annotations.get(annotations.DEBUG_MODE, "false")
     policy = "None" if debug == "true" else settings.policy
     if patch.add(PATH, policy):

@@ -1,10 +1,10 @@
 """The name of the user who created the job.
 
 The annotation `training.openshift.io/created-by` contains the user name that the API server authenticated when the job
-was created. GPU-hours are attributed by this name, so no job can skip it: `training.openshift.io/skip` has no effect,
-and the rule `created-by` rejects any other name and any change. If a controller creates a job for a user, as Argo
-Workflows does, the annotation has the name of the controller's ServiceAccount. A copy by MultiKueue keeps the name of
-the original job. With impersonation the name is the impersonated user.
+was created. GPU-hours are attributed by this name. Therefore `training.openshift.io/skip` has no effect, and the rule
+`created-by` rejects any other name and any change. If a controller creates a job for a user, as Argo Workflows does,
+the annotation has the name of the controller's ServiceAccount. A copy by MultiKueue keeps the name of the original job.
+With impersonation the name is the impersonated user.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,6 @@ FORMS: Final = (Form(PATH, a_text, ComesBack.ALWAYS),)
 
 @injection("created-by", InjectionSettings, since="0.1", unskippable=True, quiet=True, forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Annotates the job, unless the requester is unknown, as in `check` without a cluster."""
-    if ctx.username:
+    if ctx.username:  # unknown in `check` without a cluster
         patch.add(PATH, ctx.username)
     yield from ()

@@ -2,13 +2,13 @@
 
 Three fields are injected, each only into a pod template that requests accelerators:
 
-- a node affinity to the label of nodes with accelerators, such as `nvidia.com/gpu.present`. By default it is a
-  preference, because new nodes of a group that is scaled up from zero may lack the label. With `nodeAffinity: required`
-  it is a requirement, in every term of a required node affinity, since the scheduler needs only one matching term. The
-  requirement becomes a preference if the nodes are unknown, and is left out if no node has the label: the GPU request
-  alone keeps the pod off other nodes.
+- a node affinity to the label of nodes with accelerators, such as `nvidia.com/gpu.present`. By default the affinity is
+  a preference, because new nodes of a group that is scaled up from zero may not have the label. The setting
+  `nodeAffinity: required` makes the label a requirement, in every term of a required node affinity, because the
+  scheduler needs only one matching term. The requirement becomes a preference if the nodes are unknown, and is left out
+  if no node has the label: the GPU request alone keeps the pod off other nodes.
 - the product, or several separated by commas, that the job names in its annotation `training.openshift.io/gpu-product`.
-  This is always a requirement, because the user chose it.
+  The product is always a requirement, because the user chose it.
 - a toleration for the taint of nodes with these accelerators, if the taint's effect is NoSchedule and its key is the
   name of the resource or one of the vendor's `taints`. Other taints are not tolerated, because they reserve nodes for
   other pods. The admission plugin ExtendedResourceToleration of Kubernetes does the same.
@@ -73,7 +73,7 @@ class Vendor(PolicySettings):
     present: Key = Field("", description="The label of nodes with the resource, with the value true; empty for none.")
     product: Key = Field("", description="The label with the name of the product; empty for none.")
     taints: tuple[Key, ...] = Field(
-        (), description="Keys of taints of such nodes that are tolerated, in addition to the resource's name."
+        (), description="Keys of taints of these nodes that are tolerated, in addition to the resource's name."
     )
 
 
@@ -104,12 +104,12 @@ Strength = Annotated[Literal["preferred", "required", "off"], OFF_UNQUOTED]
 
 
 class Settings(InjectionSettings):
-    """The labels and taints of GPU nodes, and whether pods prefer or require such nodes."""
+    """The labels and taints of GPU nodes, and whether pods prefer or require these nodes."""
 
     node_affinity: Strength = Field(
         "preferred", description="Whether nodes with the label are preferred or required; off injects no affinity."
     )
-    tolerations: bool = Field(True, description="Whether the taints of such nodes are tolerated.")
+    tolerations: bool = Field(True, description="Whether the taints of these nodes are tolerated.")
     vendors: tuple[Vendor, ...] = Field(
         VENDORS, max_length=16, description="Accelerators, and the labels of their nodes."
     )
@@ -124,30 +124,17 @@ def _is_toleration(_: str, item: Any) -> bool:
     return isinstance(key, str) and bool(key) and item == _toleration(key)
 
 
+_TERM: Final = ("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms", ITEM)
 FORMS: Final = (
     *in_templates("spec", "affinity", "nodeAffinity", PREFERRED, ITEM, holds=is_preference),
-    *in_templates(
-        "spec",
-        "affinity",
-        "nodeAffinity",
-        REQUIRED,
-        "nodeSelectorTerms",
-        ITEM,
-        holds=is_term,
-        when=ComesBack.SAME_FILE,
-    ),
-    *in_templates(
-        *("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms", ITEM, "matchExpressions", ITEM),
-        holds=is_requirement,
-        when=ComesBack.SAME_FILE,
-    ),
+    *in_templates(*_TERM, holds=is_term, when=ComesBack.SAME_FILE),
+    *in_templates(*_TERM, "matchExpressions", ITEM, holds=is_requirement, when=ComesBack.SAME_FILE),
     *in_templates("spec", "tolerations", ITEM, holds=_is_toleration, when=ComesBack.SAME_FILE),
 )
 
 
 @injection("gpu-nodes", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Injects the fields into each template, for each vendor whose accelerators it requests."""
     nodes = all_nodes(ctx.view)
     products = _products(job)
     done = _Done()
@@ -169,33 +156,33 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 class _Pods(msgspec.Struct, frozen=True):
-    """A pod template, the path of its spec, and the accelerators it requests; `resources` is empty for claims."""
-
     spec: Path
+    """The path of the template's spec."""
     template: PodTemplate
     vendor: Vendor
     resources: frozenset[str]
+    """The requested accelerators of the vendor; empty for devices of claims."""
 
 
 class _Done(msgspec.Struct):
-    """The changes by the injection."""
+    """The changes to all templates."""
 
     notes: dict[str, None] = msgspec.field(default_factory=dict)
     absent: dict[str, None] = msgspec.field(default_factory=dict)
     """Labels that no node has."""
     requests_gpus: bool = False
-    """Some pod requests GPUs."""
+    """A pod requests GPUs."""
     served: bool = False
-    """Some pod requires a product."""
+    """A pod requires the products of the annotation."""
     kept: bool = False
-    """Some pod has no product because of the user's own choice."""
+    """A pod does not require the products, because the user has chosen its nodes."""
 
 
 def _products(job: MPIJob) -> list[str]:
-    """The products that the job names; empty if one of them is not a valid value of a label."""
-    written = job.annotations.get(annotations.GPU_PRODUCT, "").split(",")
-    found = list(dict.fromkeys(value for each in written if (value := each.strip())))
-    return [] if len(found) > MAX_GPU_PRODUCTS or any(map(names.label_value_problem, found)) else found
+    """The products that the job names; empty if there are too many or one is not a valid value of a label."""
+    values = map(str.strip, job.annotations.get(annotations.GPU_PRODUCT, "").split(","))
+    products = list(dict.fromkeys(filter(None, values)))
+    return [] if len(products) > MAX_GPU_PRODUCTS or any(map(names.label_value_problem, products)) else products
 
 
 def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution]:
@@ -217,7 +204,7 @@ def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution
 def _vendors(
     template: PodTemplate, settings: Settings, nodes: AllNodes | Unknown
 ) -> Iterator[tuple[Vendor, frozenset[str]]]:
-    """The vendors that the pods need, each with the requested resources, which are empty for devices of claims."""
+    """The vendors of the requested accelerators, each with these accelerators. For claims the set is empty."""
     has_request = False
     containers = (*template.containers, *template.init_containers)
     extended = extended_resources(containers)
@@ -233,7 +220,7 @@ def _vendors(
 
 
 def _strength(pods: _Pods, settings: Settings, nodes: AllNodes | Unknown) -> str:
-    """The strength of the affinity: `absent` if it should be required but no node has the label."""
+    """`preferred`, `required`, `off`, or `absent`: the affinity is required, but no node has the label."""
     present = pods.vendor.present
     if settings.node_affinity == "off" or not present:
         return "off"

@@ -1,11 +1,11 @@
 """Workers in the host network run on separate nodes, because the port of their sshd is declared.
 
 Two workers with `hostNetwork: true` on one node share its ports: the second sshd cannot start, and the job fails
-(mpi-operator issue 593). In the host network every declared port is a host port, and the scheduler never puts two pods
-with the same host port on one node, even of different jobs. So the first container of such workers gets the port of
-sshd in its `ports`. A worker with a declared port in any container stays unchanged: the declared port keeps pods apart
-already, and the API server rejects a port that is declared twice. If there are more workers than nodes, some workers
-wait.
+(mpi-operator issue 593). In the host network every declared port is a host port. The scheduler never puts two pods with
+the same host port on one node, even if they belong to different jobs. Therefore the first container of these workers
+gets the port of sshd in its `ports`. A worker with a declared port in any container stays unchanged: the declared port
+keeps pods apart already, and the API server rejects a port that is declared twice. If there are more workers than
+nodes, some workers wait.
 
 The injection is off unless a policy sets `enabled`, for clusters that admit jobs to the host network. The port is read
 from sshd's options, or from the launcher's options of ssh. If neither has a port, the setting `port` is used. If sshd
@@ -49,7 +49,6 @@ FORMS: Final = (in_worker("spec", "containers", ITEM, "ports", ITEM, holds=_is_o
 
 @injection("host-network", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Declare the port on the worker's first container."""
     pod = job.worker.template.spec if job.worker else None
     if pod is None or not pod.host_network or not pod.containers:
         return

@@ -2,8 +2,8 @@
 
 Nothing is injected unless `secrets` are set. Both pod templates get the secrets that they do not name already. The
 Secrets themselves must exist in the namespace. Kubernetes adds the pull secrets of the service account only to pods
-without any pull secret (kubernetes `plugin/pkg/admission/serviceaccount/admission.go`). So list all secrets that the
-pods need, on OpenShift also those of the internal registry, or add the secrets to the service account instead.
+without any pull secret (kubernetes `plugin/pkg/admission/serviceaccount/admission.go`). Therefore list all secrets that
+the pods need, on OpenShift also those of the internal registry, or add the secrets to the service account instead.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,6 @@ FORMS: Final = in_templates("spec", "imagePullSecrets", ITEM, holds=with_fields(
 
 @injection("image-pull-secrets", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Append the missing secrets to `imagePullSecrets`."""
     added: dict[str, None] = {}
     for role, _, replica in job.replicas() if settings.secrets else ():
         if replica.template.spec is None:

@@ -1,16 +1,16 @@
 """Pods get no Istio sidecar.
 
-A sidecar breaks the direct connections between pods of MPI and sshd, and while it runs, the launcher and the job do not
-complete (mpi-operator issues 407 and 480). So `sidecar.istio.io/inject: "false"` is set on both pod templates, as label
-and as annotation, because releases of Istio read one or the other. The job gets the annotation too, for tools that read
-it there.
+A sidecar breaks the direct connections of MPI and sshd between pods. While the sidecar runs, the launcher and the job
+do not complete (mpi-operator issues 407 and 480). Therefore both pod templates get `sidecar.istio.io/inject: "false"`
+as label and as annotation, because releases of Istio read one or the other. The job gets the annotation too, for tools
+that read the job.
 
 A user can keep the sidecar by the label or annotation with the value "true", on a template, or on the job for both
-templates. Istio prefers the label to the annotation (istio `pkg/kube/inject/inject.go`, `injectRequired`), so a
-template whose annotation requests the sidecar gets no label.
+templates. A template whose annotation requests the sidecar gets no label, because Istio prefers the label to the
+annotation (istio `pkg/kube/inject/inject.go`, `injectRequired`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.mpijob import MPIJob
@@ -27,7 +27,6 @@ OFF = {KEY: "false"}
 # Values that Istio reads as yes, and the empty text, for which the namespace decides. All other values mean no.
 NOT_OFF = frozenset({"", "y", "yes", "true", "on"})
 
-
 FORMS: Final = (
     Form(("metadata", "annotations", KEY), equal("false")),
     *in_templates("metadata", "labels", KEY, holds=equal("false")),
@@ -37,10 +36,9 @@ FORMS: Final = (
 
 @injection("istio", InjectionSettings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Adds the labels and annotations, and warns if the user wants the sidecar."""
     with_sidecar, added = [], []
     for role, _, replica in job.replicas():
-        if is_wanted(job, replica.template):
+        if requests_sidecar(job, replica.template):
             with_sidecar.append(role)
             continue
         path = (*template_path(role), "metadata")
@@ -56,11 +54,10 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         yield f'added {KEY}: "false" to {", ".join(added)}: MPI does not work through a sidecar'
 
 
-def is_wanted(job: MPIJob, template: PodTemplate) -> bool:
+def requests_sidecar(job: MPIJob, template: PodTemplate) -> bool:
     """Whether the user requests the sidecar, in the template or for the whole job."""
-    return _wanted(template.labels, template.annotations, default=_wanted(job.labels, job.annotations, default=False))
-
-
-def _wanted(labels: Mapping[str, str], annotations: Mapping[str, str], *, default: bool) -> bool:
-    choice = labels.get(KEY, annotations.get(KEY))
-    return default if choice is None else choice.lower() in NOT_OFF
+    for source in (template, job):
+        choice = source.labels.get(KEY, source.annotations.get(KEY))
+        if choice is not None:
+            return choice.lower() in NOT_OFF
+    return False

@@ -9,14 +9,13 @@ reports by an Event when the annotated time is over.
 
 If the rule `job-timeout` has a maximum and the job has a limit, the workers get the maximum as `activeDeadlineSeconds`
 of their template. Workers usually end with the launcher. They do not with `cleanPodPolicy: None`, after `kubectl delete
---cascade=orphan`, or if the launcher never starts: with `WaitForWorkersReady` a worker may never be ready, or the API
-server may reject the launcher. The time of a worker starts when the worker starts. Pods with this field are in the
-quota scope `Terminating`.
+--cascade=orphan`, or if the launcher never starts. The time of a worker starts when the worker starts. Pods with this
+field are in the quota scope `Terminating`.
 
-A new job that claims to be owned by a controller, or copied by Kueue, gets the limit too, since any user may write such
-a claim. In a real copy the limit does no harm, because Kueue does not compare this field. A job that one of the
-policy's `controllers` creates in a cluster with Kueue gets no limit. The annotation `training.openshift.io/skip` has no
-effect on this injection.
+No job can skip this injection: the annotation `training.openshift.io/skip` has no effect. A new job that claims to be
+owned by a controller, or to be copied by Kueue, gets the limit too, because any user may write the claim. In a real
+copy the limit does no harm, because Kueue does not compare this field. A job that one of the policy's `controllers`
+creates in a cluster with Kueue gets no limit.
 """
 
 from collections.abc import Iterator
@@ -57,18 +56,17 @@ FORMS: Final = tuple(Form(tuple(map(str, path)), _seconds, ComesBack.ALWAYS) for
 
 @injection("job-timeout", Settings, since="0.1", unskippable=True, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Set `spec.runPolicy.activeDeadlineSeconds`, and the limit of the workers' pods."""
     if job.run_policy.active_deadline_seconds is None:
         yield from _limit_job(job, settings, ctx, patch)
-    most, limit = ctx.admitted.seconds.most, patch.get(PATH)
-    if most is not None and limit is not None and job.worker and job.worker.template.containers:
-        patch.add(_OF_WORKERS, min(max(most, limit), duration.MAX_SECONDS))
+    maximum, limit = ctx.admitted.seconds.most, patch.get(PATH)
+    if maximum is not None and limit is not None and job.worker and job.worker.template.containers:
+        patch.add(_OF_WORKERS, min(max(maximum, limit), duration.MAX_SECONDS))
 
 
 def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     action = job.annotations.get(annotations.TIMEOUT_ACTION, annotations.TERMINATE)
     if action == annotations.NOTIFY_ONLY:
-        yield from _longest(job, ctx, patch)
+        yield from _set_maximum(job, ctx, patch)
         return
     if action != annotations.TERMINATE:
         shown = annotations.mention(annotations.TIMEOUT_ACTION, action)
@@ -90,12 +88,12 @@ def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilde
         yield Note(f"the job is ended and fails after {timeout} ({seconds} s); {origin}", brief=timeout)
 
 
-def _longest(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """The limit with notify-only: the rules' maximum, or a longer annotated time, because the job may be exempt."""
+def _set_maximum(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     seconds = ctx.admitted.seconds.most
     if seconds is None:
         return
-    with suppress(duration.DurationError):  # the rule rejects an invalid annotation
+    # A job that is exempt from the rule may have a longer time. The rule rejects an invalid annotation.
+    with suppress(duration.DurationError):
         seconds = max(seconds, duration.parse(job.annotations.get(annotations.TIMEOUT, "")))
     if patch.add(PATH, seconds):
         yield Note(
@@ -105,8 +103,8 @@ def _longest(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
 
 
 def _default(settings: Settings, ctx: Context) -> str | None:
-    """The default, or the rules' maximum if it is lower, so that no rule rejects the injected limit."""
-    most = ctx.admitted.seconds.most
-    if settings.default is None or most is None or duration.parse(settings.default) <= most:
+    """The default, or the maximum of the rule `job-timeout` if it is lower."""
+    maximum = ctx.admitted.seconds.most
+    if settings.default is None or maximum is None or duration.parse(settings.default) <= maximum:
         return settings.default
-    return f"{most}s"
+    return f"{maximum}s"

@@ -36,7 +36,6 @@ FORMS: Final = (Form(LABEL, a_text, ComesBack.WRITTEN_TODAY),)
 
 @injection("kueue-priority", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Add the label."""
     name = settings.priority_class
     if not name or not job.managed_here or PRIORITY_CLASS in job.labels:
         return

@@ -1,12 +1,12 @@
 """If Kueue manages the namespace, a job waits in a queue and starts when there is room.
 
-A job that names no queue gets the label `kueue.x-k8s.io/queue-name` and `suspend: true`, together; Kueue resumes it.
-The queue is the one that the job's annotation `training.openshift.io/queue` names, else the policy's `queue`, else the
-LocalQueue `default` of the namespace, else the namespace's only LocalQueue. An empty annotation means no queue.
+A job that names no queue gets the label `kueue.x-k8s.io/queue-name` and `suspend: true`. Kueue resumes the job later.
+The job's annotation `training.openshift.io/queue` selects the queue, else the policy's `queue`, else the LocalQueue
+`default` of the namespace, else the namespace's only LocalQueue. An empty annotation means no queue.
 
-A job must not stay suspended for ever. So nothing is injected unless it is certain that Kueue manages MPIJobs in the
-namespace, that the queue accepts jobs now, and that the PriorityClass that the job names exists: without the class
-Kueue ignores the job. If a queue cannot be used, a warning gives the reason.
+A job must not stay suspended for ever. Therefore nothing is injected unless it is certain that Kueue manages MPIJobs in
+the namespace, that the queue accepts jobs now, and that the job's PriorityClass exists: without the class Kueue ignores
+the job. If a queue cannot be used, a warning gives the reason.
 
 A user who writes `suspend: true` wants to start the job later, but Kueue resumes jobs in a queue. Such a job is put
 into a queue only if the annotation names a queue, or if Kueue suspends every job (a LocalQueue `default`,
@@ -14,13 +14,13 @@ into a queue only if the annotation names a queue, or if Kueue suspends every jo
 every job, and Kueue ignores it.
 
 A job that names a queue of Volcano (`spec.runPolicy.schedulingPolicy.queue`, or Volcano's annotation) is not put into a
-queue of Kueue, unless `training.openshift.io/queue` names one. If Volcano is not installed, the field is the name of a
-LocalQueue. The job gets its label even if this queue takes no jobs: the job then waits. If this LocalQueue does not
-exist, the job is put into the usual queue, and a warning names the missing queue.
+queue of Kueue, unless `training.openshift.io/queue` names one. If Volcano is not installed, the field names a
+LocalQueue. The job gets the label of this LocalQueue even if the queue takes no jobs: the job then waits. If this
+LocalQueue does not exist, the job is put into the usual queue, and a warning names the missing queue.
 
 An update with another value of `training.openshift.io/queue` moves a waiting job to the new queue if that queue can be
-used. A running job stays in its queue, and a waiting job cannot leave all queues, because Kueue rejects these changes:
-delete the job and submit it again.
+used. Kueue does not let a running job change its queue, or a waiting job leave all queues: delete the job and submit it
+again.
 
 With `required`, a job without a Kueue queue is rejected if Kueue manages the namespace and the operator of this cluster
 runs the job. This includes updates, jobs that opt out of a queue, and jobs in a queue of Volcano.
@@ -86,7 +86,6 @@ def _without_queue(job: MPIJob, settings: Settings, ctx: Context) -> str:
 
 @injection("kueue-queue", Settings, since="0.1", forms=FORMS, unmet=_without_queue)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Injects the label and `suspend`, or yields the reason why not."""
     requested = job.annotations.get(annotations.QUEUE)
     shown = annotations.mention(annotations.QUEUE, requested or "")
     if QUEUE_NAME in job.labels:
@@ -111,14 +110,14 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         reason = "spec.runPolicy.suspend is true. Remove it."
     field, named = volcano.queue_of(job)
     queue = ctx.view.get(LOCAL_QUEUES, (ctx.namespace, name))
-    # In a stopped queue the job waits. Without a queue it would start outside the quota.
+    # In a stopped queue the job waits. Without a queue the job would start outside the quota.
     waits = requested is None and name == named and not job.suspended and isinstance(queue, LocalQueue)
     if reason and not waits:
         if not by_kueue:
             yield Caution(invalid or f"not in queue {name}: {reason}")
     elif patch.add(LABEL, name):
         patch.add(SUSPEND, value=True, over=False)
-        # Rules report the reason.
+        # With a reason, a rule reports that the job will not start.
         starts = "" if reason else ", which starts the job when there is room"
         yield Note(f"put into queue {name}{starts}", brief=name)
         if named and requested is None and named != name:
@@ -138,7 +137,7 @@ def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> str:
 
 
 def _stay(current: str, requested: str | None, patch: PatchBuilder) -> Iterator[str]:
-    """Keeps the queue of a running job: Kueue rejects a change or removal (`validateUpdateForQueueName`)."""
+    """Keep the queue of a running job: Kueue rejects a change or removal (`validateUpdateForQueueName`)."""
     if requested is not None and requested != current:
         shown = annotations.quoted(requested)
         yield Caution(f"stays in queue {current}, not {shown}: to move a running job, delete it and submit it again")
@@ -146,14 +145,14 @@ def _stay(current: str, requested: str | None, patch: PatchBuilder) -> Iterator[
 
 
 def _move(current: str, name: str, reason: str, patch: PatchBuilder) -> Iterator[str]:
-    """Moves a waiting job to the queue `name` on an update, or keeps its queue and yields the reason."""
+    """Move a waiting job to the queue `name` on an update, or keep its queue and yield the reason."""
     if reason:
         yield Caution(f"stays in queue {current}: {reason}")
-    to = current if reason or not name else name
-    if patch.add(LABEL, to):
+    queue = current if reason or not name else name
+    if patch.add(LABEL, queue):
         patch.add(SUSPEND, value=True, over=False)
-        if to != current:
-            yield Note(f"moved to queue {to}, which starts the job when there is room", brief=to)
+        if queue != current:
+            yield Note(f"moved to queue {queue}, which starts the job when there is room", brief=queue)
 
 
 def _unreachable(job: MPIJob, ctx: Context) -> str:

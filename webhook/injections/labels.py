@@ -20,7 +20,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
-# Keys of the operator, which overwrites them on pods and uses them in selectors.
+# The operator overwrites labels with this prefix on pods and uses them in selectors.
 OPERATOR_PREFIX = "training.kubeflow.org/"
 JOB_TYPE = "training.kubeflow.org/job-type"
 
@@ -53,7 +53,6 @@ FORMS: Final = (
 
 @injection("labels", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Add the missing labels."""
     added = patch.add_entries(("metadata", "labels"), {JOB_TYPE: "mpijob", **settings.job})
     for role, _, _ in job.replicas() if settings.pods else ():
         path = (*template_path(role), "metadata", "labels")

@@ -1,16 +1,16 @@
 """A launcher without resources gets small amounts if a quota or LimitRange would otherwise reject its pod.
 
-A ResourceQuota on CPU or memory rejects every pod with a container that does not state them, and so does a LimitRange
-with a minimum or maximum and no default. Most launchers only start ranks by ssh and state no resources: the job is
-stored, its workers run, and its launcher is never created. So each container of the launcher gets the requests that the
-namespace requires and the job does not state, and limits only if the namespace requires them. A limit is never below an
-existing request.
+A ResourceQuota on CPU or memory rejects every pod with a container that does not state them. A LimitRange with a
+minimum or maximum and no default does the same. Most launchers only start ranks by ssh and state no resources: the job
+is stored and its workers run, but its launcher is never created. Therefore each container of the launcher gets the
+requests and limits that the namespace requires and the job does not state. A limit is never below an existing request.
 
 With `when: always` every launcher container gets the missing requests, in every namespace.
 
 In a queue of Kueue whose flavors are all topology-aware, a launcher that requests none of their resources never starts
-(`no TAS flavor assigned`). So it gets small requests of CPU and memory if the ClusterQueue covers them, or else `"0"`
-of a device that it covers. It also gets `"0"` of each accelerator that a LimitRange would add to it by default.
+(`no TAS flavor assigned`). It gets small requests of CPU and memory if the ClusterQueue covers them, or else `"0"` of a
+device that the ClusterQueue covers. A launcher also gets `"0"` of each accelerator that a LimitRange would add to it by
+default.
 
 Nothing is injected into a launcher that is a worker (`runLauncherAsWorker`), or into a pod with pod-level resources.
 Nothing is injected either if the job's ClusterQueue does not cover the amounts, or if a LimitRange forbids them: the
@@ -25,11 +25,10 @@ from enum import StrEnum
 from re import compile as compiled
 from typing import Annotated, Final
 
-import msgspec
 from msgspec import structs
 from pydantic import AfterValidator, Field, model_validator
 
-from webhook.api import mpijob, quantity, untyped
+from webhook.api import quantity
 from webhook.api.accelerators import is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
@@ -42,6 +41,7 @@ from webhook.kit.context import Context, Memo
 from webhook.kit.forms import ITEM, ComesBack, a_text, in_launcher
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
+from webhook.kit.patched_job import patched_job, trial
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.kueue import queues, topology
@@ -60,7 +60,7 @@ _NONE: Final = "0"
 _OF_CONTAINER = compiled(r"spec\.(?P<kind>containers|initContainers)\[(?P<index>\d+)\]\.resources")
 
 Key = tuple[int, str, str]
-"""Container (init containers after the others), `requests` or `limits`, resource."""
+"""(index of the container, with init containers last; `requests` or `limits`; resource)."""
 
 
 class When(StrEnum):
@@ -134,7 +134,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         amounts = {}
     if problem:
         yield Caution(f"nothing is set for the launcher: {problem}")
-    devices = [each for each in launcher.by_default if is_accelerator(each[1], ctx.admitted.accelerators)]
+    devices = [(index, name) for index, name in launcher.by_default if is_accelerator(name, ctx.admitted.accelerators)]
     if covered.isdisjoint(RESOURCES) and (of_devices := [name for name in covered if "/" in name]):
         devices.append((0, topology.request_for(of_devices)))
     with_none = amounts | {(index, field, name): _NONE for index, name in devices for field in (REQUESTS, LIMITS)}
@@ -145,7 +145,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _of_topologies(job: MPIJob, launcher: JobPods, ctx: Context, patch: PatchBuilder) -> frozenset[str]:
-    """The resources of which the launcher must request one, so that Kueue assigns a topology-aware flavor."""
+    """The resources of the topology-aware flavors, if the launcher must request one of them; else empty."""
     name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     config = configuration(ctx.view)
@@ -153,15 +153,15 @@ def _of_topologies(job: MPIJob, launcher: JobPods, ctx: Context, patch: PatchBui
         return frozenset()
     if not all(map(config.leaves_out, launcher.requests)):
         return frozenset()
-    sets = [each for each in pod_sets(job, ctx, config) or () if each.role == LAUNCHER]
-    return frozenset(name for each in obstacles(ctx.view, queue, sets, config) for name in each.of_topologies)
+    sets = [pod_set for pod_set in pod_sets(job, ctx, config) or () if pod_set.role == LAUNCHER]
+    return frozenset(name for obstacle in obstacles(ctx.view, queue, sets, config) for name in obstacle.of_topologies)
 
 
 def _write(launcher: JobPods, amounts: Mapping[Key, str], patch: PatchBuilder) -> list[str]:
     added: dict[str, None] = {}
     for (index, field, name), text in amounts.items():
-        where = launcher.resources.containers[index].path
-        kind, position = where.removeprefix("spec.").removesuffix("]").split("[")
+        container_path = launcher.resources.containers[index].path
+        kind, position = container_path.removeprefix("spec.").removesuffix("]").split("[")
         path = (*template_path(LAUNCHER), "spec", kind, int(position), "resources", field, name)
         if patch.add(path, text):
             added[f"{field}.{name} {text}"] = None
@@ -175,17 +175,14 @@ def _reason_to_wait(
     label = patch.get(("metadata", "labels", QUEUE_NAME))
     if not amounts or never_has(job, ctx, RESOURCES, label=label):
         return ""
-    trial = PatchBuilder(untyped.decode(msgspec.json.encode(patch.document)))
-    _write(launcher, amounts, trial)
-    document = msgspec.Raw(msgspec.json.encode(trial.document))
-    return never_has(
-        mpijob.decode(document), structs.replace(ctx, document=document, memo=Memo()), RESOURCES, label=label
-    )
+    tried = trial(patch)
+    _write(launcher, amounts, tried)
+    return never_has(*patched_job(tried, ctx), RESOURCES, label=label)
 
 
 def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
     """The amounts that the namespace requires and the job does not state."""
-    # Quotas are computed only for new jobs. For an update the result must be the same, to restore the same amounts.
+    # Quotas are evaluated only for new jobs. An update must restore the amounts that the new job got.
     assessment = assess(job, structs.replace(ctx, operation="CREATE", old=None, memo=Memo()))
     if assessment is not None:
         part = next(part for part in assessment.demand.parts if part.role == LAUNCHER)
@@ -217,7 +214,7 @@ def _unrequested(settings: Settings, launcher: JobPods) -> Iterator[Key]:
 
 
 def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
-    """The policy's amount, changed to the existing request or limit if the limit would be below the request."""
+    """The policy's amount, or the container's existing limit or request if the limit would be below the request."""
     index, field, name = key
     container = launcher.resources.containers[index]
     text = (settings.limits if field == LIMITS else settings.requests)[name]
@@ -230,11 +227,11 @@ def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
 
 
 def _within_limit_ranges(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context) -> Mapping[Key, str]:
-    """These amounts, or if a ratio forbids them, requests equal to limits; none if a LimitRange forbids both."""
-    if not amounts:
-        return {}
-    level = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}
-    return next((each for each in (amounts, level) if not _breaks_a_bound(launcher, each, ctx)), {})
+    """`amounts`, or else requests equal to limits; empty if a LimitRange forbids both."""
+    if not amounts or not _breaks_a_bound(launcher, amounts, ctx):
+        return amounts
+    equal = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}  # for a maximum ratio
+    return {} if _breaks_a_bound(launcher, equal, ctx) else equal
 
 
 def _breaks_a_bound(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context) -> bool:
@@ -243,9 +240,9 @@ def _breaks_a_bound(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context)
         stated.setdefault((index, field), {})[name] = quantity.parse(text)
     containers = list(launcher.resources.containers)
     for index, container in enumerate(containers):
-        own, least = stated.get((index, LIMITS), {}), stated.get((index, REQUESTS), {})
-        requests = {**own, **container.requests, **least}
-        containers[index] = replace(container, requests=requests, limits={**container.limits, **own})
+        limits = stated.get((index, LIMITS), {})
+        requests = {**limits, **container.requests, **stated.get((index, REQUESTS), {})}
+        containers[index] = replace(container, requests=requests, limits={**container.limits, **limits})
     changed = replace(launcher.resources, containers=tuple(containers))
     return any(isinstance(fault, OutOfBounds) for fault in _faults(launcher, changed, ctx))
 

@@ -2,12 +2,12 @@
 
 mpirun does not wait for workers. If a worker has no address yet, ssh reports "Could not resolve hostname" and the
 launcher fails. The operator's `launcherCreationPolicy: WaitForWorkersReady` has no effect on jobs that are suspended or
-queued (mpi-operator issue 615), has no time limit, and can block a gang for ever (mpi-operator issue 608). So the
-launcher's pod gets an init container, `wait-for-workers`, with the launcher's image. It tries ssh to every host of the
-operator's hostfile, without logging in: a worker is ready when its sshd sends its host key. The log names the missing
-workers. After `timeoutSeconds` the launcher starts without them: mpirun may be able to continue, and otherwise reports
-the problem. If the operator keeps the launcher suspended until the workers are ready (mpi-operator pull request 868),
-the container ends at once.
+queued (mpi-operator issue 615), has no time limit, and can block a gang for ever (mpi-operator issue 608). Instead, the
+launcher's pod gets an init container, `wait-for-workers`, with the launcher's image. The container tries ssh to every
+host of the operator's hostfile, without logging in: a worker is ready when its sshd sends its host key. The log names
+the missing workers. After `timeoutSeconds` the launcher starts without them: mpirun may be able to continue, and
+otherwise reports the problem. If the operator keeps the launcher suspended until the workers are ready (mpi-operator
+pull request 868), the container ends at once.
 
 The init container needs a shell. With `when: shell` it is injected if the launcher's command is a shell, or if the
 workers run sshd in the launcher's image: the operator's default command of a worker is sshd, and sshd rejects a user
@@ -26,8 +26,8 @@ The annotation `training.openshift.io/worker-readiness` overrides these conditio
 injected, and with `"true"` or the port of sshd the container is injected for every image. Even with the annotation, the
 container is left out if the operator waits and the workers have a readiness probe.
 
-The init container has the CPU, memory and storage of the launcher's first container, so the pod requests no more than
-before. It has this container's user, no capability, and no GPU.
+The init container has the CPU, memory and storage of the launcher's first container. The requests of the pod stay the
+same. The init container has the first container's user, no capability, and no GPU.
 """
 
 import re
@@ -42,15 +42,15 @@ from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, MPIJob
 from webhook.api.pod import Container, PodTemplate
 from webhook.api.untyped import at, mapping
 from webhook.injections import Caution, injection
-from webhook.injections.istio import is_wanted
+from webhook.injections.istio import requests_sidecar
 from webhook.injections.worker_readiness import PROBE, annotated_port, operator_can_wait
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, in_launcher
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
-# $1: seconds; $2: an option of ssh with the port, or nothing. The image's configuration of ssh may have another port,
-# so a worker is ready if it answers on that port (the option -T does not change the port) or on the port in $2.
+# $1: seconds; $2: an option of ssh with a port, or nothing. A worker is ready if it answers on this port or on the port
+# in the image's configuration of ssh, which is tried with the option -T because -T has no effect here.
 SCRIPT: Final = """(
 command -v ssh >/dev/null || { echo "no ssh in this image: the launcher starts at once"; exit; }
 end=$(($(date +%s) + $1))
@@ -86,7 +86,7 @@ exit 0
 MOUNT: Final = {"name": "mpi-job-config", "mountPath": mpirun.CONFIG_FOLDER, "readOnly": True}
 """The operator adds the volume (mpi-operator `newLauncherPodTemplate`)."""
 NO_GPUS: Final = {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""}
-"""As the operator sets it for the launcher. Without it, an image for GPUs gets all GPUs and needs a driver."""
+"""As the operator sets it for the launcher. Without the variable, an image for GPUs gets all GPUs."""
 _NO_RIGHTS: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 _COPIED: Final = ("image", "imagePullPolicy")
 _COPIED_RIGHTS: Final = ("runAsUser", "runAsGroup", "runAsNonRoot", "readOnlyRootFilesystem", "seccompProfile")
@@ -94,7 +94,7 @@ _AMOUNTS: Final = ("requests", "limits")
 _OWN_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _SHELL: Final = "/bin/sh"
 _POSIX: Final = shell.SHELLS - {"zsh"}  # zsh does not split $left
-# Each alternative begins with a fixed character: ten times faster than with \b before Port.
+# Each alternative begins with a fixed character. With \b before Port, the search would be ten times slower.
 _CONFIGURES_SSH: Final = re.compile(r"ssh_config|\.ssh/config|Port(?<!\wPort)[ =]+[\d$]|rsh_agent|ssh_agent")
 _ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n(?:p|um-proc)\b")
 
@@ -121,12 +121,12 @@ class Settings(InjectionSettings):
 
 
 def _is_ours(_: str, container: Any) -> bool:
-    """Whether `_container` could have written this container. Later versions must also recognise this SCRIPT."""
+    # If SCRIPT changes, the old SCRIPT must be recognised too, for updates of existing jobs.
     command = mapping(container).get("command")
     return (
         isinstance(command, list)
         and 5 <= len(command) <= 6
-        and all(isinstance(each, str) for each in command)
+        and all(isinstance(word, str) for word in command)
         and _is_shell(command[0])
         and command[1:4] == ["-c", SCRIPT, sshd.WAIT_CONTAINER]
         and container == _container(container, command)
@@ -134,7 +134,7 @@ def _is_ours(_: str, container: Any) -> bool:
 
 
 def _is_copied(name: str, amount: object) -> bool:
-    """Whether the amount is copied. A `0` of a device is copied, because a LimitRange may add devices by default."""
+    # A `0` of a device is copied, because a LimitRange may add devices by default.
     return not isinstance(amount, dict | list) and (name in _OWN_RESOURCES or ("/" in name and amount in ("0", 0)))
 
 
@@ -143,26 +143,27 @@ FORMS: Final = (in_launcher("spec", "initContainers", ITEM, holds=_is_ours),)
 
 @injection("launcher-wait", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Appends the init container."""
     if not job.workers or job.worker is None or job.launcher is None:
         return
     launcher, worker = job.launcher.template, job.worker.template
     if not launcher.containers or not worker.containers or (launcher.spec and launcher.spec.for_windows):
         return
     annotation = job.annotations.get(annotations.WORKER_READINESS)
-    named = annotated_port(job)
-    if annotation not in {None, "true", "false"} and named is None:
+    own_port = annotated_port(job)
+    if annotation not in {None, "true", "false"} and own_port is None:
         mention = annotations.mention(annotations.WORKER_READINESS, annotation or "")
         yield Caution(f'{mention} is not "true", "false" or a port')
     needed = (
-        annotation == "true" or named or (_can_wait(launcher, worker, settings.when) and not is_wanted(job, launcher))
+        annotation == "true"
+        or own_port
+        or (_can_wait(launcher, worker, settings.when) and not requests_sidecar(job, launcher))
     )
     operator_waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS and operator_can_wait(job, ctx, patch)
     # Without a probe the operator treats a worker as ready before its sshd listens.
     operator_waits = operator_waits and (annotation is None or patch.get(PROBE) is not None)
     if annotation == "false" or not needed or operator_waits:
         return
-    port = named or sshd.port(job, None)
+    port = own_port or sshd.port(job, None)
     own = patch.get((*template_path(LAUNCHER), "spec", "containers", 0))
     start = [_own_shell(launcher.containers[0]) or _SHELL, "-c", SCRIPT, sshd.WAIT_CONTAINER]
     options = [] if port is None else [f"-p{port}"]
@@ -172,7 +173,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _container(own: Any, command: list[str]) -> dict[str, object]:
-    """The init container for `own`, the launcher's first container. If `own` is this init container, it is a copy."""
+    """The init container for `own`, the launcher's first container. If `own` is this init container, a copy of it."""
     amounts_by_field = {field: at(own, "resources", field) for field in _AMOUNTS}
     resources = {
         field: copied
@@ -192,7 +193,7 @@ def _container(own: Any, command: list[str]) -> dict[str, object]:
 
 
 def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
-    """Whether waiting is safe: the workers start sshd, and the image has a shell as `when` requires."""
+    """Whether waiting can do no harm, and the image has a shell as `when` requires."""
     own, of_worker = launcher.containers[0], worker.containers[0]
     if not sshd.starts(of_worker):
         return False
@@ -209,7 +210,7 @@ def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
 
 
 def _own_shell(container: Container) -> str:
-    """The shell that the container runs; empty if it runs no shell."""
+    """The shell that the container runs; empty for none."""
     program = next(iter(shell.unwrapped(container.argv)), "")
     return program if _is_shell(program) else ""
 

@@ -1,14 +1,14 @@
 """Current MPI releases get the hostfile, several attempts of ssh, and the job's options of ssh.
 
-The operator sets environment variables of the launcher with the path of the hostfile and with several attempts of ssh.
-Open MPI 5 and current MPICH read variables with other names. Without the hostfile Open MPI 5 runs every rank on the
-launcher and reports success (mpi-operator issue 842). With a single attempt of ssh, the job fails if a worker is not
-ready yet. So the launcher's first container gets the variables with the new names. Earlier releases ignore them, the
-options of mpirun override them, and Intel MPI does not need them.
+The operator sets variables of the launcher with the path of the hostfile and with several attempts of ssh. Open MPI 5
+and current MPICH read variables with other names. Without the hostfile, Open MPI 5 runs every rank on the launcher and
+reports success (mpi-operator issue 842). With a single attempt of ssh, the job fails if a worker is not ready yet.
+Therefore the launcher's first container gets the variables with the new names. Earlier releases ignore them, options of
+mpirun override them, and Intel MPI does not need them.
 
-Open MPI 5 does not read `plm_rsh_args` either, which contains options of ssh such as a port. Its value is copied to
-`PRTE_MCA_plm_ssh_args`, from mpirun's command line (`-mca plm_rsh_args "-p 2222"`) or from the launcher's variable
-`OMPI_MCA_plm_rsh_args`. A value with a shell variable cannot be copied and causes a warning.
+Open MPI 5 does not read the parameter `plm_rsh_args` either, which contains options of ssh such as a port. Its value is
+copied to `PRTE_MCA_plm_ssh_args`, from mpirun's command line (`-mca plm_rsh_args "-p 2222"`) or from the launcher's
+variable `OMPI_MCA_plm_rsh_args`. A value with a shell variable cannot be copied and causes a warning.
 
 A variable that the user sets stays. A variable from `envFrom` is not known here, and is overridden.
 """
@@ -26,16 +26,15 @@ from webhook.kit.forms import ITEM, ComesBack, equal, in_launcher, named
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
-# The operator's own values (mpi-operator `pkg/controller/mpi_job_controller.go`).
+# As the operator sets it (mpi-operator `pkg/controller/mpi_job_controller.go`).
 SSH_ARGS: Final = "-o ConnectionAttempts=10"
 
-# The parameter for options of ssh up to Open MPI 4, and from 5 on.
-OLD: Final = "plm_rsh_args"
-NEW: Final = "plm_ssh_args"
+OLD: Final = "plm_rsh_args"  # up to Open MPI 4
+NEW: Final = "plm_ssh_args"  # from Open MPI 5 on
 NEW_VARIABLE: Final = f"PRTE_MCA_{NEW}"
 OLD_VARIABLE: Final = mca.ENV_PREFIX + OLD
 
-# Never OMPI_MCA_mca_base_env_list: Open MPI 4 ends with an error when the user also passes `-x` to mpirun.
+# Do not add OMPI_MCA_mca_base_env_list: Open MPI 4 fails if the user also passes `-x` to mpirun.
 VARIABLES: Mapping[str, Mapping[str, str]] = {
     # openpmix/prrte `src/runtime/prte_mca_params.c` and `src/mca/plm/ssh/plm_ssh_component.c`
     "OpenMPI": {"PRTE_MCA_prte_default_hostfile": HOSTFILE, NEW_VARIABLE: SSH_ARGS},
@@ -45,7 +44,9 @@ VARIABLES: Mapping[str, Mapping[str, str]] = {
 
 
 _ENV: Final = ("spec", "containers", ITEM, "env", ITEM)
-_ITEMS: Final = tuple({"name": name, "value": value} for each in VARIABLES.values() for name, value in each.items())
+_ITEMS: Final = tuple(
+    {"name": name, "value": value} for variables in VARIABLES.values() for name, value in variables.items()
+)
 FORMS: Final = (
     in_launcher(*_ENV, holds=equal(*_ITEMS)),
     in_launcher(*_ENV, holds=named(NEW_VARIABLE), when=ComesBack.SAME_FILE),
@@ -54,7 +55,6 @@ FORMS: Final = (
 
 @injection("mpi-env", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Appends the missing variables to the launcher's first container."""
     if job.launcher is None or not job.launcher.template.containers:
         return
     container = job.launcher.template.containers[0]
@@ -62,7 +62,9 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
     variables = VARIABLES.get(job.spec.mpi_implementation or "OpenMPI", {})
     ssh_args = _ssh_args(container, job.mpirun_calls) if NEW_VARIABLE in variables else ""
     if ssh_args:
-        variables = {**variables, NEW_VARIABLE: _with_attempts(ssh_args)}
+        # ssh uses the first value of an option: the job's options must be first.
+        attempts = "" if "connectionattempts" in ssh_args.lower() else f" {SSH_ARGS}"
+        variables = {**variables, NEW_VARIABLE: ssh_args + attempts}
     added = [name for name, value in variables.items() if patch.append(env, {"name": name, "value": value})]
     if added:
         copied = f", with {OLD}" if ssh_args and NEW_VARIABLE in added else ""
@@ -72,15 +74,15 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
 
 
 def _ssh_args(container: Container, calls: Iterable[Invocation]) -> str | None:
-    """The launcher's options of ssh for Open MPI 4; empty if it sets none, None if they are unknown."""
+    """The launcher's options of ssh for Open MPI 4; empty for none, None if they are unknown."""
     text = " ".join(container.argv)
     if NEW in text:
         return ""  # the user has set the new parameter
     if OLD in text:
         values = [value for call in calls for name, value in mca.parameters(call.words) if name == OLD]
-        # Any other occurrence is in the value of a variable, or in a script that the command writes.
+        # Other occurrences are in the value of a variable, or in a script that the command writes.
         return _literal(*set(values)) if text.count(OLD) == len(values) else None
-    return _literal(*(one.value for one in container.env or () if one.name == OLD_VARIABLE))
+    return _literal(*(variable.value for variable in container.env or () if variable.name == OLD_VARIABLE))
 
 
 def _literal(*values: str | None) -> str | None:
@@ -88,8 +90,3 @@ def _literal(*values: str | None) -> str | None:
         return ""
     value = values[0]
     return value.strip() if len(values) == 1 and value is not None and mca.is_literal(value) else None
-
-
-def _with_attempts(options: str) -> str:
-    """The options with several attempts. ssh uses the first value of an option, so the job's options are first."""
-    return options if "connectionattempts" in options.lower() else f"{options} {SSH_ARGS}"

@@ -6,7 +6,7 @@ evict pods to remove nodes and save cost, except pods with the annotations `karp
 The annotations have no effect on preemption, `kubectl drain` or a lost node.
 
 With `budget`, and `serve --disruption-budgets`, each running job gets a PodDisruptionBudget `mpijob-<job>`. The API
-server then rejects the eviction of its pods, so `kubectl drain` waits for the end of the job. The budget has no effect
+server then rejects the eviction of its pods, and `kubectl drain` waits for the end of the job. The budget has no effect
 on preemption, a lost node, `kubectl delete pod` or `kubectl drain --disable-eviction`.
 
 Both settings are off by default, because a job that hangs then keeps its nodes until its time limit.

@@ -2,9 +2,9 @@
 
 Nothing is injected unless `labels` are set. Both pod templates get the labels as `nodeSelector`. If a template already
 has the key, in `nodeSelector` or in the required node affinity, the user's choice stays, and a warning reports a
-different value. So this injection does not keep jobs off other nodes; the rule `compliance` does.
+different value. This injection does not keep jobs off other nodes; the rule `compliance` does.
 
-Kueue reads the node selector too: a pod with such a label fits only flavors without a different value for it.
+Kueue reads the node selector too: the pods do not fit a flavor with a different value of the label.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,6 @@ FORMS: Final = in_templates("spec", "nodeSelector", ITEM, holds=a_text, when=Com
 
 @injection("node-selector", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Adds the missing labels to `nodeSelector`."""
     added: dict[str, str] = {}
     conflicting: dict[str, str] = {}
     for role, _, replica in job.replicas() if settings.labels else ():
@@ -40,7 +39,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
             continue
         present_keys = {
             *template.node_selector,
-            *(one.key for term in template.node_terms for one in term.match_expressions or ()),
+            *(requirement.key for term in template.node_terms for requirement in term.match_expressions or ()),
         }
         missing = {key: value for key, value in settings.labels.items() if key not in present_keys}
         added |= patch.add_entries((*template_path(role), "spec", "nodeSelector"), missing)

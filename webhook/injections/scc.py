@@ -4,8 +4,8 @@ OpenShift admits a pod under the first of its Security Context Constraints (SCC)
 that this SCC requires. It does not fill in these two:
 
 * `hostUsers: false`, if no SCC that the pods may use accepts the pods, but an SCC accepts them in a user namespace.
-  With this field `restricted-v3`, which every ServiceAccount may use, accepts users from 1000 to 65534, such as those
-  of upstream's images. The pods' volumes need a file system with id-mapped mounts, which NFS does not have;
+  With this field `restricted-v3`, which every ServiceAccount may use, accepts users from 1000 to 65534, such as the
+  user of upstream's images. The pods' volumes need a file system with id-mapped mounts, which NFS does not have;
 * `NET_BIND_SERVICE` for the worker's first container, if the SCC drops all capabilities and allows this capability, and
   the container does not run as root. The sshd of upstream's images has this file capability, and the kernel starts no
   program whose file capabilities were all dropped (mpi-operator `build/base/Dockerfile`, `setcap`).
@@ -39,25 +39,27 @@ FORMS: Final = (
 
 @injection("scc", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Injects the user namespace first, because it decides which SCC the pods get."""
     for role, _, _ in job.replicas():
-        where = template_path(role)
+        path = template_path(role)
         try:
-            template = convert(patch.get(where) or {})
+            template = convert(patch.get(path) or {})
         except ShapeError:
-            continue  # the API server's schema rejects it
+            continue  # the API server's schema rejects the job
         spec, admitted_as = template.spec, outcome(role, template, ctx)
         if spec is None or admitted_as is None:
             continue
+        # The user namespace is first, because it determines the SCC of the pods.
         if admitted_as.rejections and spec.host_users is None:
             template = replace(template, spec=replace(spec, host_users=False))
-            tried = outcome(role, template, ctx)
-            if tried is None or tried.rejections or not patch.add((*where, "spec", "hostUsers"), False):
+            with_user_namespace = outcome(role, template, ctx)
+            if with_user_namespace is None or with_user_namespace.rejections:
                 continue
-            admitted_as = tried
+            if not patch.add((*path, "spec", "hostUsers"), False):
+                continue
+            admitted_as = with_user_namespace
             yield f"put the {role.lower()} into a user namespace for SCC {admitted_as.scc}"
         dropped = (admitted_as.first.capabilities or Capabilities()).drop or ()
-        capabilities = (*where, "spec", "containers", 0, *_CAPABILITIES)
+        capabilities = (*path, "spec", "containers", 0, *_CAPABILITIES)
         loses = role == WORKER and "ALL" in dropped and patch.get(capabilities) is None
         if loses and may_add(BIND_SERVICE, role, template, ctx) and patch.add((*capabilities, "add"), [BIND_SERVICE]):
             yield f"gave the worker {BIND_SERVICE}: SCC {admitted_as.scc} drops it"

@@ -36,7 +36,7 @@ from webhook.predict.pod_security.pod import Capabilities, ContainerSecurityCont
 from webhook.predict.pod_security.subject import Subject
 from webhook.predict.scc.outcome import outcome
 
-# The injected value of each field that a check can report. The keys are the ends of the fields' paths.
+# Injected values. The keys are paths below `securityContext`.
 VALUES: Final[dict[str, object]] = {
     "allowPrivilegeEscalation": False,
     "capabilities.drop": ["ALL"],
@@ -66,7 +66,6 @@ FORMS: Final = tuple(
 
 @injection("security-context", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Fills in the fields that the level's checks report."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     enforced = labels.read(namespace.labels if isinstance(namespace, Namespace) else {})[0].enforce
     if enforced.level is not Level.RESTRICTED:
@@ -75,19 +74,19 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         enforced = LevelVersion(Level.RESTRICTED, Version(ctx.admitted.restricted_since))
     added = {}
     for role, _, _ in job.replicas():
-        where: Path = template_path(role)
+        template_at: Path = template_path(role)
         try:
-            template = convert(patch.get(where) or {})
+            template = convert(patch.get(template_at) or {})
         except ShapeError:
-            continue  # the API server's schema rejects it
+            continue  # the API server's schema rejects the job
         if of_scc := outcome(role, template, ctx):
             template = of_scc.filled or template
         for path, field in _missing(template, enforced.version):
-            if patch.add((*where, *path), VALUES[field]):
+            if patch.add((*template_at, *path), VALUES[field]):
                 added[field.partition(".")[0]] = True
                 mpi_container = path[:3] == ("spec", "containers", 0)
                 if field == "capabilities.drop" and role == WORKER and mpi_container and settings.net_bind_service:
-                    patch.add((*where, *path[:-1], "add"), KEPT)
+                    patch.add((*template_at, *path[:-1], "add"), KEPT)
     if added:
         yield f"added {', '.join(added)} for {enforced}"
 

@@ -1,12 +1,12 @@
 """Containers with accelerators get a memory volume at `/dev/shm`, unless they mount another volume there.
 
 NCCL and the data loaders of frameworks pass data between processes through `/dev/shm`. Container runtimes limit it to
-64 MiB, and a job that needs more fails with "No space left on device" or a bus error after minutes of work. So each
+64 MiB. A job that needs more fails with "No space left on device" or a bus error after minutes of work. Therefore each
 container that requests an accelerator or a resource claim gets an `emptyDir` with `medium: Memory` there.
 
-Data in the volume is charged to the memory of the container. So its `sizeLimit` is the size in the policy, or the
-memory limit of the container or pod if that is lower. Without a size and a memory limit, no `sizeLimit` is set.
-Requests and limits do not change, so the use of quotas does not change either.
+Data in the volume is charged to the memory of the container. Therefore the volume's `sizeLimit` is the size in the
+policy, or the memory limit of the container or pod if that is lower. Without a size and a memory limit, no `sizeLimit`
+is set. Requests, limits and the use of quotas do not change.
 
 Nothing is injected if the pod uses the host's IPC namespace, if a container mounts `/dev` or `/`, if a volume is
 already called `shared-memory`, or if the pods are for Windows.
@@ -35,7 +35,6 @@ from webhook.predict.job_pods import job_pods
 SHM: Final = "/dev/shm"  # noqa: S108 - a path in a container
 # A mount at one of these paths hides the runtime's /dev/shm, or mounts the /dev/shm of the host.
 AROUND: Final = frozenset({SHM, "/dev", "/"})
-
 
 _MEBIBYTE = 2**20 * quantity.NANO
 
@@ -83,7 +82,6 @@ FORMS: Final = (
 
 @injection("shared-memory", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Adds a volume to each template, and a mount to each container that needs it."""
     for role, _, replica in job.replicas():
         chosen = _containers(replica.template, settings.resources)
         if not chosen:
@@ -109,10 +107,10 @@ def _containers(template: PodTemplate, patterns: tuple[str, ...]) -> list[int]:
         or any(volume.name == SHARED_MEMORY for volume in spec.volumes or ())
     ):
         return []
-    return [index for index, container in enumerate(template.containers) if _needs_it(container, patterns)]
+    return [index for index, container in enumerate(template.containers) if _needs_volume(container, patterns)]
 
 
-def _needs_it(container: Container, patterns: tuple[str, ...]) -> bool:
+def _needs_volume(container: Container, patterns: tuple[str, ...]) -> bool:
     claims = container.resources.claims if container.resources is not None else None
     if not (claims or accelerators(container, patterns)):
         return False
@@ -131,10 +129,7 @@ def _limits(resources: PodResources, chosen: list[int], spec: Path, patch: Patch
 
 def _size(settings: Settings, limits: list[Quantity | None]) -> str | None:
     """The policy's size, or the lowest memory limit if that is lower. Limits below a mebibyte are ignored as typos."""
-    valid = [limit for limit in limits if limit and limit >= _MEBIBYTE]
-    least = min(valid, default=None)
-    if settings.size is None:
-        return quantity.format(least) if least else None
-    if least is not None and least < quantity.parse(settings.size):
-        return quantity.format(least)
+    lowest = min((limit for limit in limits if limit and limit >= _MEBIBYTE), default=None)
+    if lowest is not None and (settings.size is None or lowest < quantity.parse(settings.size)):
+        return quantity.format(lowest)
     return settings.size

@@ -1,4 +1,4 @@
-"""Pods get the policy's tolerations, so they may run on tainted nodes.
+"""Pods get the policy's tolerations, and may run on tainted nodes.
 
 Nothing is injected unless `tolerations` are set. Both pod templates get each toleration that the user's tolerations do
 not cover. A toleration of the user covers it if it is broader, or differs only in `tolerationSeconds`.
@@ -25,8 +25,8 @@ from webhook.kit.settings import Settings as PolicySettings
 EXISTS = "Exists"
 
 
-class Wanted(PolicySettings):
-    """A toleration, as in a pod, with the API server's validation (kubernetes `pkg/apis/core/validation`)."""
+class PolicyToleration(PolicySettings):
+    """A toleration, as in a pod. It is validated like in the API server (kubernetes `pkg/apis/core/validation`)."""
 
     key: str = Field("", description="The taint's key; empty for every key.")
     operator: Literal["Equal", "Exists"] = Field("Equal", description="Equal compares the value, Exists does not.")
@@ -39,7 +39,7 @@ class Wanted(PolicySettings):
     )
 
     @model_validator(mode="after")
-    def _valid(self) -> "Wanted":
+    def _valid(self) -> "PolicyToleration":
         if not self.key and self.operator != EXISTS:
             raise ValueError("without a key the operator must be Exists")
         if self.key and (problem := names.label_key_problem(self.key)):
@@ -54,13 +54,13 @@ class Wanted(PolicySettings):
 
     @property
     def item(self) -> dict[str, object]:
-        """The toleration as it is written into a pod."""
+        """The fields for a pod."""
         fields = self.model_dump(by_alias=True)
         return {name: value for name, value in fields.items() if value not in ("", None)}
 
     @property
     def shown(self) -> str:
-        """The taints in words: `key=value:effect`."""
+        """The taints in a message: `key=value:effect`."""
         value = "" if self.operator == EXISTS else f"={self.value}"
         return f"{self.key or 'every taint'}{value}{f':{self.effect}' if self.effect else ''}"
 
@@ -68,14 +68,14 @@ class Wanted(PolicySettings):
 class Settings(InjectionSettings):
     """The taints."""
 
-    tolerations: tuple[Wanted, ...] = Field(
+    tolerations: tuple[PolicyToleration, ...] = Field(
         (), description="Tolerations, as in a pod: key, operator, value, effect, tolerationSeconds."
     )
 
 
 def _is_of_a_policy(_: str, item: Any) -> bool:
     with suppress(ValidationError):
-        return bool(Wanted.model_validate(item).item == item)
+        return bool(PolicyToleration.model_validate(item).item == item)
     return False
 
 
@@ -84,24 +84,25 @@ FORMS: Final = in_templates("spec", "tolerations", ITEM, holds=_is_of_a_policy, 
 
 @injection("tolerations", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Appends the tolerations that the user's tolerations do not cover."""
     added: dict[str, None] = {}
     for role, _, replica in job.replicas() if settings.tolerations else ():
         if replica.template.spec is None:
             continue
         path = (*template_path(role), "spec", "tolerations")
         own = replica.template.spec.tolerations or []
-        for wanted in settings.tolerations:
-            if not any(_covers(toleration, wanted) for toleration in own) and patch.append(path, wanted.item, key=None):
-                added[wanted.shown] = None
+        for added_toleration in settings.tolerations:
+            if any(_covers(toleration, added_toleration) for toleration in own):
+                continue
+            if patch.append(path, added_toleration.item, key=None):
+                added[added_toleration.shown] = None
     if added:
         yield f"added tolerations for {', '.join(added)}"
 
 
-def _covers(own: Toleration, wanted: Wanted) -> bool:
-    """Whether `own` tolerates every taint that `wanted` does (kubernetes `core/v1/toleration.go`, `ToleratesTaint`)."""
-    if own.effect and own.effect != wanted.effect:
+def _covers(own: Toleration, other: PolicyToleration) -> bool:
+    """Whether `own` tolerates every taint that `other` tolerates (kubernetes `core/v1/toleration.go`)."""
+    if own.effect and own.effect != other.effect:
         return False
     if own.operator == EXISTS:
-        return not own.key or own.key == wanted.key
-    return (own.operator or "Equal", own.key, own.value or "") == (wanted.operator, wanted.key, wanted.value)
+        return not own.key or own.key == other.key
+    return (own.operator or "Equal", own.key, own.value or "") == (other.operator, other.key, other.value)

@@ -1,20 +1,20 @@
 """The workers of a job run near each other: if possible in one rack, or else in one block or zone.
 
 Workers get a preferred pod affinity to the other workers of their job. It has one term for each label in `keys` that a
-node has, and the first label has the greatest weight. It is a preference, so workers may run in another rack if a rack
-is full, and the first workers in an empty cluster are not blocked. Without the affinity the scheduler prefers to spread
-the workers, because they belong to one Service.
+node has, and the first label has the greatest weight. Because it is only a preference, workers may run in another rack
+if a rack is full, and the first workers in an empty cluster are not blocked. Without the affinity the scheduler prefers
+to spread the workers, because they belong to one Service.
 
 If a node could hold all workers, the first key is `kubernetes.io/hostname`: four workers with one GPU each share a node
 with eight. For this the workers must state their CPU or a device, and must have no claim and no host port. A job that
 must run on several nodes, such as a test of the network, needs a pod anti-affinity by this key. If more than a hundred
-nodes could hold a worker, the scheduler scores only some of them (`percentageOfNodesToScore` in its configuration), so
-a worker may still run on another node.
+nodes could hold a worker, the scheduler scores only some of them (`percentageOfNodesToScore` in its configuration). A
+worker may then still run on another node.
 
 The launcher only starts the ranks, so it gets no affinity; with `runLauncherAsWorker` it is one of the workers. The
 terms select pods by the name of the job. For a job with `generateName` the terms have `matchLabelKeys` instead. An API
-server before Kubernetes 1.31 drops this field, so the terms are injected only if some kubelet has version 1.31 or
-newer: the API server is then not older.
+server before Kubernetes 1.31 drops this field. Therefore these terms are injected only if some kubelet has version 1.31
+or newer: the API server is then not older.
 
 If the policy has no `keys`, these labels are tried, the nearest first: the labels of NVIDIA's topograph, Google Cloud,
 AWS and Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.io/block` and
@@ -23,9 +23,9 @@ AWS and Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.i
 In a queue of Kueue with topology-aware scheduling, pod affinity has no effect. Instead the workers get the annotation
 `kueue.x-k8s.io/podset-preferred-topology` with the narrowest level above the node. With `runLauncherAsWorker` launcher
 and workers get a common `kueue.x-k8s.io/podset-group-name`. Pods with the annotation cannot use flavors without a
-topology. So if the queue has such flavors, the pods get the annotation only if none of these flavors fits them. The
-launcher gets `kueue.x-k8s.io/podset-unconstrained-topology` if it could not start otherwise. If the queue or its
-flavors are unknown, the affinity is injected; it has no effect if the queue is topology-aware.
+topology. If such a flavor of the queue fits the pods, they get no annotation. The launcher gets
+`kueue.x-k8s.io/podset-unconstrained-topology` if it could not start otherwise. If the queue or its flavors are unknown,
+the affinity is injected; it has no effect if the queue is topology-aware.
 
 Nothing is injected if a template has a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by another label
 than `kubernetes.io/hostname`, or a topology annotation of Kueue, because the user has chosen the placement. A copied
@@ -35,11 +35,9 @@ job may have an affinity to the workers of the original job, and a warning repor
 from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
-import msgspec
-from msgspec import structs
 from pydantic import AfterValidator, Field
 
-from webhook.api import annotations, mpijob, names
+from webhook.api import annotations, names
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod import PodTemplate
@@ -47,10 +45,11 @@ from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.nodes import HOSTNAME
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
-from webhook.kit.context import Context, Memo
+from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, a_text, in_templates
 from webhook.kit.importance import Importance
-from webhook.kit.patch import PatchBuilder, Path, template_path
+from webhook.kit.patch import PatchBuilder, template_path
+from webhook.kit.patched_job import patched_job
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.job_pods import job_pods
 from webhook.predict.kueue import queues, topology
@@ -63,7 +62,7 @@ OPERATOR: Final = "training.kubeflow.org/operator-name"
 JOB: Final = "training.kubeflow.org/job-name"
 ROLE: Final = "training.kubeflow.org/job-role"
 MATCH_LABEL_KEYS_SINCE: Final = (1, 31)
-"""The first Kubernetes in which `matchLabelKeys` of a pod affinity is on (KEP-3633)."""
+"""The first version of Kubernetes with `matchLabelKeys` in a pod affinity by default (KEP-3633)."""
 
 WELL_KNOWN: Final = (
     # https://github.com/NVIDIA/topograph, the newest labels first; tier-0 and leaf name the node's switch
@@ -85,7 +84,7 @@ WELL_KNOWN: Final = (
     "topology.kubernetes.io/zone",
 )
 _WEIGHTS: Final = (100, 25, 6, 1)
-"""The weights of the first keys. All further keys have the last weight."""
+"""The weights of the keys in their order. Further keys have the last weight."""
 _ANNOTATIONS: Final = frozenset(
     {
         topology.REQUIRED,
@@ -118,7 +117,7 @@ class Settings(InjectionSettings):
 
 
 def _term(weight: object, key: object, job: object, *, workers_only: bool) -> dict[str, object]:
-    """A preference for nodes near the pods of `job`, or near the pods of the same job if `job` is None."""
+    """A preference for nodes near the pods of the job with the name `job`; None for a job with `generateName`."""
     labels: dict[str, object] = {OPERATOR: "mpi-operator", **({ROLE: "worker"} if workers_only else {})}
     near: dict[str, object] = {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
     if job is None:
@@ -128,7 +127,7 @@ def _term(weight: object, key: object, job: object, *, workers_only: bool) -> di
     return {"weight": weight, "podAffinityTerm": near}
 
 
-def _draws_to_a_job(_: str, item: Any) -> bool:
+def _is_ours(_: str, item: Any) -> bool:
     weight, near = mapping(item).get("weight"), at(item, "podAffinityTerm")
     key, labels = near.get("topologyKey"), at(near, "labelSelector", "matchLabels")
     ours = _term(weight, key, labels.get(JOB), workers_only=ROLE in labels)
@@ -136,7 +135,7 @@ def _draws_to_a_job(_: str, item: Any) -> bool:
 
 
 FORMS: Final = (
-    *in_templates("spec", "affinity", "podAffinity", _PREFERRED, ITEM, holds=_draws_to_a_job),
+    *in_templates("spec", "affinity", "podAffinity", _PREFERRED, ITEM, holds=_is_ours),
     *(
         form
         for key in (topology.PREFERRED, topology.UNCONSTRAINED, topology.POD_SET_GROUP)
@@ -147,13 +146,12 @@ FORMS: Final = (
 
 @injection("topology", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Injects annotations for Kueue if the queue is topology-aware, else terms of a pod affinity."""
     templates = [replica.template for _, _, replica in job.replicas()]
     if other := _copied_from(job):
         shown = annotations.quoted(other)
         yield Caution(f"podAffinity draws the workers to job {shown}. Remove it if this job is a copy.")
         return
-    if len(templates) < 2 or any(each.spec is None or _chosen(each) for each in templates):
+    if len(templates) < 2 or any(template.spec is None or _is_placed(template) for template in templates):
         return
     roles = [WORKER, *([LAUNCHER] if job.spec.run_launcher_as_worker else [])]
     if job.workers + len(roles) - 1 < 2 or not job.managed_here:
@@ -165,19 +163,18 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _copied_from(job: MPIJob) -> str:
-    """The name of the job from which this job was copied, as shown by an injected affinity; empty for none."""
-    template = job.worker.template if job.worker is not None else None
-    affinity = template.spec.affinity if template is not None and template.spec is not None else None
-    terms = affinity.pod_affinity.terms if affinity is not None and affinity.pod_affinity is not None else ()
-    for term in terms:
+    """The name of another job in an injected affinity; empty for none."""
+    spec = job.worker.template.spec if job.worker is not None else None
+    affinity = spec.affinity.pod_affinity if spec is not None and spec.affinity is not None else None
+    for term in affinity.terms if affinity is not None else ():
         labels = (term.label_selector and term.label_selector.match_labels) or {}
         if OPERATOR in labels and labels.get(JOB, job.metadata.name) != job.metadata.name:
             return labels[JOB]
     return ""
 
 
-def _chosen(template: PodTemplate) -> bool:
-    """Whether the user has placed the pods relative to other pods."""
+def _is_placed(template: PodTemplate) -> bool:
+    """Whether the user has chosen the placement of the pods relative to other pods."""
     if not _ANNOTATIONS.isdisjoint(template.annotations):
         return True
     spec = template.spec
@@ -192,14 +189,12 @@ def _chosen(template: PodTemplate) -> bool:
 
 
 def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
-    """The annotations that the job's queue requires; None if it requires none."""
+    """The annotations that the job's queue of Kueue needs; None if it needs none."""
     name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     if queue is None:
         return None
-    # The document includes the fields that other injections add.
-    document = msgspec.json.encode(patch.document)
-    return choice(mpijob.decode(document), structs.replace(ctx, document=document, memo=Memo()), queue)
+    return choice(*patched_job(patch, ctx), queue)
 
 
 def _annotate(annotations_by_role: Choice, patch: PatchBuilder) -> Iterator[str]:
@@ -226,7 +221,7 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
         return
     name = None if job.metadata.generate_name else job.metadata.name or None
     if name is not None and names.label_value_problem(name):
-        return  # a rule rejects the name, and a selector with the name would be reported as another fault
+        return  # a rule rejects the name; a selector with the name would cause a second violation
     if name is None and (nodes is UNKNOWN or nodes.kubelet < MATCH_LABEL_KEYS_SINCE):
         yield Caution("workers are not placed together: with generateName that needs nodes of Kubernetes 1.31")
         return
@@ -234,14 +229,15 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
     for rank, key in enumerate(keys):
         term = _term(_WEIGHTS[min(rank, len(_WEIGHTS) - 1)], key, name, workers_only=len(roles) == 1)
         for role in roles:
-            if patch.append(_terms(role), term, key=None):
+            affinity = (*template_path(role), "spec", "affinity", "podAffinity", _PREFERRED)
+            if patch.append(affinity, term, key=None):
                 added[key] = None
     if added:
         yield f"workers are placed together by {', '.join(added)}"
 
 
 def _share_a_node(job: MPIJob, ctx: Context, nodes: AllNodes, roles: list[str]) -> bool:
-    """Whether a node, if empty, could hold all pods of these roles, with the larger of requests and limits."""
+    """Whether an empty node could hold all pods of these roles, with their limits, or else requests."""
     if HOSTNAME not in nodes.labels:
         return False
     together = [pods for pods in job_pods(job, ctx) if pods.role in roles]
@@ -253,21 +249,16 @@ def _share_a_node(job: MPIJob, ctx: Context, nodes: AllNodes, roles: list[str]) 
             return False
         pod_demands = demands(pods.template, amounts, None)
         if any(isinstance(demand, Room) and demand.times(nodes.most) < count for demand in pod_demands):
-            return False  # so that most jobs are not compared with each shape
+            return False  # saves the comparison with each shape for most jobs
         if not any((pods_per_node(pod_demands, shape) or 0) >= count for shape in node_shapes(ctx.view)):
             return False
     return bool(together)
 
 
 def _keeps_apart(template: PodTemplate) -> bool:
-    """Whether two such pods may not share a node, because of an anti-affinity, a host port or claims."""
+    """Whether two pods of the template may be unable to share a node."""
     spec = template.spec
     far = spec and spec.affinity and spec.affinity.pod_anti_affinity
     ports = (port for _, _, container in template.each_container for port in container.ports or ())
     apart = spec and (spec.host_network or spec.resource_claims or (far and any(far.terms)))
     return bool(apart) or any(port.host_port for port in ports)
-
-
-def _terms(role: str) -> Path:
-    affinity = (*template_path(role), "spec", "affinity")
-    return (*affinity, "podAffinity", _PREFERRED)

@@ -21,7 +21,7 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import VOLCANO_QUEUE, MPIJob
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES
-from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
+from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.injections import Caution, Note, injection
 from webhook.kit.context import Context
 from webhook.kit.forms import ComesBack, Form, a_text
@@ -50,15 +50,13 @@ FORMS: Final = (Form(FIELD, a_text, ComesBack.WRITTEN_TODAY),)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     if not job.managed_here or volcano.queue_of(job)[1] or patch.get(KUEUE_LABEL):
         return
-    if not (name := _of_namespace(ctx.view, ctx.namespace) or settings.queue):
+    namespace = ctx.view.get(NAMESPACES, ctx.namespace)
+    name = namespace.annotations.get(VOLCANO_QUEUE) if isinstance(namespace, Namespace) else None
+    name = name or settings.queue
+    if not name:
         return
     queue = ctx.view.get(VOLCANO_QUEUES, name)
     if queue is ABSENT:
         yield Caution(f"not in queue {annotations.quoted(name)} of the namespace, which does not exist")
     elif queue is not UNKNOWN and patch.add(FIELD, name):
         yield Note(f"put into Volcano's queue {name}", brief=name)
-
-
-def _of_namespace(view: ClusterView, namespace: str) -> str:
-    record = view.get(NAMESPACES, namespace)
-    return record.annotations.get(VOLCANO_QUEUE, "") if isinstance(record, Namespace) else ""

@@ -1,10 +1,10 @@
 """The operator creates the launcher when every worker's sshd answers.
 
 The injection is off unless a policy sets `enabled`. It injects `launcherCreationPolicy: WaitForWorkersReady` and, on
-the worker's first container, a readiness probe on the port of sshd. Both are needed. Without the probe the operator
-treats a worker as ready before its sshd listens. With only the probe, the name of a worker cannot be resolved until its
-sshd listens, and a launcher that starts earlier fails. With both, the operator waits without a time limit, and no pod
-of the launcher exists until then. Without this injection, `launcher-wait` lets the launcher itself wait.
+the worker's first container, a readiness probe on the port of sshd. The operator then waits without a time limit, and
+no pod of the launcher exists before. Both fields are needed. Without the probe, the operator treats a worker as ready
+before its sshd listens. With only the probe, a worker has no resolvable name before its sshd listens, and a launcher
+that starts earlier fails. Without this injection, `launcher-wait` lets the launcher itself wait.
 
 A readiness probe of the user stays. `launcherCreationPolicy: AtStartup` is replaced, because it is the field's default
 and a user's choice looks the same. The annotation `training.openshift.io/worker-readiness` may name the port. Otherwise
@@ -13,7 +13,7 @@ the port is read from sshd's options, the worker's `ports` or the launcher's opt
 image, and with a probe of another port the launcher would never start. A warning reports this unless the launcher
 itself waits.
 
-Nothing is injected into jobs that are suspended or queued, or that Kueue itself will queue, or if this is unknown: the
+Nothing is injected into jobs that are suspended or queued, or that Kueue itself will queue, or if this is unknown. The
 operator creates their launcher at once and ignores `launcherCreationPolicy` (mpi-operator issue 615). Nothing is
 injected either if the gang includes the launcher, which does not exist yet (mpi-operator issue 608):
 `schedulingPolicy.minAvailable` must be at most the number of workers. Do not enable the injection if the operator runs
@@ -70,7 +70,6 @@ FORMS: Final = (
 
 @injection("worker-readiness", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Injects both the probe and `launcherCreationPolicy`, or nothing."""
     policy = AT_STARTUP if job.spec.launcher_creation_policy is None else job.spec.launcher_creation_policy
     if not job.workers or job.worker is None or policy not in {AT_STARTUP, WAIT_FOR_WORKERS}:
         return
@@ -79,7 +78,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     port, own_probe = annotated_port(job) or sshd.port(job, settings.port), patch.get(PROBE) is not None
     if not own_probe and not port:
         init_containers = mappings(patch.get((*template_path(LAUNCHER), "spec", "initContainers")))
-        if all(each.get("name") != sshd.WAIT_CONTAINER for each in init_containers):
+        if all(container.get("name") != sshd.WAIT_CONTAINER for container in init_containers):
             yield Caution(
                 f'sshd\'s port is unknown: declare it in ports, or set {annotations.WORKER_READINESS}: "2222"'
             )
@@ -94,14 +93,13 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def annotated_port(job: MPIJob) -> int | None:
-    """The port that the annotation names."""
-    answer = job.annotations.get(annotations.WORKER_READINESS, "")
-    number = int(answer) if answer.isascii() and answer.isdigit() and len(answer) <= 5 else 0
-    return number if 0 < number < 65536 else None
+    text = job.annotations.get(annotations.WORKER_READINESS, "")
+    port = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else 0
+    return port if 0 < port < 65536 else None
 
 
 def operator_can_wait(job: MPIJob, ctx: Context, patch: PatchBuilder) -> bool:
-    """Whether `WaitForWorkersReady` has an effect and cannot wait for ever."""
+    """Whether `WaitForWorkersReady` has an effect and cannot make the job wait for ever."""
     return _is_queued(ctx, patch) is False and not _gang_has_launcher(job)
 
 

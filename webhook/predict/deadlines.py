@@ -45,8 +45,8 @@ def deadlines(job: JobLife, launcher: Launcher | None) -> list[Deadline]:
     # Some clocks cannot represent a limit of more than 68 years.
     limit = launcher.limit if launcher.limit is not None and launcher.limit <= duration.MAX_SECONDS else None
     current = [Deadline(limit, launcher.started, ends_job=True)] if limit is not None else []
-    if job.told_after is not None and (limit is None or job.told_after < limit):
-        current.insert(0, Deadline(job.told_after, launcher.started, ends_job=False))
+    if job.notify_after is not None and (limit is None or job.notify_after < limit):
+        current.insert(0, Deadline(job.notify_after, launcher.started, ends_job=False))
     return current
 
 

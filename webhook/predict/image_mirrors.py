@@ -46,7 +46,7 @@ def tag_source(reference: ImageReference, view: ClusterView) -> TagSource | None
     by_tag = (source for mirror_set in tags.values() for source in mirror_set.sources if _holds(source, reference))
     if any(len(source.source) >= longest for source in by_tag):
         return None
-    never = any(source.never_asked for source in by_digest if len(source.source) == longest)
+    never = any(source.uses_only_mirrors for source in by_digest if len(source.source) == longest)
     return TagSource.NOBODY if never else TagSource.ITSELF
 
 

@@ -159,7 +159,7 @@ def _blocked_launcher(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     of_operator = {"operator-name": "mpi-operator", "job-name": job.metadata.name, "job-role": "worker"}
     labels = {**template.labels, **{f"training.kubeflow.org/{key}": value for key, value in of_operator.items()}}
     of_workers = [policy for policy in policies.values() if policy.pods.matches(labels)]
-    if of_workers and all(policy.keeps_out(space) for policy in of_workers):
+    if of_workers and all(policy.denies_own_namespace(space) for policy in of_workers):
         name = shortened(min(policy.name for policy in of_workers), MAX_OBJECT_NAME_CHARACTERS)
         fault = f"NetworkPolicy {name} blocks the launcher"
         yield Violation(

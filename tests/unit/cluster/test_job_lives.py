@@ -62,7 +62,7 @@ def test_failure_reason_is_one_of_a_fixed_set(reason: str, kept: str) -> None:
     ],
 )
 def test_notice_time_of_a_notify_only_job(annotations: dict[str, str] | None, seconds: int | None) -> None:
-    assert life(annotations=annotations).told_after == seconds
+    assert life(annotations=annotations).notify_after == seconds
 
 
 def test_record_of_a_launcher() -> None:

@@ -26,5 +26,5 @@ ADMISSION_CHECKS = cluster_wide(
     "AdmissionCheck",
     *kueue.API_VERSIONS,
     wire=_AdmissionCheck,
-    record=lambda found: AdmissionCheck(found.metadata.name, found.spec.controller_name),
+    record=lambda check: AdmissionCheck(check.metadata.name, check.spec.controller_name),
 )

@@ -16,7 +16,7 @@ class ClusterQueue(msgspec.Struct, frozen=True):
     cohort: str
     """The parent Cohort; empty for none."""
     namespaces: Selector
-    """The namespaces whose LocalQueues may use it."""
+    """The namespaces whose LocalQueues may use the queue."""
     stop_policy: str
     """Kueue's stop policy; empty unless the queue is stopped."""
     inactive: str
@@ -24,7 +24,7 @@ class ClusterQueue(msgspec.Struct, frozen=True):
     groups: tuple[kueue.Group, ...]
     quotas: kueue.Quotas
     checks: tuple[str, ...]
-    """AdmissionChecks that a job needs in addition to quota, for example for MultiKueue."""
+    """The names of the AdmissionChecks that a job needs in addition to quota."""
 
 
 class _Check(msgspec.Struct, omit_defaults=True):

@@ -28,9 +28,10 @@ class _ClusterResourceQuota(Wire):
 
 
 class ClusterResourceQuota(ResourceQuota, frozen=True):
-    """A quota for the selected `namespaces`, which OpenShift lists in the status."""
+    """A quota for several namespaces."""
 
     namespaces: frozenset[str] = frozenset()
+    """The selected namespaces, from the status."""
 
 
 def _record(decoded: _ClusterResourceQuota) -> ClusterResourceQuota:
@@ -39,7 +40,7 @@ def _record(decoded: _ClusterResourceQuota) -> ClusterResourceQuota:
         "",
         f"clusterresourcequota/{decoded.metadata.name}",  # a ResourceQuota may have the same name
         **limits(spec.quota or QuotaSpec(), status.total or QuotaStatus()),
-        namespaces=frozenset(each.namespace for each in status.namespaces or ()),
+        namespaces=frozenset(entry.namespace for entry in status.namespaces or ()),
     )
 
 

@@ -1,6 +1,6 @@
 """Kueue's Cohorts: groups of ClusterQueues and Cohorts that lend each other unused quota.
 
-A Cohort without an object also exists if a ClusterQueue or another Cohort names it.
+A Cohort needs no object: it exists if a ClusterQueue or another Cohort names it.
 """
 
 import sys
@@ -12,10 +12,11 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class Cohort(msgspec.Struct, frozen=True):
-    """A Cohort. `parent` is empty for a root Cohort."""
+    """A Cohort with an object."""
 
     name: str
     parent: str
+    """The parent Cohort; empty for none."""
     quotas: kueue.Quotas
 
 

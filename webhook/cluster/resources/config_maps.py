@@ -1,11 +1,11 @@
 """ConfigMaps: their owners and keys, never their data.
 
-The API server sends only metadata. The keys are in `managedFields`
+The API server sends only metadata, which has the keys in `managedFields`
 (https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers). A snapshot file may contain the data.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +21,7 @@ class ConfigMap(Owned, frozen=True, gc=False):
     """A ConfigMap."""
 
     keys: tuple[str, ...] | None = None
-    """The keys of the data; None if unknown."""
+    """The keys of the data; None if they are unknown or too long to cache."""
 
 
 class _Fields(msgspec.Struct):
@@ -43,19 +43,16 @@ class _ConfigMap(OwnedWire, rename="camel", omit_defaults=True):
     binary_data: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        """Keep only the names of all keys, in `data`."""
-        names = {*(self.data or ()), *(self.binary_data or ())}
-        has_keys = self.data is not None or self.binary_data is not None
-        if not has_keys and self.metadata.managed_fields:
-            has_keys, names = True, {*_managed(self.metadata.managed_fields)}
-        self.data = dict.fromkeys(sorted(names), "") if has_keys else None
+        # A snapshot file gets `data` with all keys and empty values.
+        names: Iterable[str] | None = None
+        if self.data is not None or self.binary_data is not None:
+            names = {*(self.data or ()), *(self.binary_data or ())}
+        elif self.metadata.managed_fields:
+            fields = [manager.fields_v1 for manager in self.metadata.managed_fields if manager.fields_v1 is not None]
+            keys = {key for field in fields for key in (*(field.data or ()), *(field.binary_data or ()))}
+            names = [key.removeprefix(_BEFORE_NAME) for key in keys if key.startswith(_BEFORE_NAME)]
+        self.data = None if names is None else dict.fromkeys(sorted(names), "")
         self.binary_data = self.metadata.managed_fields = None
-
-
-def _managed(managers: list[_Manager]) -> Iterator[str]:
-    for fields in (manager.fields_v1 for manager in managers if manager.fields_v1 is not None):
-        for names in (fields.data, fields.binary_data):
-            yield from (name.removeprefix(_BEFORE_NAME) for name in names or () if name.startswith(_BEFORE_NAME))
 
 
 def _record(decoded: _ConfigMap) -> ConfigMap:

@@ -1,4 +1,4 @@
-"""DeviceClasses: the extended resources with which pods may request devices of a class without a claim."""
+"""DeviceClasses. Pods may request devices of a class by an extended resource, without a claim."""
 
 import msgspec
 
@@ -7,10 +7,11 @@ from webhook.cluster.resources.resource_claim_templates import API_VERSIONS
 
 
 class DeviceClass(msgspec.Struct, frozen=True):
-    """A device class. `extended_resource` may be empty."""
+    """A device class."""
 
     name: str
     extended_resource: str = ""
+    """The name of the extended resource; empty for none."""
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):

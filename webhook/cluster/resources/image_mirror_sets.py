@@ -1,4 +1,4 @@
-"""OpenShift's ImageDigestMirrorSets and ImageTagMirrorSets: the sources of images that nodes pull from mirrors."""
+"""OpenShift's ImageDigestMirrorSets and ImageTagMirrorSets: images that nodes pull from mirrors."""
 
 import msgspec
 
@@ -8,28 +8,26 @@ API_VERSION = "config.openshift.io/v1"
 
 
 class MirroredSource(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, gc=False):
-    """A mirrored host (`*.example.com` for subdomains), path or repository, and whether nodes may fall back to it."""
+    """A source of images and its mirrors."""
 
     source: str
+    """A host (`*.example.com` for subdomains), a path or a repository."""
     mirrors: tuple[str, ...] = ()
     mirror_source_policy: str = ""
 
     @property
-    def never_asked(self) -> bool:
-        """Whether nodes pull only from the mirrors."""
+    def uses_only_mirrors(self) -> bool:
         return self.mirror_source_policy == "NeverContactSource"
 
 
 class MirrorSet(msgspec.Struct, frozen=True):
-    """A mirror set for images by digest or by tag."""
+    """A mirror set, for images by digest or by tag."""
 
     name: str
     sources: tuple[MirroredSource, ...]
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The spec. A set has one of the two fields."""
-
     image_digest_mirrors: tuple[MirroredSource, ...] | None = None
     image_tag_mirrors: tuple[MirroredSource, ...] | None = None
 

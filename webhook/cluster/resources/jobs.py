@@ -1,4 +1,4 @@
-"""Jobs of Kubernetes that have the name of a launcher."""
+"""Jobs of Kubernetes whose name ends like the name of a launcher."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
 """Kueue's own configuration, in the ConfigMap that its manager reads at its start.
 
-Feature gates may also be flags of the manager, which the service cannot see.
+The manager may also get feature gates as flags, which the service cannot see.
 """
 
 from typing import Annotated, Any, Final
@@ -25,7 +25,7 @@ class KueueConfig(msgspec.Struct, frozen=True):
     frameworks: frozenset[str]
     namespaces: Selector
     selector_holds: bool | None
-    """Whether Kueue also ignores jobs with a queue in a namespace that the selector does not match.
+    """Kueue ignores all jobs in a namespace that the selector does not match, even jobs with a queue.
 
     None if this depends on Kueue's version.
     """
@@ -33,16 +33,18 @@ class KueueConfig(msgspec.Struct, frozen=True):
     topology_aware: bool | None
     """Whether topology-aware scheduling is on; None if this depends on Kueue's version."""
     excluded_prefixes: tuple[str, ...]
+    """Kueue ignores resources whose names have one of these prefixes."""
     transformed: frozenset[str]
-    """Resources that Kueue converts to different resources before it counts."""
+    """Resources that Kueue counts as other resources."""
     ignores_undeclared: bool
+    """Kueue ignores resources for which a ClusterQueue has no quota."""
     maps_devices: bool
+    """Kueue may count an extended resource under another name."""
 
     def leaves_out(self, resource: str) -> bool:
-        """Whether Kueue ignores, or may ignore, the resource under this name."""
-        # With device mappings, Kueue may count an extended resource under a different name.
-        of_devices = self.maps_devices and "/" in resource
-        return of_devices or resource in self.transformed or resource.startswith(self.excluded_prefixes)
+        """Whether Kueue does not count, or may not count, the resource under this name."""
+        is_mapped = self.maps_devices and "/" in resource
+        return is_mapped or resource in self.transformed or resource.startswith(self.excluded_prefixes)
 
 
 class _Integrations(msgspec.Struct):
@@ -89,8 +91,7 @@ def _record(decoded: _ConfigMap) -> KueueConfig | None:
         config = msgspec.convert(documents[0], _Configuration)
     except msgspec.ValidationError as error:
         raise ValueError(f"{KEY}: {error}") from None
-    # The default of both feature gates: they are on in all Kueue releases with v1beta2 of the configuration, and in
-    # some of the releases that have only v1beta1.
+    # Both feature gates are on by default in releases with v1beta2, and in some releases with only v1beta1.
     default = True if config.api_version == f"{GROUP}v1beta2" else None
     gates = config.feature_gates or {}
     resources = config.resources or _Resources()

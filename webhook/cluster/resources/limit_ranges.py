@@ -1,4 +1,4 @@
-"""LimitRanges: limits on the requests of containers, pods and claims in a namespace, and defaults for containers."""
+"""LimitRanges: limits on containers, pods and claims in a namespace, and defaults for containers."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,11 +23,12 @@ Sourced = tuple[Bounds, tuple[str, ...]]
 
 
 class LimitRange(msgspec.Struct, frozen=True):
-    """The limits by type of object and resource, and the defaults for containers."""
+    """A LimitRange, with the API server's defaults."""
 
     namespace: str
     name: str
     bounds: Mapping[str, Mapping[str, Sourced]]
+    """Limits by type of object and by resource."""
     default_limits: Amounts
     default_requests: Amounts
 
@@ -50,39 +51,39 @@ class _LimitRange(Wire):
 
 
 def _record(decoded: _LimitRange) -> LimitRange:
-    """The record, with the API server's defaults (`SetDefaults_LimitRangeItem`). Each type has at most one item."""
+    # Defaults as in the API server's `SetDefaults_LimitRangeItem`. Each type has at most one item.
     name = decoded.metadata.name
     by_type: dict[str, dict[str, Sourced]] = {}
     default_limits: dict[str, Quantity] = {}
     default_requests: dict[str, Quantity] = {}
     for item in (decoded.spec and decoded.spec.limits) or ():
-        least, most = parse_amounts(item.min), parse_amounts(item.max)
+        minima, maxima = parse_amounts(item.min), parse_amounts(item.max)
         ratios = parse_amounts(item.max_limit_request_ratio)
         by_type[item.type] = {
-            resource: (Bounds(least.get(resource), most.get(resource), ratios.get(resource)), (name,))
-            for resource in sorted({*least, *most, *ratios})
+            resource: (Bounds(minima.get(resource), maxima.get(resource), ratios.get(resource)), (name,))
+            for resource in sorted({*minima, *maxima, *ratios})
         }
         if item.type == CONTAINER:
-            default_limits = {**most, **parse_amounts(item.default)}
-            default_requests = {**least, **default_limits, **parse_amounts(item.default_request)}
+            default_limits = {**maxima, **parse_amounts(item.default)}
+            default_requests = {**minima, **default_limits, **parse_amounts(item.default_request)}
     return LimitRange(decoded.metadata.namespace, name, by_type, default_limits, default_requests)
 
 
 def _entries(limit_range: LimitRange) -> int:
-    """The number of limits and defaults. Each is compared with each container of a job."""
     return len(limit_range.default_requests) + sum(map(len, limit_range.bounds.values()))
 
 
 _BUDGET: Final[Budget[LimitRange]] = Budget(
-    size=_entries, of_one=MAX_LIMIT_RANGE_ENTRIES, of_group=MAX_LIMIT_RANGE_ENTRIES, in_all=sys.maxsize
+    size=_entries, per_record=MAX_LIMIT_RANGE_ENTRIES, per_group=MAX_LIMIT_RANGE_ENTRIES, total=sys.maxsize
 )
 
 LIMIT_RANGES = namespaced("limitranges", "LimitRange", "v1", wire=_LimitRange, record=_record, budget=_BUDGET)
 
 
 class Defaults(NamedTuple):
-    """The defaults of containers. A resource is disputed if LimitRanges have different defaults for it; the amount is
-    then the smallest of these defaults.
+    """The defaults of containers.
+
+    A resource is disputed if LimitRanges have different defaults for it. Its amount is the smallest of these defaults.
     """
 
     requests: Amounts
@@ -97,21 +98,20 @@ NO_DEFAULTS = Defaults({}, {})
 def defaults(ranges: Iterable[LimitRange]) -> Defaults:
     """The defaults of all LimitRanges in a namespace.
 
-    The API server processes LimitRanges in random order (of a Go map), and uses the first default. If two defaults
-    differ, the resource is disputed.
+    The API server processes LimitRanges in random order, and the first default applies.
     """
     all_ranges = tuple(ranges)
     if len(all_ranges) == 1:
         return Defaults(all_ranges[0].default_requests, all_ranges[0].default_limits)
-    requests, disputed_requests = _smallest(each.default_requests for each in all_ranges)
-    limits, disputed_limits = _smallest(each.default_limits for each in all_ranges)
+    requests, disputed_requests = _smallest(limit_range.default_requests for limit_range in all_ranges)
+    limits, disputed_limits = _smallest(limit_range.default_limits for limit_range in all_ranges)
     return Defaults(requests, limits, disputed_requests, disputed_limits)
 
 
-def _smallest(every: Iterable[Amounts]) -> tuple[Mapping[str, Quantity], frozenset[str]]:
+def _smallest(defaults_of_ranges: Iterable[Amounts]) -> tuple[Mapping[str, Quantity], frozenset[str]]:
     smallest: dict[str, Quantity] = {}
     disputed = set()
-    for amounts in every:
+    for amounts in defaults_of_ranges:
         for name, amount in amounts.items():
             if smallest.setdefault(name, amount) != amount:
                 disputed.add(name)
@@ -121,8 +121,6 @@ def _smallest(every: Iterable[Amounts]) -> tuple[Mapping[str, Quantity], frozens
 
 def bounds(ranges: Sequence[LimitRange], kind: str) -> Mapping[str, Sourced]:
     """The combined limits of all LimitRanges for one type of object, by resource."""
-    if len(ranges) == 1:
-        return ranges[0].bounds.get(kind, {})
     combined: dict[str, Sourced] = {}
     for limit_range in ranges:
         for name, (own, names) in limit_range.bounds.get(kind, {}).items():

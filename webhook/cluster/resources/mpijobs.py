@@ -1,4 +1,4 @@
-"""Stored MPIJobs, and the resources that their pods use."""
+"""Stored MPIJobs, and what their pods request."""
 
 import sys
 from collections.abc import Hashable
@@ -115,12 +115,11 @@ class _MPIJob(Wire):
     status: mpijob.JobStatus | None = None
 
 
-# Weak references, so that updates of a job with 6,000 containers do not leave hundreds of shapes in memory.
+# Jobs with equal pods share a shape. Weak references free a shape with its last job.
 _SHARED: WeakKeyDictionary[PodShape, ref[PodShape]] = WeakKeyDictionary()
 
 
 def _shared(shape: PodShape) -> PodShape:
-    """The cached shape equal to `shape`."""
     shared = _SHARED.get(shape)
     cached = shared() if shared is not None else None
     if cached is None:
@@ -129,7 +128,7 @@ def _shared(shape: PodShape) -> PodShape:
 
 
 class PodsRecord(msgspec.Struct, frozen=True, gc=False):
-    """The pods of a role of a stored job."""
+    """The pods of one role of a job."""
 
     role: str
     count: int
@@ -143,17 +142,18 @@ class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
     name: str
     uid: str
     over: bool = False
-    """The job has ended or is being deleted. It uses no resources, so it has no `pods`."""
+    """The job has ended or is being deleted. Its `pods` are empty."""
     suspended: bool = False
     queue: str = ""
+    """Kueue's queue; empty for none."""
     pods: tuple[PodsRecord, ...] = ()
-    """Empty if this cluster's operator creates no pods: it rejects the job, or a different operator manages the job."""
+    """Empty also if the operator of this cluster rejects the job or does not manage it."""
     ended_at: str = ""
-    """The time when this cluster's operator recorded the job's end (RFC 3339, UTC); empty before that."""
+    """The time when this cluster's operator recorded the job's end (RFC 3339, UTC); empty for other jobs."""
     generation: int = 0
-    """The generation: it changes with every change of the spec."""
+    """A number that changes with every change of the spec."""
     network_policy: str = ""
-    """The network posture in the job's annotation."""
+    """The value of the annotation `training.openshift.io/network-policy`."""
 
 
 def _record(decoded: _MPIJob) -> MPIJobRecord:
@@ -176,12 +176,9 @@ def _record(decoded: _MPIJob) -> MPIJobRecord:
 
 
 def _refused(decoded: _MPIJob) -> bool:
-    """Whether the operator rejects the job in its current form and so creates no pods.
-
-    A job with a status was accepted earlier and stays accepted.
-    """
+    """Whether the operator rejects the job, and creates no pods."""
     if decoded.status is not None and decoded.status.conditions:
-        return False
+        return False  # the operator has accepted the job earlier
     fields = {"metadata": {"name": decoded.metadata.name}, "spec": msgspec.to_builtins(decoded.spec or _Spec())}
     return is_rejected(mpijob.apply_operator_defaults(msgspec.convert(fields, mpijob.MPIJob)))
 
@@ -198,7 +195,7 @@ def _pods(spec: _Spec) -> list[PodsRecord]:
 
 
 def _group(job: MPIJobRecord) -> Hashable:
-    """The namespace of a job; ended jobs have a separate group, so that they do not make reviews slower."""
+    # Reviews read the jobs of a namespace. Ended jobs have a separate group, because they would make reviews slower.
     return None if job.over else job.namespace
 
 

@@ -9,12 +9,12 @@ UID_RANGE = "openshift.io/sa.scc.uid-range"
 
 
 class Namespace(msgspec.Struct, frozen=True):
-    """A namespace and its labels."""
+    """A namespace."""
 
     name: str
     labels: dict[str, str]
     annotations: dict[str, str] = {}
-    """Values are cut to `MAX_ANNOTATION_CHARACTERS` + 1 characters: the last character shows that it was longer."""
+    """A longer value than `MAX_ANNOTATION_CHARACTERS` is cut, with one more character that shows the cut."""
 
     @property
     def of_openshift(self) -> bool:

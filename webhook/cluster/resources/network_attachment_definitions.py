@@ -9,12 +9,12 @@ from webhook.cluster.resource import Metadata, Wire, namespaced
 
 
 class NetworkAttachmentDefinition(msgspec.Struct, frozen=True):
-    """A network in addition to the cluster's default network."""
+    """An additional network."""
 
     namespace: str
     name: str
     resource: str = ""
-    """The device that each attachment uses; empty for a network without devices."""
+    """The extended resource of which each attachment uses one; empty for none."""
 
 
 class _Annotations(msgspec.Struct, omit_defaults=True):

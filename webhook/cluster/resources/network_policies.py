@@ -1,4 +1,4 @@
-"""NetworkPolicies: the protected pods and the allowed sources."""
+"""NetworkPolicies for ingress: the protected pods and the allowed sources."""
 
 import sys
 from collections.abc import Mapping
@@ -14,19 +14,21 @@ from webhook.cluster.resource import Wire, namespaced
 
 
 class NetworkPolicy(msgspec.Struct, frozen=True):
-    """A NetworkPolicy for ingress. Policies only for egress are ignored."""
+    """A NetworkPolicy for ingress."""
 
     namespace: str
     name: str
     pods: Selector
-    lets_in: tuple[Selector, ...]
+    allowed_namespaces: tuple[Selector, ...]
     """The namespaces from which some pods are allowed."""
-    lets_in_own: bool
-    """Whether it allows pods of its own namespace, or addresses, which may belong to these pods."""
+    may_allow_own_namespace: bool
+    """The policy allows pods of its own namespace, or IP addresses. The addresses may belong to these pods."""
 
-    def keeps_out(self, labels: Mapping[str, str]) -> bool:
-        """Whether it allows no pod of its own namespace. `labels` are the namespace's labels."""
-        return not self.lets_in_own and not any(selector.matches(labels) for selector in self.lets_in)
+    def denies_own_namespace(self, labels: Mapping[str, str]) -> bool:
+        """Whether the policy allows no pod of its own namespace. `labels` are the namespace's labels."""
+        return not self.may_allow_own_namespace and not any(
+            selector.matches(labels) for selector in self.allowed_namespaces
+        )
 
 
 class _Peer(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -59,16 +61,16 @@ def _record(decoded: _NetworkPolicy) -> NetworkPolicy | None:
         decoded.metadata.name,
         Selector.parse(spec.pod_selector),
         tuple(Selector.parse(peer.namespace_selector) for peer in peers if peer.namespace_selector is not None),
-        lets_in_own=not all(rule.peers for rule in rules)
+        may_allow_own_namespace=not all(rule.peers for rule in rules)
         or any(peer.ip_block is not None or peer.namespace_selector is None for peer in peers),
     )
 
 
 _BUDGET: Final[Budget[NetworkPolicy]] = Budget(
-    size=lambda found: 1 + len(found.lets_in),
-    of_one=MAX_NETWORK_POLICY_PEERS,
-    of_group=MAX_NETWORK_POLICY_PEERS,
-    in_all=sys.maxsize,
+    size=lambda policy: 1 + len(policy.allowed_namespaces),
+    per_record=MAX_NETWORK_POLICY_PEERS,
+    per_group=MAX_NETWORK_POLICY_PEERS,
+    total=sys.maxsize,
 )
 
 NETWORK_POLICIES = namespaced(

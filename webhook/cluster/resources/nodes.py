@@ -16,10 +16,10 @@ from webhook.cluster.resource import Metadata, Wire, cluster_wide
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
-# Labels with a different value on every node. Any label whose value is the node's name is treated like these labels.
+# Labels whose values differ between nodes. A label with the name of the node as its value is treated like them.
 _OWN: Final = frozenset({HOSTNAME, "nvidia.com/gfd.timestamp", "alpha.eksctl.io/instance-id"})
-# Taints for a temporary state of a node: unreachable, cordoned, starting, about to be removed.
-_PASSING: Final = (
+# Prefixes of taints for a temporary state of a node: unreachable, cordoned, starting, about to be removed.
+_TEMPORARY: Final = (
     "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "node.cilium.io/", "karpenter.sh/",
     "startup-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/",
     "ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
@@ -40,15 +40,15 @@ class NodeShape:
     taints: tuple[Taint, ...]
     """The permanent taints."""
     allocatable: Amounts
-    """The total that pods may use on a node, in `coarse` amounts."""
+    """The total for all pods on a node, in `coarse` amounts."""
     kubelet: tuple[int, int] = (0, 0)
-    """The major and minor version of the kubelet; (0, 0) if it cannot be read."""
+    """The major and minor version of the kubelet; (0, 0) if the version is unknown."""
     cri_o: bool = False
     """Whether CRI-O runs the containers."""
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """A node. Nodes that are cordoned or not ready are included, because these states are temporary."""
+    """A node. Cordoned and unready nodes are included, because these states are temporary."""
 
     name: str
     shape: NodeShape
@@ -79,10 +79,10 @@ class _Node(Wire):
 
 
 def coarse(name: str, amount: Quantity) -> Quantity:
-    """The amount of a resource. Bytes are cut to 8 significant bits.
+    """The amount of a resource, with bytes cut to 8 significant bits.
 
-    Machines of the same type differ by some pages of memory. A pod that just fits still fits if the amounts of the node
-    and of the pod are both cut.
+    Machines of the same type differ by some pages of memory. The requests of a pod must be cut too: a pod that fits
+    exactly then still fits.
     """
     if name not in _COARSE:
         return amount
@@ -92,7 +92,7 @@ def coarse(name: str, amount: Quantity) -> Quantity:
 
 
 def uncut(name: str, amount: Quantity) -> Quantity:
-    """The maximum amount that has this coarse amount."""
+    """An upper limit of the amounts whose `coarse` amount is `amount`."""
     return Quantity(amount + (amount >> (_BITS - 1))) if name in _COARSE else amount
 
 
@@ -101,7 +101,7 @@ def _record(node: _Node) -> Node:
     names = {node.metadata.name, labels.get(HOSTNAME)}
     varying = frozenset(key for key, value in labels.items() if key in _OWN or value in names)
     taints = {
-        taint for taint in node.spec.taints or () if taint.effect in REPELLING and not taint.key.startswith(_PASSING)
+        taint for taint in node.spec.taints or () if taint.effect in REPELLING and not taint.key.startswith(_TEMPORARY)
     }
     amounts = {name: coarse(name, quantity.parse(value)) for name, value in (node.status.allocatable or {}).items()}
     return Node(
@@ -121,19 +121,18 @@ def _record(node: _Node) -> Node:
 
 
 def _version(info: _NodeInfo | None) -> tuple[int, int]:
-    found = _VERSION.match(info.kubelet_version) if info is not None else None
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    version = _VERSION.match(info.kubelet_version) if info is not None else None
+    return (int(version[1]), int(version[2])) if version else (0, 0)
 
 
 _Key = tuple[
     frozenset[tuple[str, str]], frozenset[str], frozenset[Taint], frozenset[tuple[str, Quantity]], tuple[int, int], bool
 ]
-# Weak references: a shape is dropped with its last node.
+# Nodes with equal keys share a shape. Weak references free a shape with its last node.
 _SHAPES: WeakValueDictionary[_Key, NodeShape] = WeakValueDictionary()
 
 
 def _shape(key: _Key) -> NodeShape:
-    """The cached shape, shared by its nodes."""
     shape = _SHAPES.get(key)
     if shape is None:
         labels, varying, taints, allocatable, kubelet, cri_o = key

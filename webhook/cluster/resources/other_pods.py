@@ -1,7 +1,7 @@
 """Pods with the name of a worker that no Kubeflow operator created.
 
-A cluster has many such pods to list, and only one rule uses them. The service does not wait for the list: until it is
-complete, the answer is UNKNOWN. The API server sends only metadata, and pods with other names are dropped.
+The API server sends the metadata of all pods without an operator's label, and pods with other names are ignored. The
+list may be long, and only one rule uses the pods. The service is ready before the list is complete.
 """
 
 import re

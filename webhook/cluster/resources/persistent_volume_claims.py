@@ -12,9 +12,8 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     storage_class: str | None
-    """The storage class; None if it is not set, empty for a volume without a class."""
+    """The storage class; None for the cluster's default class, empty for a volume without a class."""
     access_modes: tuple[str, ...] = ()
-    """The requested access modes, such as `ReadWriteMany`."""
 
 
 class _Metadata(Metadata):

@@ -1,4 +1,4 @@
-"""Pods that Kubeflow's operators created for jobs. A cluster has many other pods, which change often."""
+"""Pods that Kubeflow's operators created for jobs."""
 
 from typing import Final
 
@@ -20,20 +20,19 @@ class _Metadata(OwnedMetadata):
 
 
 class PodWire(OwnedWire):
-    """A pod: its metadata, and the label that an operator sets on its pods."""
+    """A pod, with only its metadata."""
 
     metadata: _Metadata
 
     @property
     def of_operator(self) -> bool:
-        """Whether the pod has the label, with any value."""
+        """Whether an operator of Kubeflow created the pod."""
         labels = self.metadata.labels
         return labels is not None and labels.job_name is not None
 
 
 def _record(decoded: PodWire) -> Owned | None:
-    """The record of an operator's pod. A snapshot file may also contain other pods."""
-    return owned(decoded) if decoded.of_operator else None
+    return owned(decoded) if decoded.of_operator else None  # a snapshot file may contain other pods
 
 
 PODS = namespaced("pods", "Pod", "v1", wire=PodWire, record=_record, metadata_only=True, label_selector=JOB_NAME)

@@ -1,22 +1,21 @@
-"""PriorityClasses of the scheduler, for pods."""
+"""PriorityClasses of pods."""
 
 import msgspec
 
 from webhook.cluster.resource import Wire, cluster_wide
 
 PREEMPTS = "PreemptLowerPriority"
-"""The default preemption policy of a class."""
-
+"""The default preemption policy."""
 PREEMPTION_POLICIES = frozenset({PREEMPTS, "Never"})
-"""All valid policies."""
 
 
 class PriorityClass(msgspec.Struct, frozen=True):
-    """A priority class. Pods without a class get the global default."""
+    """A priority class."""
 
     name: str
     value: int = 0
     global_default: bool = False
+    """Pods without a class get this class."""
     preemption_policy: str = PREEMPTS
 
 

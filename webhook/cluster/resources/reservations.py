@@ -1,7 +1,7 @@
 """Reservations: the quota that admitted jobs will use, stored until every replica of the service sees the jobs.
 
-Each namespace with reservations has one Lease in the service's namespace, so that the service needs no permission to
-write in other namespaces. All replicas update the Lease with the resourceVersion that they read.
+The reservations of a namespace are in a Lease in the namespace of the service, which must not write in other
+namespaces.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,22 +17,23 @@ from webhook.cluster.resource import Metadata, WatchedPlace, Wire, namespaced
 
 
 class ReservedPods(msgspec.Struct, frozen=True):
-    """The pods of a role: their number, and the resources of one pod with its claims."""
+    """The pods of one role of a job."""
 
     role: str
     count: int
     charges: tuple[Charge, ...]
+    """The quota that one pod and its claims use."""
 
 
 class Reservation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The use of an admitted job: all its pods, even before they exist, and its other objects."""
+    """The quota that all pods and other objects of an admitted job will use."""
 
     uid: str
     name: str
     pods: tuple[ReservedPods, ...] = ()
     objects: tuple[Charge, ...] = ()
     new: bool = False
-    """The job is not stored yet. A stored job needs no reservation."""
+    """The job was not stored when the reservation was made."""
 
 
 LABEL = "training.openshift.io/reservations"
@@ -42,23 +43,24 @@ ENTRIES = "training.openshift.io/reserved"
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, gc=False):
-    """A reservation and its end in seconds since 1970."""
+    """A reservation and its end."""
 
     reservation: Reservation
     expires: float
+    """Seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reservations:
-    """The reservations of a namespace."""
+    """The Lease with the reservations of a namespace."""
 
     namespace: str
     name: str
-    """The name of the Lease with the entries."""
+    """The name of the Lease."""
     version: str
-    """The resourceVersion of the Lease; empty if it does not exist."""
+    """The resourceVersion of the Lease; empty if the Lease does not exist."""
     entries: Sequence[LedgerEntry]
-    """The entries in the order in which they were written."""
+    """In the order in which they were written."""
 
 
 class _Metadata(Metadata):
@@ -77,8 +79,6 @@ _Row = tuple[str, tuple[Charge, ...]]
 
 
 class _Job(msgspec.Struct, array_like=True, gc=False):
-    """A stored entry."""
-
     uid: str
     name: str
     expires: float
@@ -88,7 +88,7 @@ class _Job(msgspec.Struct, array_like=True, gc=False):
 
 
 class _Stored(msgspec.Struct):
-    """The entries of a namespace. Similar jobs share rows of the table, so an entry has only about 90 bytes."""
+    """The JSON in the annotation. Similar jobs share rows of the table, which keeps an entry at about 90 bytes."""
 
     table: list[_Row]
     jobs: list[_Job]
@@ -98,13 +98,13 @@ _stored = msgspec.json.Decoder(_Stored)
 
 
 def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
-    """The annotation with these entries, and the names of jobs that do not fit into `MAX_LEDGER_BYTES`."""
+    """The value of the annotation, and the names of jobs whose entries are too large for it."""
     table: list[bytes] = []
     jobs: list[bytes] = []
     left_out = []
     size = 0
     numbers: dict[bytes, int] = {}
-    encoded: dict[int, bytes] = {}  # values decoded from the same row are the same object
+    encoded: dict[int, bytes] = {}  # by the id of the charges: jobs that share a row share the object
     for entry in entries:
         reservation = entry.reservation
         counted = [*((pods.count, pods.role, pods.charges) for pods in reservation.pods), (1, "", reservation.objects)]
@@ -133,7 +133,7 @@ def _row(role: str, charges: tuple[Charge, ...], encoded: dict[int, bytes]) -> b
 
 
 def decode(text: str) -> tuple[LedgerEntry, ...]:
-    """The entries in an annotation; msgspec.DecodeError or LookupError if it is damaged."""
+    """The entries in the value of an annotation; msgspec.DecodeError or LookupError if it is damaged."""
     stored = _stored.decode(text)
     return tuple(_entry(job, stored.table) for job in stored.jobs)
 
@@ -146,7 +146,7 @@ def _entry(job: _Job, table: list[_Row]) -> LedgerEntry:
 
 
 def manifest(lease: Reservations, entries: Iterable[LedgerEntry]) -> tuple[dict[str, Any], list[str]]:
-    """The Lease with its entries replaced by these entries, and the names of jobs that do not fit."""
+    """The JSON of the Lease with these entries, and the names of jobs whose entries are too large for it."""
     text, left_out = encode(entries)
     metadata = {
         "name": lease.name,
@@ -158,7 +158,7 @@ def manifest(lease: Reservations, entries: Iterable[LedgerEntry]) -> tuple[dict[
 
 
 def record(lease: Lease) -> Reservations:
-    """The content of a Lease. An unreadable annotation is read as empty, and the next write replaces it."""
+    """The record of a Lease. A damaged annotation counts as empty."""
     metadata, annotations = lease.metadata, lease.metadata.annotations or {}
     entries: Sequence[LedgerEntry] = ()
     with suppress(msgspec.DecodeError, LookupError):

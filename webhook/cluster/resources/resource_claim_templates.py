@@ -1,4 +1,4 @@
-"""ResourceClaimTemplates: the devices that each pod gets with its own claim (dynamic resource allocation)."""
+"""ResourceClaimTemplates: the devices that each pod gets by a claim of its own (dynamic resource allocation)."""
 
 import sys
 
@@ -7,24 +7,25 @@ import msgspec
 from webhook.cluster.resource import Wire, namespaced
 
 API_VERSIONS = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1")
-_ALL = "All"
 
 
 class DeviceChoice(msgspec.Struct, frozen=True, gc=False):
-    """A number of devices of a class; None means all devices of a node."""
+    """A number of devices of a class."""
 
     device_class: str
     count: int | None = 1
+    """None for all devices of a node."""
     admin: bool = False
     """Access for administrators to devices in use. Quotas count these devices too."""
 
 
 class ResourceClaimTemplate(msgspec.Struct, frozen=True, gc=False):
-    """A template. Each request is a list of alternatives."""
+    """A template of claims."""
 
     namespace: str
     name: str
     requests: tuple[tuple[DeviceChoice, ...], ...] = ()
+    """The alternatives for each request."""
 
 
 class _Exact(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -34,9 +35,8 @@ class _Exact(msgspec.Struct, rename="camel", omit_defaults=True):
     admin_access: bool | None = None
 
 
+# In v1beta1 the fields of `exactly` are fields of the request.
 class _Request(_Exact, rename="camel", omit_defaults=True):
-    """A request. Until v1beta1 it had no alternatives, and its fields were the only choice."""
-
     exactly: _Exact | None = None
     first_available: list[_Exact] | None = None
 
@@ -59,8 +59,9 @@ class _Template(Wire):
 
 def _record(decoded: _Template) -> ResourceClaimTemplate:
     devices = decoded.spec and decoded.spec.spec and decoded.spec.spec.devices
-    requests = [[each.exactly or each, *(each.first_available or ())] for each in (devices and devices.requests) or ()]
-    choices = (tuple(_choice(one) for one in each if one.device_class_name) for each in requests)
+    requests = (devices and devices.requests) or ()
+    alternatives = ([request.exactly or request, *(request.first_available or ())] for request in requests)
+    choices = (tuple(_choice(choice) for choice in request if choice.device_class_name) for request in alternatives)
     metadata = decoded.metadata
     return ResourceClaimTemplate(
         sys.intern(metadata.namespace), sys.intern(metadata.name), tuple(filter(None, choices))
@@ -68,7 +69,7 @@ def _record(decoded: _Template) -> ResourceClaimTemplate:
 
 
 def _choice(choice: _Exact) -> DeviceChoice:
-    count = None if choice.allocation_mode == _ALL else 1 if choice.count is None else max(choice.count, 0)
+    count = None if choice.allocation_mode == "All" else 1 if choice.count is None else max(choice.count, 0)
     return DeviceChoice(sys.intern(choice.device_class_name), count, bool(choice.admin_access))
 
 

@@ -9,13 +9,14 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class ResourceFlavor(msgspec.Struct, frozen=True):
-    """A flavor. `topology` is empty without topology-aware scheduling."""
+    """A flavor."""
 
     name: str
     node_labels: dict[str, str]
     taints: tuple[Taint, ...]
     tolerations: tuple[Toleration, ...]
     topology: str
+    """The Topology; empty without topology-aware scheduling."""
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -1,4 +1,4 @@
-"""ResourceQuotas: limits on all pods and other objects of a namespace together."""
+"""ResourceQuotas: limits on the total of all objects of a namespace."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class _ScopeSelector(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class QuotaSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The limits."""
+    """The limits of a quota."""
 
     hard: dict[str, object] | None = None
     scopes: list[str] | None = None
@@ -28,7 +28,7 @@ class QuotaSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class QuotaStatus(msgspec.Struct, omit_defaults=True):
-    """The use counted by the quota controller."""
+    """The limits and the use, as the quota controller has written them."""
 
     hard: dict[str, object] | None = None
     used: dict[str, object] | None = None
@@ -39,9 +39,9 @@ class _ResourceQuota(Wire):
     status: QuotaStatus | None = None
 
 
-# If a quota counts these resources, every container must set them, unless the pod sets a pod-level value
-# (`podEvaluator.Constraints`). Other resources may be left out.
-_STATED = {
+# If a quota has these limits, each container must set the field, unless the pod sets a pod-level value
+# (kubernetes `podEvaluator.Constraints`).
+_REQUIRED_FIELDS = {
     "cpu": ("requests", "cpu"),
     "memory": ("requests", "memory"),
     "requests.cpu": ("requests", "cpu"),
@@ -52,36 +52,36 @@ _STATED = {
 
 
 class ResourceQuota(msgspec.Struct, frozen=True):
-    """A quota. Amounts are by the quota's resource names (`requests.cpu`)."""
+    """A quota. The keys of amounts are the quota's names, such as `requests.cpu`."""
 
     namespace: str
     name: str
     hard: Amounts
     used: Amounts
-    """The used amounts. They lag behind the newest objects."""
+    """The used amounts, perhaps without the newest objects."""
     scopes: tuple[Scope, ...] = ()
 
     @property
     def reach(self) -> str:
-        """The scope of the quota in messages."""
+        """The word for the quota's scope in messages."""
         return "namespace" if self.namespace else "cluster"
 
     def counts(self, traits: Traits) -> bool:
-        """Whether the quota counts the object: it is within every scope."""
-        return not self.scopes or all(map(traits.meets, self.scopes))
+        """Whether the quota counts an object with these traits."""
+        return all(map(traits.meets, self.scopes))
 
     @property
     def by_priority(self) -> bool:
-        """Whether the quota depends on the pod's priority class."""
+        """Whether the quota depends on the priority class of pods."""
         return any(scope.name == PRIORITY_CLASS for scope in self.scopes)
 
     def unstated(self, pod: PodResources) -> dict[str, list[int]]:
-        """The containers (by index) that lack a required resource, by this resource."""
+        """The indices of the containers that do not set a required field, by the quota's resource."""
         if any(map(is_pod_level, (*pod.requests, *pod.limits))):
             return {}
         unstated = {}
-        for resource in sorted(self.hard.keys() & _STATED.keys()):
-            field, name = _STATED[resource]
+        for resource in sorted(self.hard.keys() & _REQUIRED_FIELDS.keys()):
+            field, name = _REQUIRED_FIELDS[resource]
             missing = [index for index, container in enumerate(pod.containers) if name not in getattr(container, field)]
             if missing:
                 unstated[resource] = missing
@@ -89,25 +89,22 @@ class ResourceQuota(msgspec.Struct, frozen=True):
 
 
 def limits(spec: QuotaSpec, status: QuotaStatus) -> dict[str, Any]:
-    """The fields of a quota. Like in the API server's admission, limits in the status replace those in the spec.
-
-    The status has no limits before the quota controller has written them.
-    """
+    """The fields of a ResourceQuota. Like the API server, use the limits in the status, if it has any."""
     selector = (spec.scope_selector and spec.scope_selector.match_expressions) or ()
     return {
         "hard": parse_amounts(status.hard or spec.hard),
         "used": parse_amounts(status.used),
         "scopes": (
             *map(Scope, spec.scopes or ()),
-            *(Scope(each.scope_name, each.operator, tuple(each.values or ())) for each in selector),
+            *(Scope(term.scope_name, term.operator, tuple(term.values or ())) for term in selector),
         ),
     }
 
 
-def _record(found: _ResourceQuota) -> ResourceQuota:
-    metadata = found.metadata
-    counted = limits(found.spec or QuotaSpec(), found.status or QuotaStatus())
-    return ResourceQuota(metadata.namespace, metadata.name, **counted)
+def _record(decoded: _ResourceQuota) -> ResourceQuota:
+    metadata = decoded.metadata
+    fields = limits(decoded.spec or QuotaSpec(), decoded.status or QuotaStatus())
+    return ResourceQuota(metadata.namespace, metadata.name, **fields)
 
 
 RESOURCE_QUOTAS = namespaced("resourcequotas", "ResourceQuota", "v1", wire=_ResourceQuota, record=_record)

@@ -8,10 +8,11 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class RuntimeClass(msgspec.Struct, frozen=True):
-    """A runtime class. `overhead` is None if it is not set."""
+    """A runtime class."""
 
     name: str
     overhead: Amounts | None
+    """None if the class has no overhead field."""
 
 
 class _Overhead(msgspec.Struct, rename="camel", omit_defaults=True):

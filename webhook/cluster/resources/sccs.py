@@ -1,4 +1,4 @@
-"""OpenShift's SecurityContextConstraints (SCC): the allowed security settings of pods, and the users of each SCC.
+"""OpenShift's SecurityContextConstraints (SCC): the allowed security settings of pods.
 
 https://github.com/openshift/api/blob/master/security/v1/types.go
 """
@@ -23,7 +23,7 @@ class IdRange(msgspec.Struct, frozen=True):
 
 
 class Users(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """The users that containers may run as. A range without limits is the namespace's range."""
+    """The users as which containers may run. A range without limits is the namespace's range."""
 
     type: str = ""
     uid: int | None = None
@@ -39,7 +39,7 @@ class Groups(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SELinuxLabel(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The required SELinux label. An empty level is the namespace's level."""
+    """An SELinux label. An empty level is the namespace's level."""
 
     level: str = ""
     role: str = ""
@@ -55,7 +55,7 @@ class SELinux(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class SecurityContextConstraints(Wire, rename="camel", omit_defaults=True):
-    """A stored SCC."""
+    """An SCC. This class is both the wire format and the record."""
 
     allow_host_ipc: bool = msgspec.field(default=False, name="allowHostIPC")
     allow_host_network: bool = False
@@ -91,5 +91,5 @@ SECURITY_CONTEXT_CONSTRAINTS = cluster_wide(
     "SecurityContextConstraints",
     f"{API_GROUP}/v1",
     wire=SecurityContextConstraints,
-    record=lambda found: found,
+    record=lambda scc: scc,
 )

@@ -1,4 +1,4 @@
-"""ServiceAccounts, and whether their pods get a token for the API server."""
+"""ServiceAccounts."""
 
 import msgspec
 
@@ -6,12 +6,12 @@ from webhook.cluster.resource import Wire, namespaced
 
 
 class ServiceAccount(msgspec.Struct, frozen=True, gc=False):
-    """The identity of pods."""
+    """A service account."""
 
     namespace: str
     name: str
     token: bool = True
-    """Whether pods get a token by default."""
+    """Whether pods get a token for the API server by default."""
 
 
 class _ServiceAccount(Wire, rename="camel", omit_defaults=True):

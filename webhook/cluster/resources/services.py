@@ -1,4 +1,4 @@
-"""Services: their existence and owners."""
+"""Services, with only their metadata."""
 
 from webhook.cluster.owned import OwnedWire, owned
 from webhook.cluster.resource import namespaced

@@ -1,4 +1,4 @@
-"""Kueue's Topologies: the levels at which topology-aware scheduling keeps pods together."""
+"""Kueue's Topologies: the levels, such as block and rack, at which Kueue keeps pods together."""
 
 import msgspec
 
@@ -7,10 +7,11 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class Topology(msgspec.Struct, frozen=True):
-    """The node labels of the levels, from the widest to the narrowest."""
+    """A topology."""
 
     name: str
     levels: tuple[str, ...]
+    """The node label of each level, from the widest level to the narrowest."""
 
 
 class _Level(msgspec.Struct, rename="camel", omit_defaults=True):

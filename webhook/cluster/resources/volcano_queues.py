@@ -1,4 +1,4 @@
-"""Volcano's Queues: their state, and the limit for all their jobs together."""
+"""Volcano's Queues: their state, and the limits on the total of their jobs."""
 
 import sys
 from typing import Final
@@ -11,14 +11,14 @@ from webhook.api.quantity import Quantity
 from webhook.cluster.resource import Wire, cluster_wide
 
 DEFAULT: Final = "default"
-"""The queue of jobs without a queue name."""
+"""The queue of jobs that name no queue."""
 ROOT: Final = "root"
 """The parent of all other queues."""
 OPEN: Final = "Open"
 CLOSED: Final = frozenset({"Closed", "Closing"})
 
-_UNBOUNDED_AT_NOTHING: Final = frozenset({"cpu", "memory"})
-_COUNTED: Final = _UNBOUNDED_AT_NOTHING | {"ephemeral-storage"}
+_UNLIMITED_AT_ZERO: Final = frozenset({"cpu", "memory"})
+_COUNTED: Final = _UNLIMITED_AT_ZERO | {"ephemeral-storage"}
 
 
 class VolcanoQueue(msgspec.Struct, frozen=True):
@@ -26,13 +26,13 @@ class VolcanoQueue(msgspec.Struct, frozen=True):
 
     name: str
     state: str
-    """The state in Volcano's words; empty before Volcano has processed the queue."""
+    """Volcano's name of the state; empty before Volcano has processed the queue."""
     parent: str
     """The parent queue; empty for the root queue."""
     capability: Amounts
-    """The limit for all jobs in the queue together. A missing resource is not limited."""
+    """The limits on the total of all jobs. A missing resource is not limited."""
     allocated: Amounts
-    """The current use of all jobs in the queue."""
+    """The current use of all jobs."""
 
 
 class _Spec(msgspec.Struct, omit_defaults=True):
@@ -62,14 +62,14 @@ def _record(decoded: _Queue) -> VolcanoQueue:
 
 
 def _bounds(amounts: Amounts) -> Amounts:
-    """The limits, read like Volcano does (`NewResource` in `pkg/scheduler/api/resource_info.go`, v1.14.1).
+    """The limits as Volcano reads them (`NewResource` in `pkg/scheduler/api/resource_info.go`, v1.14.1).
 
-    A CPU or memory of zero means no limit. Memory is in whole bytes. The number of pods, and resources that no
-    container can request, are ignored.
+    Zero CPU or memory means no limit. Memory is in whole bytes. Volcano ignores the number of pods, and resources that
+    no container can request.
     """
     bounds = {name: amount for name, amount in amounts.items() if _is_counted(name)}
     bounds |= {name: Quantity(quantity.whole(bounds[name]) * quantity.NANO) for name in bounds.keys() & {"memory"}}
-    return {name: amount for name, amount in bounds.items() if amount > 0 or name not in _UNBOUNDED_AT_NOTHING}
+    return {name: amount for name, amount in bounds.items() if amount > 0 or name not in _UNLIMITED_AT_ZERO}
 
 
 def _is_counted(name: str) -> bool:

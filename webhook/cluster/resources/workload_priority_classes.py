@@ -1,4 +1,4 @@
-"""Kueue's WorkloadPriorityClasses: they define the order in a queue."""
+"""Kueue's WorkloadPriorityClasses, which define the order in a queue."""
 
 import msgspec
 
@@ -11,17 +11,13 @@ class WorkloadPriorityClass(msgspec.Struct, frozen=True):
     name: str
 
 
-def _record(decoded: Wire) -> WorkloadPriorityClass:
-    return WorkloadPriorityClass(decoded.metadata.name)
-
-
-# Kueue serves the first version since 0.15. Older releases serve only the second version.
+# Kueue serves v1beta2 since release 0.15.
 WORKLOAD_PRIORITY_CLASSES = cluster_wide(
     "workloadpriorityclasses",
     "WorkloadPriorityClass",
     "kueue.x-k8s.io/v1beta2",
     "kueue.x-k8s.io/v1beta1",
     wire=Wire,
-    record=_record,
+    record=lambda decoded: WorkloadPriorityClass(decoded.metadata.name),
     metadata_only=True,
 )

@@ -297,7 +297,7 @@ class QuotaLedger:
         """Reject the jobs that do not fit with newer pods either. The next round judges the other jobs."""
         await asyncio.sleep(limits.PODS_COUNTED_SECONDS)
         pods = await self._api.records(PODS, namespace)
-        later = Overlay(self._view, namespace, {**view.known, PODS: pods, **self._other_pods(namespace)})
+        later = Overlay(self._view, namespace, {**view.replaced, PODS: pods, **self._other_pods(namespace)})
         for job in rejected:
             job.rejections += 1
             decision = job.judged(later if job.rejections < limits.MAX_REJECTIONS else view)

@@ -5,18 +5,18 @@ The networks are listed in the policy, or in the job's annotation `training.open
 no network. A network without a namespace is in the job's namespace.
 
 The networks are added to the annotation `k8s.v1.cni.cncf.io/networks` of the Worker's template, and of the Launcher's
-template with `runLauncherAsWorker`: after the user's networks and in the same notation, with commas or in JSON. A
+template with `runLauncherAsWorker`. They follow the user's networks in the same notation, with commas or in JSON. A
 network that the user lists is not added again.
 
 If a network's definition names a device, the first container requests the device, once for each attachment that uses
 it, including the user's attachments. If a container already requests the device, nothing is added. Network Resources
-Injector adds the same requests to the pods, but only after Kueue and the quotas have charged the job. So too many jobs
-could be admitted, and their pods would wait for one another's devices. Leave the option `--honor-resources` of Network
-Resources Injector off: it would add the device a second time.
+Injector adds the same requests to the pods, but only after Kueue and the quotas have charged the job: too many jobs
+would be admitted, and their pods would wait for devices. Leave the option `--honor-resources` of Network Resources
+Injector off, because it would add the device a second time.
 
 A network that does not exist is left out, because Network Resources Injector rejects every pod that names it. A network
-is also left out if it is unknown whether it exists, if its interface is in use, or if the job could not get its device:
-the ClusterQueue has no quota for the device, or the job would exceed the ClusterQueue or a ResourceQuota.
+is also left out if its existence is unknown, if its interface is in use, or if the job could not get its device: the
+ClusterQueue has no quota for the device, or the job would exceed the ClusterQueue or a ResourceQuota.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ from webhook.api.networks import Network, NetworksError
 from webhook.injections import Caution, injection
 from webhook.injections.limits import MAX_NETWORKS_CHARACTERS
 from webhook.injections.networks.devices import FORMS as DEVICES
-from webhook.injections.networks.devices import QUEUE, add_requests, refusal
+from webhook.injections.networks.devices import QUEUE, add_requests, obstacle
 from webhook.kit.context import Context
 from webhook.kit.forms import Form, a_text
 from webhook.kit.patch import PatchBuilder, Path, template_path
@@ -41,14 +41,14 @@ from webhook.predict.job_pods import job_pods
 from webhook.predict.kueue.coverage import not_covered
 
 
-def _one(text: str) -> str:
+def _single(text: str) -> str:
     if len(listed_networks := networks.parse_strictly(text)) != 1:
         raise ValueError(f'"{text}" names {len(listed_networks)} networks, not one')
     return text
 
 
-NetworkNames = Annotated[tuple[Annotated[str, AfterValidator(_one)], ...], Field(max_length=64)]
-"""Networks as `namespace/name@interface`, checked."""
+NetworkNames = Annotated[tuple[Annotated[str, AfterValidator(_single)], ...], Field(max_length=64)]
+"""Validated networks, each as `namespace/name@interface`."""
 
 
 class Settings(InjectionSettings):
@@ -68,7 +68,6 @@ FORMS: Final = (
 
 @injection("networks", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Adds the missing networks and devices to each template."""
     annotation = job.annotations.get(annotations.NETWORKS)
     try:
         selected = read(settings.networks) if annotation is None else _of_annotation(annotation)
@@ -81,7 +80,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     for plan in plans.values():
         _leave_uncovered_out(plan, ctx, patch)
     requests = _requests(job, plans, ctx)
-    if problem := refusal(requests, {name for amounts in requests.values() for name in amounts}, ctx, patch):
+    if problem := obstacle(requests, {name for amounts in requests.values() for name in amounts}, ctx, patch):
         for plan in plans.values():
             _leave_out(plan, [network for network in plan.added if devices([network], ctx)], problem)
         requests = {}
@@ -95,7 +94,6 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _leave_uncovered_out(plan: Attachments, ctx: Context, patch: PatchBuilder) -> None:
-    """Removes each network whose device the ClusterQueue does not cover."""
     for network in [*plan.added]:
         used = devices([network], ctx) or ()
         if problem := not_covered(ctx.view, ctx.namespace, patch.get(QUEUE), used):
@@ -109,35 +107,31 @@ def _leave_out(plan: Attachments, networks: list[Network], problem: str) -> None
 
 
 def _requests(job: MPIJob, plans: Mapping[str, Attachments], ctx: Context) -> dict[str, dict[str, str]]:
-    """The device requests to add to each role, without devices that the role already requests.
-
-    A role gets none if the device of one of its networks is unknown.
-    """
+    """The device requests to add to each role. A role gets none if the device of one of its networks is unknown."""
     requests = {}
     for pods in job_pods(job, ctx):
         if pods.role not in plans or not pods.template.containers:
             continue
         plan = plans[pods.role]
         counted = devices([*plan.there, *plan.added], ctx) or Counter()
-        stated = {name for each in pods.resources.containers for name in (*each.requests, *each.limits)}
-        ours = devices(plan.added, ctx) or Counter()
-        requests[pods.role] = {name: str(counted[name]) for name in ours if counted[name] and name not in stated}
+        stated = {name for container in pods.resources.containers for name in (*container.requests, *container.limits)}
+        added = devices(plan.added, ctx) or Counter()
+        requests[pods.role] = {name: str(counted[name]) for name in added if counted[name] and name not in stated}
     return requests
 
 
 def read(names: tuple[str, ...]) -> list[Network]:
-    """The networks of a setting."""
     return [network for name in names for network in networks.parse_strictly(name)]
 
 
 def planned(patch: PatchBuilder, role: str, selected: list[Network], ctx: Context) -> Attachments:
-    """The plan for the networks annotation in the template of `role`, as other injections left it."""
+    """The networks of the template of `role` after `selected` are added. Other injections may have added networks."""
     text = patch.get(_path(role))
     return attachments(text if isinstance(text, str) else "", selected, ctx)
 
 
 def attach(patch: PatchBuilder, role: str, plan: Attachments) -> bool:
-    """Appends the plan's attachments to the user's annotation, in the same notation."""
+    """Append the added networks to the annotation. Returns False if there are none."""
     path = _path(role)
     return bool(plan.added) and patch.add(path, plan.extended, over=patch.get(path))
 

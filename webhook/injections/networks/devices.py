@@ -1,18 +1,16 @@
-"""Requests of devices for the first container, unless the job could not get the devices."""
+"""Adds requests of devices to the first container of a template, if the job could get the devices."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-from msgspec import structs
-
-from webhook.api import mpijob, quantity, untyped
+from webhook.api import mpijob, quantity
 from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.cluster.resources.nodes import NodeShape
-from webhook.kit.context import Context, Memo
+from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, ComesBack, in_templates
 from webhook.kit.patch import PatchBuilder, Path, template_path
+from webhook.kit.patched_job import patched_job, trial
 from webhook.predict.job_pods import JobPods
 from webhook.predict.kueue.coverage import not_covered
 from webhook.predict.never import never_has
@@ -33,39 +31,39 @@ FORMS: Final = tuple(
     )
 )
 Amounts = Mapping[str, str]
-"""By the name of the resource."""
+"""Amounts by the name of the resource."""
 QUEUE: Final[Path] = ("metadata", "labels", QUEUE_NAME)
 
 
 def add_requests(role: str, amounts: Amounts, patch: PatchBuilder) -> None:
-    """Writes the amounts as requests and limits, and replaces amounts that another injection has written."""
+    """Write the amounts as requests and limits. Replace amounts of other injections, but not those of the user."""
     resources = (*template_path(role), "spec", "containers", 0, "resources")
-    ours = {addition.path for addition in patch.additions}
+    injected = {addition.path for addition in patch.additions}
     for name, amount in amounts.items():
         for field in ("limits", "requests"):
             path = (*resources, field, name)
-            patch.add(path, amount, over=patch.get(path) if path in ours else None)
+            patch.add(path, amount, over=patch.get(path) if path in injected else None)
 
 
-def refusal(wanted: Mapping[str, Amounts], resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
-    """The reason why the job would be rejected or wait for ever for `resources`; `wanted` are the amounts by role."""
+def obstacle(amounts_by_role: Mapping[str, Amounts], resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
+    """The reason why the job, with these amounts, would be rejected or wait for ever; empty for none.
+
+    Only quotas of `resources` are evaluated.
+    """
     if not resources:
         return ""
     queue = patch.get(QUEUE)
     if problem := not_covered(ctx.view, ctx.namespace, queue, resources):
         return problem
-    copy: dict[str, Any] = untyped.decode(msgspec.json.encode(patch.document))
-    trial = PatchBuilder(copy)
-    trial.additions = [*patch.additions]
-    for role, amounts in wanted.items():
-        add_requests(role, amounts, trial)
-    document = msgspec.Raw(msgspec.json.encode(trial.document))
-    trial_context = structs.replace(ctx, document=document, memo=Memo())
-    return never_has(mpijob.apply_operator_defaults(mpijob.decode(document)), trial_context, resources, label=queue)
+    tried = trial(patch)
+    for role, amounts in amounts_by_role.items():
+        add_requests(role, amounts, tried)
+    job, tried_context = patched_job(tried, ctx)
+    return never_has(mpijob.apply_operator_defaults(job), tried_context, resources, label=queue)
 
 
 def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
-    """The message about an amount that no node for the pods has; empty for none, or if nodes are unknown."""
+    """The message about an amount that no node has; empty for none, or if the nodes are unknown."""
     shapes = shapes_for(pods, ctx)
     for name, amount in amounts.items():
         if shapes and all(shape.allocatable.get(name, 0) < quantity.parse(amount) for shape in shapes):
@@ -74,5 +72,5 @@ def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
 
 
 def shapes_for(pods: JobPods, ctx: Context) -> list[NodeShape]:
-    """The shapes of nodes that could hold the pods; none if nodes are unknown."""
+    """The shapes of nodes that could hold the pods; empty if the nodes are unknown."""
     return holding(pods, node_shapes(ctx.view))

@@ -4,10 +4,9 @@ A job requests devices with the annotation `training.openshift.io/rdma: "true"`,
 `always: true` in the policy every job with accelerators gets devices. The first container of the Worker, and of the
 Launcher with `runLauncherAsWorker`, gets
 
-- the device, as request and limit: the policy's `resource`, else the only RDMA device of the nodes that could hold the
-  pods. If networks name devices (`k8s.v1.cni.cncf.io/resourceName`), one device for each attachment instead;
-- the number that the policy sets for each GPU or pod, else the pod gets the same share of a node's devices as of the
-  node's GPUs;
+- devices, as request and limit: the policy's `resource`, else the only RDMA device of the nodes that could hold the
+  pods. The policy sets the number for each GPU or pod. Otherwise the pod gets the same share of a node's devices as of
+  the node's GPUs. If networks name devices (`k8s.v1.cni.cncf.io/resourceName`), one device for each attachment instead;
 - huge pages, for a device that needs them, if every node with the device has enough;
 - the policy's `networks`, as in the injection `networks`.
 
@@ -19,16 +18,16 @@ gives the reason:
 - a network does not exist or is unknown;
 - the device or the number cannot be determined;
 - the pods are for Windows;
-- the quota of the job's ClusterQueue does not cover the device or is too small, so Kueue would never start the job. For
-  a job without a queue this is the queue that Kueue itself chooses;
+- the quota of the job's ClusterQueue does not cover the device or is too small. For a job without a queue this is the
+  queue that Kueue itself chooses;
 - a ResourceQuota of the namespace is too small;
 - only the policy (`always`) requests devices, and no node that could hold the pods has enough. A job with the
   annotation may wait for such a node.
 
 hostPath, hostNetwork and privileged are never injected, because device plugins give devices to containers. `IPC_LOCK`
 is only injected with `ipcLock: true`, in a namespace that enforces no Pod Security level, and for a container that may
-run as root: the capability has no effect for other users. Otherwise the nodes need a higher limit of locked memory
-(`LimitMEMLOCK` of the container runtime).
+run as root: the capability has no effect for other users. Without `IPC_LOCK` the nodes may need a higher limit of
+locked memory (`LimitMEMLOCK` of the container runtime).
 """
 
 from collections.abc import Iterator
@@ -41,7 +40,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
 from webhook.injections.networks import FORMS as NETWORKS
 from webhook.injections.networks import attach, planned, read
-from webhook.injections.networks.devices import add_requests, on_no_node, refusal, shapes_for
+from webhook.injections.networks.devices import add_requests, obstacle, on_no_node, shapes_for
 from webhook.injections.rdma.ipc_lock import CAPABILITY, add_ipc_lock
 from webhook.injections.rdma.rank_environment import is_for_ranks, set_for_ranks
 from webhook.injections.rdma.settings import Settings
@@ -55,43 +54,22 @@ from webhook.predict.rdma_devices import HUGEPAGES, DeviceSettings, Undecided, c
 
 @dataclass(slots=True)
 class _Plan:
-    """The additions to one template."""
-
     pods: JobPods
     attached: Attachments | None = None
     amounts: dict[str, str] = field(default_factory=dict)
 
 
+_CAPABILITIES: Final = ("spec", "containers", ITEM, "securityContext", "capabilities", "add")
 FORMS: Final = (
     *NETWORKS,
     in_launcher("spec", "containers", ITEM, "env", ITEM, holds=is_for_ranks, when=ComesBack.SAME_FILE),
-    *in_templates(
-        "spec",
-        "containers",
-        ITEM,
-        "securityContext",
-        "capabilities",
-        "add",
-        ITEM,
-        holds=equal(CAPABILITY),
-        when=ComesBack.SAME_FILE,
-    ),
-    *in_templates(
-        "spec",
-        "containers",
-        ITEM,
-        "securityContext",
-        "capabilities",
-        "add",
-        holds=equal([CAPABILITY]),
-        when=ComesBack.SAME_FILE,
-    ),
+    *in_templates(*_CAPABILITIES, ITEM, holds=equal(CAPABILITY), when=ComesBack.SAME_FILE),
+    *in_templates(*_CAPABILITIES, holds=equal([CAPABILITY]), when=ComesBack.SAME_FILE),
 )
 
 
 @injection("rdma", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Plans the additions to all templates, then writes them."""
     annotated = job.annotations.get(annotations.RDMA)
     if annotated not in {None, "true", "false"}:
         yield Caution(f'{annotations.mention(annotations.RDMA, annotated or "")} is neither "true" nor "false"')
@@ -99,13 +77,14 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if annotated == "false" or not (annotated or settings.always):
         return
     computing = {role for role, _, replica in job.computing() if replica.template.containers}
-    pods = [
-        each for each in job_pods(job, ctx) if each.role in computing and (annotated or _accelerated(each, settings))
+    selected = [
+        pods for pods in job_pods(job, ctx) if pods.role in computing and (annotated or _accelerated(pods, settings))
     ]
     try:
-        plans = [_plan(each, settings, ctx, patch) for each in pods]
-        if annotated is None:
-            _look_for_nodes(plans, ctx)
+        plans = [_plan(pods, settings, ctx, patch) for pods in selected]
+        for plan in plans if annotated is None else ():
+            if lacking := on_no_node(plan.pods, plan.amounts, ctx):
+                raise Undecided(lacking)
         problem = _leave_pages_out(plans, ctx, patch)
     except Undecided as reason:
         yield Caution(f"no RDMA: {reason}")
@@ -130,7 +109,7 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
         raise Undecided(f"the {pods.role.lower()} is for Windows")
     attached = planned(patch, pods.role, read(settings.networks), ctx)
     used = devices([*attached.there, *attached.added], ctx)
-    stated = [name for each in pods.resources.containers for name in (*each.requests, *each.limits)]
+    stated = [name for container in pods.resources.containers for name in (*container.requests, *container.limits)]
     device_patterns = (*settings.devices, *(used or ()), *([settings.resource] if settings.resource else ()))
     if any(is_accelerator(name, device_patterns) for name in stated):
         return plan
@@ -156,24 +135,17 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
     return plan
 
 
-def _look_for_nodes(plans: list[_Plan], ctx: Context) -> None:
-    """Raises Undecided if no node that could hold the pods has the planned amounts."""
-    for plan in plans:
-        if problem := on_no_node(plan.pods, plan.amounts, ctx):
-            raise Undecided(problem)
-
-
 def _leave_pages_out(plans: list[_Plan], ctx: Context, patch: PatchBuilder) -> str:
-    """Removes the huge pages from the plans if a quota forbids them, and returns the reason."""
+    """Remove the huge pages from the plans if a quota forbids them, and return the reason."""
     amounts = {plan.pods.role: plan.amounts for plan in plans}
     pages = [plan.amounts.pop(HUGEPAGES, "") for plan in plans]
-    if problem := refusal(amounts, {name for plan in plans for name in plan.amounts}, ctx, patch):
+    if problem := obstacle(amounts, {name for plan in plans for name in plan.amounts}, ctx, patch):
         raise Undecided(problem)
     if not any(pages):
         return ""
     for plan, amount in zip(plans, pages, strict=True):
         plan.amounts |= {HUGEPAGES: amount} if amount else {}
-    if problem := refusal(amounts, {HUGEPAGES}, ctx, patch):
+    if problem := obstacle(amounts, {HUGEPAGES}, ctx, patch):
         for plan in plans:
             plan.amounts.pop(HUGEPAGES, None)
     return problem

@@ -16,7 +16,7 @@ CAPABILITY: Final = "IPC_LOCK"
 
 
 def add_ipc_lock(pods: JobPods, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Adds the capability to the first container, or yields a Caution if it is forbidden or has no effect."""
+    """Add the capability to the first container, or yield a Caution if it is forbidden or has no effect."""
     own = pods.template.containers[0].security_context
     capabilities = own.capabilities if own is not None else None
     if capabilities and {CAPABILITY, "ALL"} & {*(capabilities.add or ())} | {CAPABILITY} & {*(capabilities.drop or ())}:
@@ -37,7 +37,6 @@ def add_ipc_lock(pods: JobPods, ctx: Context, patch: PatchBuilder) -> Iterator[s
 
 
 def _maybe_root(pods: JobPods) -> bool:
-    """Whether the container may run as root: neither container nor pod sets another user."""
     spec = pods.template.spec
     own, shared = pods.template.containers[0].security_context, spec.security_context if spec is not None else None
     contexts = [context for context in (own, shared) if context is not None]

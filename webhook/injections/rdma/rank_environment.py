@@ -1,7 +1,7 @@
 """Environment variables for the ranks.
 
-They are set on the launcher's first container, because sshd on the workers gives ranks a new environment, and mpirun
-passes on variables of the launcher.
+They are set on the launcher's first container, and mpirun passes them on to the ranks. Variables of a worker do not
+reach its ranks, because sshd gives them a new environment.
 """
 
 import re
@@ -20,8 +20,10 @@ FAMILIES: Final = (
     *("NCCL_", "RCCL_", "UCX_", "UCC_", "FI_", "OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_", "MV2_", "I_MPI_"),
     *("IBV_", "RDMAV_", "MLX4_", "MLX5_", "HCOLL_", "SHARP_", "PSM2_", "PSM3_", "GLOO_", "TENSORPIPE_", "OFI_", "EFA_"),
 )
-"""Prefixes of the variables that a policy may set, of network libraries and MPI. An update restores variables that this
-injection can write, so a variable that every program reads, such as LD_PRELOAD, must not match."""
+"""Prefixes of the variables that a policy may set.
+
+They must not match a variable that every program reads, such as LD_PRELOAD: an update restores each matching variable.
+"""
 _NAME: Final = re.compile(rf"(?:{'|'.join(FAMILIES)})[A-Za-z0-9_]+")
 # Open MPI 4 fails if this variable is set and mpirun has `-x`.
 _NEVER: Final = frozenset({mca.ENV_PREFIX + mca.ENV_LIST})
@@ -38,32 +40,30 @@ def _checked(variables: dict[str, str]) -> dict[str, str]:
 
 
 Variables = Annotated[dict[str, str], AfterValidator(_checked)]
-"""Values by name; the names are validated."""
+"""Values by validated name."""
 
 
 def is_for_ranks(_: str, item: Any) -> bool:
-    """Whether `set_for_ranks` could have written this item under some policy."""
+    """Whether `set_for_ranks` can write this item of `env` under some policy."""
     name = item["name"] if isinstance(item, dict) and item.keys() == {"name", "value"} else None
     return isinstance(name, str) and name not in _NEVER and bool(_NAME.fullmatch(name))
 
 
 def set_for_ranks(job: MPIJob, variables: Mapping[str, str], patch: PatchBuilder) -> Iterator[str]:
-    """Appends variables that the user does not set, or yields a Caution for variables that do not reach the ranks."""
+    """Append variables that the user does not set. Yield a Caution for variables that would not reach the ranks."""
     if job.launcher is None or not job.launcher.template.containers:
         return
     container = job.launcher.template.containers[0]
     exports = Exports.of(job)
     own = {variable.name for variable in container.env or ()}
+    env = (*template_path(LAUNCHER), "spec", "containers", 0, "env")
     added, lost = [], []
     for name, value in variables.items():
         if name in own or name in exports.assigned:
             continue
         if not exports.passes(name):
             lost.append(name)
-        elif patch.append(
-            (*template_path(LAUNCHER), "spec", "containers", 0, "env"),
-            {"name": name, "value": value},
-        ):
+        elif patch.append(env, {"name": name, "value": value}):
             added.append(name)
     if lost:
         by_list = mca.lists_variables(container) or any(mca.ENV_LIST in word for word in container.argv)

@@ -57,9 +57,9 @@ def _record(runtime: _Runtime) -> TrainingRuntime:
 
 _BUDGET: Final[Budget[TrainingRuntime]] = Budget(
     size=lambda runtime: len(runtime.spec),
-    of_one=MAX_RUNTIME_BYTES,
-    of_group=MAX_NAMESPACE_RUNTIMES_BYTES,
-    in_all=MAX_RUNTIMES_BYTES,
+    per_record=MAX_RUNTIME_BYTES,
+    per_group=MAX_NAMESPACE_RUNTIMES_BYTES,
+    total=MAX_RUNTIMES_BYTES,
 )
 
 TRAINING_RUNTIMES: Final = namespaced(

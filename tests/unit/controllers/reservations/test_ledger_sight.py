@@ -70,7 +70,7 @@ def looking(found: list[Any]) -> Callable[[ClusterView], Decision]:
     def decide(view: ClusterView) -> Decision:
         assert isinstance(view, Overlay)
         jobs = view.within(MPI_JOBS, "team")
-        found.append({name for _, name in jobs} if MPI_JOBS in view.known and jobs is not UNKNOWN else None)
+        found.append({name for _, name in jobs} if MPI_JOBS in view.replaced and jobs is not UNKNOWN else None)
         return Decision(name="c")
 
     return decide
