@@ -108,22 +108,21 @@ def find(
     """
     argv = [*(command or ()), *(args or ())]
     values: dict[str, str | None] = {}
-    if any("$" in word for word in argv):
+    if "$" in "".join(argv):
         values = {one.name: one.value if shell.is_plain(one.value or "") else None for one in env}
         if implementation == "OpenMPI":
             values[_HOSTFILE_VARIABLE] = HOSTFILE
         argv = [shell.REFERENCE.sub(lambda found: values.get(found[1]) or found[0], word) for word in argv]
     # The second position is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
-    for start in sorted({0, len(command or ())}):
+    for start in dict.fromkeys((0, len(command or ()))):
         words = shell.unwrapped(argv[start:])
         if not words:
             break
         program = words[0].rpartition("/")[2]
         if program in LAUNCHERS:
-            call = _read(program, words[1:], implementation)
+            call = _read(program, words[1:], implementation, without_shell=True)
             # The entry point of an image may add the program.
-            starts_nothing = call.starts_nothing and bool(command) and not start
-            return [structs.replace(call, without_shell=True, starts_nothing=starts_nothing)]
+            return [structs.replace(call, starts_nothing=False)] if start or not command else [call]
         text = shell.script(words)[0] if program in shell.SHELLS else ""
         if program in _AS_USER and "-c" in words[:-1]:
             text = words[words.index("-c") + 1]
@@ -133,9 +132,7 @@ def find(
 
 
 def taken_for_a_file(argv: Sequence[str]) -> str:
-    """The word with mpirun that the shell reads as a file name because `-c` is missing; empty if there is none."""
-    if shell.script(argv)[0]:
-        return ""
+    """The word with mpirun that a shell without `-c` reads as a file name; empty if there is none."""
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
     return word if " " in word and any(call.words for call in _calls(shell.plain(word), None, {})) else ""
 
@@ -201,20 +198,34 @@ def _mentions(script: str) -> Iterator[int]:
             start = script.find(name, start + 1)
 
 
-def _read(program: str, words: Sequence[str], implementation: str | None) -> Invocation:
+def _read(program: str, words: Sequence[str], implementation: str | None, *, without_shell: bool = False) -> Invocation:
     """The call of `program` with these words, read up to the program that it starts."""
     syntax = dialect(program, implementation)
     arguments = tuple(words)
-    options, position = options_of(arguments, syntax.options)
+    written_options, position = options_of(arguments, syntax.options)
     started = "".join(arguments[position : position + 1])
     if started.startswith("-"):
-        return Invocation(program, words=arguments, unread=started)
+        return Invocation(program, words=arguments, unread=started, without_shell=without_shell)
     if not started.strip():  # empty, or the blank after a backslash at the end of a line
-        return Invocation(program, words=arguments, starts_nothing=True)
+        return Invocation(program, words=arguments, starts_nothing=True, without_shell=without_shell)
     # A variable may contain more options, and a colon starts a second program with its own ranks.
     if (started.startswith("$") and "/" not in started) or ":" in arguments[position + 1 :]:
-        return Invocation(program, words=arguments)
-    return _summed_up(program, arguments, position, tuple((name, values) for _, name, values in options), syntax)
+        return Invocation(program, words=arguments, without_shell=without_shell)
+    options = tuple([(name, values) for _, name, values in written_options])
+    ranks = [_number(values) for name, values in options if name in syntax.ranks]
+    hosts = {values for name, values in options if name in HOSTS}
+    certain = len(ranks) == 1 and hosts <= {(HOSTFILE,)} and not (syntax.needs_hostfile and not hosts)
+    return Invocation(
+        program,
+        ranks=ranks[0] if certain else None,
+        per_node=certain and any([_is_per_node(name, values) for name, values in options]),
+        refuses=certain and syntax.refuses,
+        oversubscribe=oversubscribes(" ".join(arguments[:position])),
+        words=arguments,
+        options=options,
+        started=started,
+        without_shell=without_shell,
+    )
 
 
 def options_of(
@@ -237,20 +248,6 @@ def options_of(
         options.append((word, name, (value,) if equals else words[position:end]))
         position = end
     return options, position
-
-
-def _summed_up(
-    program: str, words: tuple[str, ...], end: int, options: tuple[tuple[str, tuple[str, ...]], ...], syntax: Dialect
-) -> Invocation:
-    """The call whose `options` are the words before `end`."""
-    ranks = [_number(values) for name, values in options if name in syntax.ranks]
-    hosts = {values for name, values in options if name in HOSTS}
-    oversubscribe = oversubscribes(" ".join(words[:end]))
-    call = Invocation(program, oversubscribe=oversubscribe, words=words, options=options, started=words[end])
-    if len(ranks) != 1 or not hosts <= {(HOSTFILE,)} or (syntax.needs_hostfile and not hosts):
-        return call
-    per_node = any(_is_per_node(name, values) for name, values in options)
-    return structs.replace(call, ranks=ranks[0], per_node=per_node, refuses=syntax.refuses)
 
 
 class PerNode(NamedTuple):

@@ -86,7 +86,7 @@ _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
 _OF_A_SHELL: Final = re.compile(r"(?:[.]|cd|export|set|source|ulimit|unset)(?=\s)|[A-Za-z_]\w*=\S*")
 _OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>", "&"))
-_BUILT_IN: Final = re.compile("cd|export|source")
+_BUILT_IN: Final = frozenset(("cd", "export", "source"))
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -127,15 +127,22 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
         if replica.template.spec is None or replica.template.spec.for_windows:
             continue
         for kind, index, container in replica.template.each_container:
-            found = _program(container) or (_ssh(container) if kind == "containers" else None)
-            for field, fault, fix in (*filter(None, (found,)), *_substituted(container, role, job, ctx)):
+            argv = shell.unwrapped(container.argv)
+            program = argv[0].rpartition("/")[2] if argv else ""
+            script, rest = shell.script(argv) if program in shell.SHELLS else ("", ())
+            first = _program(container, argv, program, script, rest)
+            if first is None and kind == "containers":
+                first = _ssh(container)
+            others = _substituted(container, script, role, job, ctx) if "$(" in script else ()
+            for field, fault, fix in others if first is None else (first, *others):
                 yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
 
-def _program(container: Container) -> _Fault | None:
-    """A first word that cannot be a program, or words that a shell ignores."""
-    command, argv = shell.unwrapped(container.command or ()) or ("",), shell.unwrapped(container.argv)
-    program = argv[0].rpartition("/")[2] if argv else ""
+def _program(
+    container: Container, argv: Sequence[str], program: str, script: str, rest: Sequence[str]
+) -> _Fault | None:
+    """A first word that cannot be a program, or words that a shell ignores; `rest`: the words after the script."""
+    command = shell.unwrapped(container.command or ()) or ("",)
     if command[0] and command[0].split() != [command[0]]:
         short = len(command[0]) <= (MAX_SPLIT_CHARACTERS if container.args else MAX_SHOWN_WORDS_CHARACTERS)
         words = shell.word_list(command[0]) if short and container.command == command else ()
@@ -143,17 +150,17 @@ def _program(container: Container) -> _Fault | None:
         return "command", "is not split into words", fix if len(command) == 1 else "Write each of its words in quotes."
     if program not in shell.SHELLS:
         word, fix = _needs_shell(container), 'Write all of it as one text after "bash", "-c".'
-        if program in mpirun.LAUNCHERS and (inner := next(filter(_BUILT_IN.fullmatch, argv), "")):
+        if program in mpirun.LAUNCHERS and (inner := next(filter(_BUILT_IN.__contains__, argv), "")):
             fix = f'Write the words from "{inner}" on as one text after "bash", "-c".'
         fix = "Remove the &." if word == "&" == argv[-1] else fix
         return ("command", f'"{shortened(word, 20)}" needs a shell', fix) if word else None
-    if script := mpirun.taken_for_a_file(argv):
-        field = "command" if script in command else "args"
+    if not script and (file := mpirun.taken_for_a_file(argv)):
+        field = "command" if file in command else "args"
         return field, f"{program} takes the command line for a file", 'Put "-c" before it.'
-    text = shell.script(argv)[0].rstrip()
+    text = script.rstrip()
     if text.endswith("&") and re.search(r"(?<!&)&\s*\Z", shell.plain(text)) and "sshd" not in sshd.text(container):
         return _field(container, "&"), "the last command goes to the background and the container ends", "Remove the &."
-    if rest := _lost_words(argv):
+    if rest := _lost_words(script, rest):
         field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
         fault = f'{program} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
         of_command = len(rest) == 1 and rest[0].partition(" ")[0].rpartition("/")[2] in _PROGRAMS
@@ -164,13 +171,11 @@ def _program(container: Container) -> _Fault | None:
 def _needs_shell(container: Container) -> str:
     """The first word that only a shell understands, in a command without a shell; empty if there is none."""
     starts = _OF_A_SHELL.match(" ".join(container.command or ()))
-    return starts[0] if starts else next((each for each in container.argv if each in _OPERATORS), "")
+    return starts[0] if starts else next(filter(_OPERATORS.__contains__, container.argv), "")
 
 
-def _substituted(container: Container, role: str, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
+def _substituted(container: Container, script: str, role: str, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
     """`$(NAME)` in a shell's script without a variable NAME: the shell runs a program NAME instead."""
-    argv = shell.unwrapped(container.argv)
-    script = shell.script(argv)[0] if argv and argv[0].rpartition("/")[2] in shell.SHELLS else ""
     if not any(map(str.isupper, shell.REFERENCE.findall(script))):
         return
     if container.env_from or shell.has_here_document(script):
@@ -191,9 +196,8 @@ def _named(container: Container, role: str, job: MPIJob) -> set[str]:
     return {variable.name for variable in container.env or ()}.union(operator_env.values(role, job))
 
 
-def _lost_words(argv: Sequence[str]) -> Sequence[str]:
+def _lost_words(script: str, rest: Sequence[str]) -> Sequence[str]:
     """The words after a shell's script, if the script does not read them and they look like options or commands."""
-    script, rest = shell.script(argv)
     if not rest or _ARGUMENT.search(script) or _POSITIONAL.search(script):
         return ()
     words = script.split()
@@ -212,9 +216,12 @@ def _lost_words(argv: Sequence[str]) -> Sequence[str]:
 
 def _ssh(container: Container) -> _Fault | None:
     """A key in place of the operator's; sshd by its name only, or in the background of a container that then ends."""
-    if _MAKES_KEY.search(sshd.text(container)):
+    text = sshd.text(container)
+    if "ssh" not in text:
+        return None
+    if _MAKES_KEY.search(text):
         return _field(container, "ssh-keygen"), "ssh-keygen fails: the job has keys", "Remove ssh-keygen."
-    calls, last = sshd.calls(container) if "sshd" in sshd.text(container) else ((), None)
+    calls, last = sshd.calls(container)
     if not all(call.by_path for call in calls):
         return _field(container, "sshd"), "sshd starts only by its absolute path", "Write /usr/sbin/sshd."
     if last and (last.in_background or not last.in_foreground):
@@ -227,9 +234,9 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     """The options of one call of mpirun, and the program that it starts."""
     launcher = job.launcher.template.containers[0] if job.launcher else Container()
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
-    certain = spoken is OPEN_MPI and is_all_that_runs(launcher, call)
     words = call.unread.split()
     if len(words) > 1 and words[0] in spoken.options:
+        certain = spoken is OPEN_MPI and is_all_that_runs(launcher, call)
         more = ", ..." if len(words) > MAX_LISTED_WORDS else "."
         fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, not an option'
@@ -249,11 +256,11 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
             fix = f"Remove {those}." if spoken is mpirun.dialect("", implementation) else "Write mpirun."
         place = "spec.mpiImplementation" if of_every else _place(launcher, call.program)
         yield Violation(place, fault, fix, advisory=True)
-    if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
+    if call.starts_nothing and not _lost_words(*shell.script(shell.unwrapped(launcher.argv))):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each continued line with \\." if of_lines else "Add the program after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
-    elif _BUILT_IN.fullmatch(call.started) and not (call.without_shell and _needs_shell(launcher)):
+    elif call.started in _BUILT_IN and not (call.without_shell and _needs_shell(launcher)):
         fault, fix = f'{call.program} cannot start "{call.started}"', f"Start bash -c '{call.started} ...' with it."
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):
@@ -270,8 +277,8 @@ def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
         return
     after = call.words[call.words.index(call.started) + 1 :]
     scripts = [word for word in after[:1] if word.endswith((".py", ".sh"))]
-    launcher, worker = (each.template if each else PodTemplate() for each in (job.launcher, job.worker))
-    for program in (call.started, *scripts):
+    launcher, worker = (replica.template if replica else PodTemplate() for replica in (job.launcher, job.worker))
+    for program in [path for path in (call.started, *scripts) if "/" in path]:
         sides = [_volume_of(program, template) for template in (worker, launcher)]
         if sides[1] and not sides[0] and worker.containers:
             path = f"{replica_path(WORKER)}.template.spec.containers[0].volumeMounts"
@@ -287,9 +294,9 @@ def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
 
 def _volume_of(file: str, template: PodTemplate) -> Volume | None:
     """The volume that the first container mounts at the file's folder or above; None if there is none."""
-    mounts = [mount for each in template.containers[:1] for mount in each.volume_mounts or ()]
+    mounts = (template.containers[0].volume_mounts if template.containers else None) or ()
     names = [mount.name for mount in mounts if mount.mount_path and file.startswith(f"{mount.mount_path.rstrip('/')}/")]
-    volumes = (template.spec.volumes if template.spec else None) or ()
+    volumes = (template.spec.volumes if template.spec and names else None) or ()
     return next((volume for volume in volumes if volume.name in names), None)
 
 
