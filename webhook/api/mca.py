@@ -23,7 +23,7 @@ def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     Other words need no parsing, because only MCA parameters have this form.
     """
     for index, word in enumerate(words):
-        if not word.startswith("-"):
+        if "mca" not in word or word[0] != "-":
             continue
         option, equals, name = word.lstrip("-").partition("=")
         rest = words[index + 1 : index + 3] if option in _OPTIONS else ()
@@ -35,7 +35,7 @@ def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def lists_variables(container: Container) -> bool:
     """Whether a variable of the container lists variables for the ranks."""
-    return any(variable.name == f"{ENV_PREFIX}{ENV_LIST}" for variable in container.env or ())
+    return f"{ENV_PREFIX}{ENV_LIST}" in [variable.name for variable in container.env or ()]
 
 
 def is_literal(value: str) -> bool:

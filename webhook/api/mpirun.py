@@ -202,7 +202,7 @@ def _read(program: str, words: Sequence[str], implementation: str | None, *, wit
     """The call of `program` with these words, read up to the program that it starts."""
     syntax = dialect(program, implementation)
     arguments = tuple(words)
-    written_options, position = options_of(arguments, syntax.options)
+    _, options, position = options_of(arguments, syntax.options)
     started = "".join(arguments[position : position + 1])
     if started.startswith("-"):
         return Invocation(program, words=arguments, unread=started, without_shell=without_shell)
@@ -211,18 +211,17 @@ def _read(program: str, words: Sequence[str], implementation: str | None, *, wit
     # A variable may contain more options, and a colon starts a second program with its own ranks.
     if (started.startswith("$") and "/" not in started) or ":" in arguments[position + 1 :]:
         return Invocation(program, words=arguments, without_shell=without_shell)
-    options = tuple([(name, values) for _, name, values in written_options])
     ranks = [_number(values) for name, values in options if name in syntax.ranks]
     hosts = {values for name, values in options if name in HOSTS}
     certain = len(ranks) == 1 and hosts <= {(HOSTFILE,)} and not (syntax.needs_hostfile and not hosts)
     return Invocation(
         program,
         ranks=ranks[0] if certain else None,
-        per_node=certain and any([_is_per_node(name, values) for name, values in options]),
+        per_node=certain and bool(_per_node_options(options)),
         refuses=certain and syntax.refuses,
         oversubscribe=oversubscribes(" ".join(arguments[:position])),
         words=arguments,
-        options=options,
+        options=tuple(options),
         started=started,
         without_shell=without_shell,
     )
@@ -230,9 +229,9 @@ def _read(program: str, words: Sequence[str], implementation: str | None, *, wit
 
 def options_of(
     words: tuple[str, ...], dialect_options: Mapping[str, tuple[str, int]]
-) -> tuple[list[tuple[str, str, tuple[str, ...]]], int]:
-    """(as written, name without dashes, values) of each leading option, and the position of the word after them."""
-    options, position = list[tuple[str, str, tuple[str, ...]]](), 0
+) -> tuple[list[str], list[tuple[str, tuple[str, ...]]], int]:
+    """The leading options as written, their (name without dashes, values), and the position of the word after them."""
+    written, options, position = list[str](), list[tuple[str, tuple[str, ...]]](), 0
     while position < len(words) and (word := words[position]).startswith("-"):
         option, equals, value = dialect_options.get(word), "", ""
         if option is None:
@@ -245,9 +244,10 @@ def options_of(
         if count == 2 and name in PAIRS and "=" in "".join(words[position : position + 1]):
             count = 1
         end = position if equals else position + count
-        options.append((word, name, (value,) if equals else words[position:end]))
+        written.append(word)
+        options.append((name, (value,) if equals else words[position:end]))
         position = end
-    return options, position
+    return written, options, position
 
 
 class PerNode(NamedTuple):
@@ -261,13 +261,16 @@ class PerNode(NamedTuple):
 
 def per_node(call: Invocation) -> PerNode | None:
     """The ranks that the call starts on each node; None if that is not set or not certain."""
-    options = [(name, values) for name, values in call.options or () if _is_per_node(name, values)]
-    numbers = [_per_node(name, "".join(values)) for name, values in options]
-    return numbers[0] if numbers and len({each and each[1:] for each in numbers}) == 1 else None
+    numbers = [_per_node(name, "".join(values)) for name, values in _per_node_options(call.options or ())]
+    return numbers[0] if numbers and len({number and number[1:] for number in numbers}) == 1 else None
 
 
-def _is_per_node(name: str, values: tuple[str, ...]) -> bool:
-    return name in PER_NODE or (name == "map-by" and "ppr" in "".join(values))
+def _per_node_options(options: Sequence[tuple[str, tuple[str, ...]]]) -> Sequence[tuple[str, tuple[str, ...]]]:
+    return [
+        (name, values)
+        for name, values in options
+        if name in PER_NODE or (name == "map-by" and "ppr" in "".join(values))
+    ]
 
 
 def _per_node(name: str, value: str) -> PerNode | None:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import lru_cache
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
@@ -109,7 +110,8 @@ _label_name_problem: Final = _syntax(
     ends_text=_LABEL_ENDS,
     max_length=LABEL_NAME_MAX_LENGTH,
 )
-_is_label_key: Final = re.compile(rf"(?:{_DNS_SUBDOMAIN}/)?{_LABEL_NAME}").fullmatch
+# Jobs repeat the keys of labels. Only texts of at most LABEL_NAME_MAX_LENGTH characters are passed.
+_is_label_key: Final = lru_cache(maxsize=1024)(re.compile(rf"(?:{_DNS_SUBDOMAIN}/)?{_LABEL_NAME}").fullmatch)
 
 
 def label_key_problem(text: str) -> str | None:

@@ -71,7 +71,7 @@ def _names(command: str) -> frozenset[str] | None:
         del words[0]
     words = shell.without_starters(words)
     name = words[0].rpartition("/")[2]
-    if _OF_ENVIRONMENTS.fullmatch(" ".join(words[:2])):
+    if words[0] in {".", "source"} and _OF_ENVIRONMENTS.fullmatch(" ".join(words[:2])):
         return frozenset(("source",))
     if "$" in name or name == "''" or name in _READS_MORE or name in shell.SHELLS or _SCRIPT.search(words[0]):
         return None

@@ -105,7 +105,7 @@ def without_starters(words: list[str]) -> list[str]:
 
 def _is_starter(word: str) -> bool:
     """Whether STARTS may match a command with this first word."""
-    return word.rpartition("/")[2] in _NAMES_OF_STARTERS or "=" in word
+    return "=" in word or word.rpartition("/")[2] in _NAMES_OF_STARTERS
 
 
 def plain(script: str) -> str:

@@ -113,8 +113,7 @@ def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
     wanted = names(patterns, ctx)
-    requested = accelerators.extended_resources(container for _, container in asking(template, ctx))
-    matching = any(accelerators.is_accelerator(name, wanted) for name in requested)
+    matching = [name for name in ctx.once(_requested, template) if accelerators.is_accelerator(name, wanted)]
     counted = _counted(template, wanted) if matching else 0
     if not _claims(template):
         return Devices(counted, counted, counted)
@@ -126,6 +125,10 @@ def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> D
         asked=counted + sum(each.asked for each in claimed),
         by_claim=any(each.least != 0 or each.most != 0 for each in claimed),
     )
+
+
+def _requested(template: PodTemplate, ctx: Context) -> set[str]:
+    return accelerators.extended_resources([container for _, container in asking(template, ctx)])
 
 
 def _counted(template: PodTemplate, wanted: tuple[str, ...]) -> int:

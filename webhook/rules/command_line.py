@@ -321,8 +321,9 @@ def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) ->
 
 def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[str]:
     """The options of the call, as written, that exist only in the `other` dialect."""
-    options, _ = mpirun.options_of(call.words, other.options | spoken.options)
-    written = dict.fromkeys(word.partition("=")[0] for word, name, _ in options if name not in _OF_SOME)
+    words, options, _ = mpirun.options_of(call.words, other.options | spoken.options)
+    pairs = zip(words, options, strict=True)
+    written = dict.fromkeys(word.partition("=")[0] for word, (name, _) in pairs if name not in _OF_SOME)
     return [word for word in written if word not in spoken.options]
 
 

@@ -57,6 +57,7 @@ from webhook.predict.nodes import node_shapes
 from webhook.predict.sizes import Sizes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_CLAIM_NAME_CHARACTERS
+from webhook.rules.upstream_contract import quantities
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 # With these values the toolkit gives no GPU: https://github.com/NVIDIA/nvidia-container-toolkit
@@ -144,9 +145,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Misspelt names of accelerators. The rule `accelerator-available` reports them if nodes are known."""
-    for where, amounts in () if node_shapes(ctx.view) else quantity_fields.of_template(template):
+    for where, amounts in () if node_shapes(ctx.view) else ctx.once(quantities, template):
         for name in amounts:
-            meant = misspelt_accelerator(name)
+            meant = misspelt_accelerator(name) if "/" in name else None
             if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
                 place = path + quantity_fields.place(where, name)
                 may_exist = "." in name and name.lower().rstrip("s") != meant
@@ -189,11 +190,11 @@ def _quantities(
                 continue  # upstream-contract rejects it
             if amount > 0:
                 kinds.setdefault(name, where)
-            in_both = read(others.get(name)) == amount if name in others else False
-            both = ", in requests too" if in_both else ""
-            if not quantity.is_whole(amount) and in_both and field == "requests":
-                continue  # reported for the limit
             if not quantity.is_whole(amount):
+                in_both = name in others and read(others[name]) == amount
+                if in_both and field == "requests":
+                    continue  # reported for the limit
+                both = ", in requests too" if in_both else ""
                 fault = f"{quantity.format(amount)} is not whole, and GPUs are not divided"
                 yield Violation(where, fault, fix=f"Set it to {quantity.whole(amount)}{both}.")
                 if name not in limits and not filled_in:
@@ -214,22 +215,23 @@ def _equal(
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
     (`validateResourceRequirements`)
     """
+    try:
+        limit = quantity.parse(limits[name]) if name in limits else None
+    except QuantityError:
+        return  # upstream-contract rejects it
+    if request == limit:
+        return
     cores = is_accelerator(name, settings.core_resources)
     most = Quantity((settings.max_cores if cores else settings.max) * quantity.NANO)
     shown = quantity.format(request)
-    if name not in limits:
+    if limit is None:
         fault, fix = f"is missing, but the request is {shown}", f"Set it to {quantity.format(min(request, most))}."
         yield Violation(f"{path}.limits[{name}]", fault, fix, CauseReason.REQUIRED)
         return
-    try:
-        limit = quantity.parse(limits[name])
-    except QuantityError:
-        return  # upstream-contract rejects it
-    if request != limit:
-        limit_text, valid = quantity.format(limit), 0 <= limit <= most and quantity.is_whole(limit)
-        fault = f"{shown} differs from the limit of {limit_text}, and GPUs are not overcommitted"
-        fix = f"Set it to {limit_text}, or remove it: the limit applies." if valid else "Remove it: the limit applies."
-        yield Violation(f"{path}.requests[{name}]", fault, fix)
+    limit_text, valid = quantity.format(limit), 0 <= limit <= most and quantity.is_whole(limit)
+    fault = f"{shown} differs from the limit of {limit_text}, and GPUs are not overcommitted"
+    fix = f"Set it to {limit_text}, or remove it: the limit applies." if valid else "Remove it: the limit applies."
+    yield Violation(f"{path}.requests[{name}]", fault, fix)
 
 
 def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation:
@@ -333,8 +335,8 @@ def _visible(
     """
     first = template.containers[0]
     for kind, index, container in template.each_container:
-        given = [each for each in container.env or () if each.name == VISIBLE_DEVICES]
-        variables = [each for each in given if each.value_from or each.value not in NO_DEVICES]
+        given = [variable for variable in container.env or () if variable.name == VISIBLE_DEVICES]
+        variables = [variable for variable in given if variable.value_from or variable.value not in NO_DEVICES]
         if not variables or (container is first and overwritten):
             continue
         claims = pod.by_claim and settings.max > 0 and container.resources and container.resources.claims

@@ -49,7 +49,7 @@ _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
 # A worker's host name without the name of the Service, or with a wrong one. The hostfile has `worker.service`.
 _UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
-_ADDRESS: Final = re.compile(r"(?:MASTER_ADDR=|--master[_-]addr[= ]|--rdzv[_-]endpoint[= ])([\w.-]*)")
+_ADDRESS: Final = re.compile(r"(?:MASTER_ADDR=|--(?:master[_-]addr|rdzv[_-]endpoint)[= ])([\w.-]*)")
 # A host name that the workers do not resolve, or resolve to themselves.
 _OF_ONE_WORKER: Final = re.compile(r"localhost|127\.0\.0\.1|[\w-]+-(?:worker-\d+|launcher)")
 _DEEPSPEED_HOSTFILE: Final = re.compile(r"(?<!\S)(?:-H|--hostfile)[ =](\S+)")
@@ -144,8 +144,10 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
 
 def _address(launcher: Container, job: MPIJob) -> Iterator[tuple[str, str]]:
     """A fault if the ranks on different workers do not find the first rank by its address."""
-    variables = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
-    given = _ADDRESS.findall(f"{sshd.text(launcher)}\n{variables}") if job.mpirun_calls and job.workers > 1 else []
+    if not job.mpirun_calls or job.workers < 2:
+        return
+    variables = "\n".join([f"{variable.name}={variable.value}" for variable in launcher.env or ()])
+    given = _ADDRESS.findall(f"{sshd.text(launcher)}\n{variables}")
     if given and all(map(_OF_ONE_WORKER.fullmatch, given)):
         name = job.metadata.name or "<job>"
         yield f"no other worker finds {given[0][:30]}", f"Write {name}-worker-0.{name}."
@@ -155,7 +157,7 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
     if call.options is None:
         return
     hosts = [(name, values[0]) for name, values in call.options if name in HOSTS and values]
-    hosts += [each for each in mca.parameters(call.words) if each[0].endswith("default_hostfile")]
+    hosts += [(name, value) for name, value in mca.parameters(call.words) if name.endswith("default_hostfile")]
     if call.program == "horovodrun" and not hosts:
         yield "horovodrun runs on the launcher alone", f"Add {_USE}."
     for name, value in hosts:

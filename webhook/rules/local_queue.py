@@ -71,14 +71,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _misplaced(job: MPIJob) -> Iterator[Violation]:
     """A queue's name under a key, or in a place, that Kueue does not read."""
+    queue = job.labels.get(QUEUE_NAME)
     places = [("metadata", job)] + [(f"{path}.template.metadata", spec.template) for _, path, spec in job.replicas()]
     for path, owner in places:
         for kind, entries in (("labels", owner.labels), ("annotations", owner.annotations)):
-            where = f"{path}.{kind}"
-            fix = f"Rename it to {QUEUE_NAME}." if where == "metadata.labels" else f"Move it to {LABEL}."
-            keys = [key for key, value in entries.items() if value != job.labels.get(QUEUE_NAME)]
-            for key in (each for each in keys if means_queue_name(each) and (owner is job or "/" in each)):
-                yield Violation(f"{where}[{key}]", "has no effect", fix)
+            for key, value in entries.items():
+                if value != queue and (owner is job or "/" in key) and means_queue_name(key):
+                    of_job = owner is job and kind == "labels"
+                    fix = f"Rename it to {QUEUE_NAME}." if of_job else f"Move it to {LABEL}."
+                    yield Violation(f"{path}.{kind}[{key}]", "has no effect", fix)
 
 
 def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:

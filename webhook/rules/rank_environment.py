@@ -48,7 +48,7 @@ _OF_IMAGES: Final = frozenset(("LD_LIBRARY_PATH", "PATH", "PYTHONPATH"))
 # Other ways to pass variables on.
 _OTHER_WAYS: Final = (mca.ENV_LIST, "/proc/1/environ", "SendEnv")
 # A command of a worker that may read or store its environment.
-_USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/", re.IGNORECASE)
+_USES_ENVIRONMENT: Final = ("env", "export", "declare", "profile", "bashrc", "/proc/")
 # A command of a rank that sources a file, which may set variables.
 _SOURCES: Final = re.compile(r"(?:\A|[\s;&|])(?:source|\.)[ \t]+\S")
 _PREFIX: Final = re.compile(r"(?<![^\s;&|(])(/[^\s;&|()]*)/bin/(?:mpirun|mpiexec|orterun|prterun)(?!\S)")
@@ -100,30 +100,33 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     launcher = job.launcher.template
     worker = job.worker.template if job.worker else PodTemplate()
-    env = [*(launcher.containers[0].env or ()), *_exported(launcher.containers[0])]
+    container = launcher.containers[0]
+    env = [*(container.env or ()), *_exported(container)]
     if not env and not any(own.env for own in worker.containers[:1]):
         return
-    script, exports = sshd.text(launcher.containers[0]), Exports.of(job)
+    script, exports = sshd.text(container), Exports.of(job)
     words = "\n".join(["\n".join(call.words) for call in calls])
     if not exports.certain or any(way in script for way in _OTHER_WAYS):
         return
     if (" " in words or "\t" in words) and _SOURCES.search(words):
         return
-    if mca.lists_variables(launcher.containers[0]):
+    if mca.lists_variables(container):
         return
-    own = _names(launcher, env, settings, alone=_only_mpirun(launcher), script=script, word=_NOT_SET)
     if exports.selective:
+        own = _names(launcher, env, settings, alone=_only_mpirun(container), script=script, word=_NOT_SET)
         lost = [name for name in own if not exports.names(name)]
         if lost:  # a worker may pass variables on, and the command of the ranks may set them
-            carried = _carried(worker) | _of_prefix(env, script, calls) | {*_SET.findall(words)}
+            carried = _carried(worker) | _of_prefix(env, script, calls)
+            if any(f"{name}=" in words for name in lost):
+                carried.update(_SET.findall(words))
             lost = [name for name in lost if name not in carried]
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
-    if launcher.containers[0].env_from or not worker.containers:
+    if container.env_from or not worker.containers:
         return
-    known = exports.assigned.union([variable.name for variable in launcher.containers[0].env or ()])
+    known = exports.assigned.union([variable.name for variable in container.env or ()])
     known |= exports.named & _OF_IMAGES
     env = [*(worker.containers[0].env or ())]
-    if any(variable.name not in known for variable in env) and _only_sshd(worker):
+    if not known.issuperset([variable.name for variable in env]) and _only_sshd(worker.containers[0]):
         # The launcher's script may pass on a variable to which it assigns.
         names = _names(worker, env, settings, alone=True, script=script, word=_WORD)
         alone = [name for name in names if name not in known and f"{name}=" not in script]
@@ -162,30 +165,31 @@ def _names(
 
     A variable is not only for ranks if it is a `word` of the script or of another variable, or if it has a `fieldRef`.
     """
-    names = {one.name for one in env if settings.for_ranks.fullmatch(one.name)}
+    is_for_ranks = settings.for_ranks.fullmatch
+    names = {variable.name for variable in env if is_for_ranks(variable.name)}
     if alone and settings.others:
         others = {
-            one.name
-            for one in env
-            if one.name not in names
-            and not (one.value_from and one.value_from.field_ref)
-            and not _NOT_OF_RANKS_ALONE.fullmatch(one.name)
+            variable.name
+            for variable in env
+            if variable.name not in names
+            and not (variable.value_from and variable.value_from.field_ref)
+            and not _NOT_OF_RANKS_ALONE.fullmatch(variable.name)
         }
-        values = " ".join([one.value or "" for one in env])
-        if any(name in script or name in values for name in others):
+        values = " ".join([variable.value or "" for variable in env])
+        if any([name in script or name in values for name in others]):
             others.difference_update(word.findall(script), _WORD.findall(values))
         names |= others if "/" in (template.containers[0].command or ("",))[0] else others - {"PATH"}
-    return [name for name in dict.fromkeys(one.name for one in env) if name in names]
+    return [name for name in dict.fromkeys([variable.name for variable in env]) if name in names]
 
 
-def _only_mpirun(launcher: PodTemplate) -> bool:
-    started = programs.started_by(launcher.containers[0])
+def _only_mpirun(launcher: Container) -> bool:
+    started = programs.started_by(launcher)
     return started is not None and started <= programs.TOOLS | mpirun.LAUNCHERS
 
 
 def _carried(worker: PodTemplate) -> set[str]:
     """The variables of a worker whose command may store them for sshd."""
-    if not worker.containers or not _USES_ENVIRONMENT.search(sshd.text(worker.containers[0])):
+    if not worker.containers or not _uses_environment(worker.containers[0]):
         return set()
     return {one.name for one in worker.containers[0].env or ()}
 
@@ -201,8 +205,11 @@ def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) 
     return {one.name for one in paths if own.issuperset((one.value or "").split(":"))}
 
 
-def _only_sshd(worker: PodTemplate) -> bool:
+def _only_sshd(container: Container) -> bool:
     """Whether the container starts sshd, and no program that may read the environment."""
-    container = worker.containers[0]
     starts_sshd = not container.argv or bool(sshd.calls(container)[0])
-    return starts_sshd and not _USES_ENVIRONMENT.search(sshd.text(container))
+    return starts_sshd and not _uses_environment(container)
+
+
+def _uses_environment(container: Container) -> bool:
+    return any(map(sshd.text(container).casefold().__contains__, _USES_ENVIRONMENT))

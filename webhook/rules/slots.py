@@ -49,6 +49,8 @@ from webhook.rules import Degree, Violation, rule
 
 PATH = "spec.slotsPerWorker"
 
+# (resource, as the patterns of `of_pod`; cores of a device)
+_CORES_PER_DEVICE = tuple(((name,), cores) for name, cores in MAX_CORES_PER_DEVICE.items())
 _INSTEAD = ", with more workers or threads in each rank; an administrator can allow more in slots.maxCpu"
 
 
@@ -134,9 +136,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _cores(pods: Sequence[ReplicaSpec], settings: Settings, ctx: Context) -> int:
     """The largest number of cores of a pod."""
-    per_device = MAX_CORES_PER_DEVICE if settings.core_resources else {}
-    kinds = [(settings.core_resources, 1), *(((name,), cores) for name, cores in per_device.items())]
-    return max((of_pod(pod.template, names, ctx).least * cores for pod in pods for names, cores in kinds), default=0)
+    kinds = _CORES_PER_DEVICE if settings.core_resources else ()
+    per_resource = ((settings.core_resources, 1), *kinds)
+    return max([of_pod(pod.template, names, ctx).least * cores for pod in pods for names, cores in per_resource] or [0])
 
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
@@ -181,15 +183,14 @@ def _is_clear(call: Invocation) -> bool:
 
 def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:
     """A call of Open MPI with more ranks for each worker than slots, or with too few for `-np`."""
-    if may_share_slots(job):
-        return None
     for call in job.mpirun_calls:
-        each = mpirun.per_node(call)
-        elsewhere = {values for option, values in call.options or () if option in HOSTS} - {(HOSTFILE,)}
-        of_open_mpi = mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI
-        if each is None or not call.options or elsewhere or not of_open_mpi:
+        limit = mpirun.per_node(call)
+        if limit is None or not call.options or may_share_slots(job):
             continue
-        name, count, exactly = each
+        elsewhere = {values for option, values in call.options if option in HOSTS} - {(HOSTFILE,)}
+        if elsewhere or mpirun.dialect(call.program, job.spec.mpi_implementation) is not OPEN_MPI:
+            continue
+        name, count, exactly = limit
         if count > slots:
             fix = f"Set it to {count}, or -{name} to {slots}." if count <= most else f"Set -{name} to {slots}."
             fault = f"-{name} requests {count} ranks per worker, {_count(slots, 'slot')}"

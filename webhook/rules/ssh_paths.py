@@ -201,9 +201,9 @@ def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[
     """A launcher with which Open MPI does not start as root, or with which ssh finds no key."""
     container, text = launcher.container, sshd.text(launcher.container)
     calls = [call for call in job.mpirun_calls if call.program != "horovodrun" and call.options is not None]
-    open_mpi = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
     if not calls or launcher.other_than_root:
         return
+    open_mpi = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
     values = {variable.name: variable.value for variable in container.env or ()}
     of_root = normpath(mount_path) == OF_ROOT or not mount_path.startswith("/")  # the latter is rejected
 

@@ -22,7 +22,7 @@ applies.
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from posixpath import normpath
 
 from webhook import PROGRAM
@@ -46,7 +46,7 @@ from webhook.api.mpijob import (
 from webhook.api.mpirun import CONFIG_FOLDER
 from webhook.api.operator_checks import RESTART_POLICIES
 from webhook.api.pod import Container, PodSpec, PodTemplate
-from webhook.api.quantity_fields import Where
+from webhook.api.quantity_fields import Written
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -80,8 +80,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for role, path, spec in job.replicas():
         yield from _replica(role, path, spec, job, ctx)
         yield from _reserved(spec.template, path, role, job.spec.ssh_auth_mount_path, spec.restart_policy)
-        for where, amounts in quantity_fields.of_template(spec.template):
-            yield from _quantities(f"{path}.template", where, amounts)
+        yield from _quantities(f"{path}.template", ctx.once(quantities, spec.template))
         yield from _first_container(spec.template.containers, f"{path}.template.spec.containers", role, job)
     yield from _spec(job, ctx)
     yield from _run_policy(job)
@@ -165,8 +164,8 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
 def _run_policy(job: MPIJob) -> Iterator[Violation]:
     policy = job.run_policy
     if policy.scheduling_policy is not None and policy.scheduling_policy.min_resources:
-        where = (".schedulingPolicy.minResources",)
-        yield from _quantities("spec.runPolicy", where, policy.scheduling_policy.min_resources)
+        least = (".schedulingPolicy.minResources",), policy.scheduling_policy.min_resources
+        yield from _quantities("spec.runPolicy", [least])
     if policy.clean_pod_policy not in CLEAN_POD_POLICIES:
         yield _not_one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
     for field, value in (
@@ -193,7 +192,7 @@ def _reserved(
             fix = f"Write {volume.name}-2 here and in volumeMounts."
             yield Violation(f"{pod_path}.volumes[{index}].name", fault, fix)
     of_operator = [mount_path or "", *([CONFIG_FOLDER] if role == LAUNCHER else ())]
-    folders = {_folder(path) for path in of_operator if path}
+    folders = {_folder(folder) for folder in of_operator if folder}
     mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()
     paths = "\n".join([mount.mount_path for mount in mounts])
     # In every spelling, the path of a folder contains the folder's name.
@@ -213,9 +212,10 @@ def _reserved(
             hidden = "" if same else ", and one hides the other"
             fault = f'the operator itself mounts something at "{mount.mount_path[:100]}"{hidden}'
             yield Violation(where, fault, elsewhere, advisory=not same)
-    overwritten = [f"{path}.template.metadata.labels[{key}]" for key in RESERVED_LABELS if key in template.labels]
-    names_of_pod = {"hostname": pod.hostname, "subdomain": pod.subdomain}
-    overwritten += [f"{pod_path}.{field}" for field, name in names_of_pod.items() if name]
+    labels = template.labels
+    overwritten = [f"{path}.template.metadata.labels[{key}]" for key in RESERVED_LABELS if key in labels]
+    overwritten += [f"{pod_path}.hostname"] if pod.hostname else []
+    overwritten += [f"{pod_path}.subdomain"] if pod.subdomain else []
     for field in overwritten:
         yield Violation(field, "the operator overwrites it", "Remove it.", advisory=True)
     applied = restart_policy or "Never"
@@ -271,17 +271,23 @@ def _folder(path: str) -> str:
     return path if _PLAIN.fullmatch(path) else normpath(f"/{path.lstrip('/')}")
 
 
-def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> Iterator[Violation]:
-    for name, value in amounts.items():
-        try:
-            amount = quantity.parse(value)
-        except quantity.QuantityError as error:
-            yield Violation(start + quantity_fields.place(where, name), str(error), error.fix(name))
-            continue
-        if amount < 0:
-            path = start + quantity_fields.place(where, name)
-            fault = f"is {quantity.format(amount)}, must not be negative"
-            yield Violation(path, fault, "Set it to 0 or more, or remove it.", degree=Degree(path, -amount))
+def quantities(template: PodTemplate, _: Context) -> list[Written]:
+    """The quantities of the template. With `ctx.once` two rules share the list."""
+    return list(quantity_fields.of_template(template))
+
+
+def _quantities(start: str, written: Sequence[Written]) -> Iterator[Violation]:
+    for where, amounts in written:
+        for name, value in amounts.items():
+            try:
+                amount = quantity.parse(value)
+            except quantity.QuantityError as error:
+                yield Violation(start + quantity_fields.place(where, name), str(error), error.fix(name))
+                continue
+            if amount < 0:
+                path = start + quantity_fields.place(where, name)
+                fault = f"is {quantity.format(amount)}, must not be negative"
+                yield Violation(path, fault, "Set it to 0 or more, or remove it.", degree=Degree(path, -amount))
 
 
 def _not_one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Violation:

@@ -45,7 +45,9 @@ def check_template(template: model.Template, path: str, faults: Faults, around: 
     path, valid = f"{path}.spec", around.valid.spec or model.PodSpec()
     if spec.volumes:
         check_volumes(spec.volumes, f"{path}.volumes", faults, valid.volumes or ())
-    volumes = {texts.label_corrected(one.name): one for one in spec.volumes or ()}
+    volumes = {volume.name: volume for volume in spec.volumes or ()}
+    if faults:  # a name may be wrong
+        volumes = {texts.label_corrected(name): volume for name, volume in volumes.items()}
     pod = Pod(
         volumes,
         around.volumes,
