@@ -36,7 +36,8 @@ def _syntax(
     pattern: str, allowed: str, *, allowed_text: str, ends_text: str, max_length: int
 ) -> Callable[[str], str | None]:
     """A function that returns a text's violation of this syntax, or None."""
-    is_good = re.compile(pattern).fullmatch
+    # The jobs of a cluster repeat most names, and only texts of at most `max_length` characters are cached.
+    is_good = lru_cache(maxsize=1024)(re.compile(pattern).fullmatch)
     is_allowed = re.compile(allowed).match
 
     def problem(text: str) -> str | None:
@@ -110,7 +111,6 @@ _label_name_problem: Final = _syntax(
     ends_text=_LABEL_ENDS,
     max_length=LABEL_NAME_MAX_LENGTH,
 )
-# Jobs repeat the keys of labels. Only texts of at most LABEL_NAME_MAX_LENGTH characters are passed.
 _is_label_key: Final = lru_cache(maxsize=1024)(re.compile(rf"(?:{_DNS_SUBDOMAIN}/)?{_LABEL_NAME}").fullmatch)
 
 

@@ -34,8 +34,7 @@ INSTALLERS: Final = frozenset(
     )
 )
 """Programs that start no ranks and no sshd either, but may read variables and write files."""
-_SCRIPT: Final = re.compile(r"\.sh$|/init\.d/")
-_READS_MORE: Final = frozenset((".", "eval", "source"))
+_READS_MORE: Final = shell.SHELLS | {".", "eval", "source"}
 # Files that only define variables and functions for the shell.
 _OF_ENVIRONMENTS: Final = re.compile(r"(?:\.|source) (?:\S*/)?(?:activate|conda\.sh|\.?bashrc|\.?profile|setvars\.sh)")
 
@@ -73,6 +72,6 @@ def _names(command: str) -> frozenset[str] | None:
     name = words[0].rpartition("/")[2]
     if words[0] in {".", "source"} and _OF_ENVIRONMENTS.fullmatch(" ".join(words[:2])):
         return frozenset(("source",))
-    if "$" in name or name == "''" or name in _READS_MORE or name in shell.SHELLS or _SCRIPT.search(words[0]):
+    if "$" in name or name == "''" or name in _READS_MORE or name.endswith(".sh") or "/init.d/" in words[0]:
         return None
     return frozenset() if words[0] in _BUILT_IN or (not name and command) else frozenset((name,))

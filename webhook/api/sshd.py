@@ -123,7 +123,9 @@ def _call(command: str, end: str) -> Call | None:
     match = _SSHD.match(command)
     if match is None or end in {"(", ")", "|"}:
         return None
-    options = shell.REDIRECTION.sub(" ", command[match.end() :])
+    options = command[match.end() :]
+    if "<" in options or ">" in options:
+        options = shell.REDIRECTION.sub(" ", options)
     return None if _TELLS.search(options) else Call((match[1] or "")[:1] in {"/", "$", "~"}, options, end == "&")
 
 

@@ -170,8 +170,10 @@ def _program(
 
 def _needs_shell(container: Container) -> str:
     """The first word that only a shell understands, in a command without a shell; empty if there is none."""
-    starts = _OF_A_SHELL.match(" ".join(container.command or ()))
-    return starts[0] if starts else next(filter(_OPERATORS.__contains__, container.argv), "")
+    if starts := _OF_A_SHELL.match(" ".join(container.command or ())):
+        return starts[0]
+    argv = container.argv
+    return "" if _OPERATORS.isdisjoint(argv) else next(filter(_OPERATORS.__contains__, argv))
 
 
 def _substituted(container: Container, script: str, role: str, job: MPIJob, ctx: Context) -> Iterator[_Fault]:

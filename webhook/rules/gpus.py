@@ -312,7 +312,9 @@ def uncounted(
     if where in ctx.memo.reported_claims:
         return
     reasons = devices.uncounted(template, patterns, ctx, others).items()
-    for reason, claims in (each for each in reasons if others is not None or each[0].known):
+    for reason, claims in reasons:
+        if others is None and not reason.known:
+            continue
         ctx.memo.reported_claims.add(where)
         first, of_one = f'claim "{shortened(claims[min(claims)], MAX_CLAIM_NAME_CHARACTERS)}"', len(claims) == 1
         subject = first if of_one else f"{first} and {len(claims) - 1} more"
@@ -335,8 +337,11 @@ def _visible(
     """
     first = template.containers[0]
     for kind, index, container in template.each_container:
-        given = [variable for variable in container.env or () if variable.name == VISIBLE_DEVICES]
-        variables = [variable for variable in given if variable.value_from or variable.value not in NO_DEVICES]
+        variables = [
+            variable
+            for variable in container.env or ()
+            if variable.name == VISIBLE_DEVICES and (variable.value_from or variable.value not in NO_DEVICES)
+        ]
         if not variables or (container is first and overwritten):
             continue
         claims = pod.by_claim and settings.max > 0 and container.resources and container.resources.claims
@@ -360,8 +365,8 @@ def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Viol
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The first accelerator that only a LimitRange adds to the launcher."""
-    for pods in (each for each in job_pods(job, ctx) if each.role == LAUNCHER):
-        for _, name in pods.by_default:
+    for pods in job_pods(job, ctx):
+        for _, name in pods.by_default if pods.role == LAUNCHER else ():
             if is_accelerator(name, settings.resources):
                 fix = 'Set its limit to "0".'
                 yield Violation(pods.path, f"a LimitRange adds an idle {name}", fix=fix, advisory=True)

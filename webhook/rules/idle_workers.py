@@ -147,7 +147,8 @@ def _address(launcher: Container, job: MPIJob) -> Iterator[tuple[str, str]]:
     if not job.mpirun_calls or job.workers < 2:
         return
     variables = "\n".join([f"{variable.name}={variable.value}" for variable in launcher.env or ()])
-    given = _ADDRESS.findall(f"{sshd.text(launcher)}\n{variables}")
+    text = f"{sshd.text(launcher)}\n{variables}"
+    given = _ADDRESS.findall(text) if "ADDR=" in text or "addr" in text or "endpoint" in text else []
     if given and all(map(_OF_ONE_WORKER.fullmatch, given)):
         name = job.metadata.name or "<job>"
         yield f"no other worker finds {given[0][:30]}", f"Write {name}-worker-0.{name}."

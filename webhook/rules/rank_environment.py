@@ -176,7 +176,7 @@ def _names(
             and not _NOT_OF_RANKS_ALONE.fullmatch(variable.name)
         }
         values = " ".join([variable.value or "" for variable in env])
-        if any([name in script or name in values for name in others]):
+        if any(name in script or name in values for name in others):
             others.difference_update(word.findall(script), _WORD.findall(values))
         names |= others if "/" in (template.containers[0].command or ("",))[0] else others - {"PATH"}
     return [name for name in dict.fromkeys([variable.name for variable in env]) if name in names]

@@ -191,8 +191,7 @@ def _for_root_alone(mount_path: str, launcher: _Side | None, because: str) -> Vi
 
 
 def _wants_root(container: Container) -> bool:
-    words = (*(container.command or ()), *(container.args or ()))
-    return any("allow-run-as-root" in word for word in words) or any(
+    return any("allow-run-as-root" in word for word in container.argv) or any(
         variable.name == "OMPI_ALLOW_RUN_AS_ROOT" for variable in container.env or ()
     )
 
@@ -210,7 +209,7 @@ def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[
     def own_key() -> bool:
         return any(_OWN_KEY.search(part or "") for part in (text, *values.values()))
 
-    if user := _ANOTHER_USER.search(text):
+    if user := _another_user(text):
         if of_root and user[1] and not own_key():
             who = user[1][:20]
             fault, fix = f"{who} runs mpirun, and the key is for root", f"Set it to .ssh in the home of {who}."
@@ -225,10 +224,15 @@ def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[
         image = container.image or ""
         is_root = _UPSTREAM.fullmatch(image) or (launcher.user == 0 and "horovod" not in image)
         given = any(name in values for name in ALLOWED)
-        wrong = [name for name in ALLOWED if values.get(name, "") not in {"1", None}]
-        if wrong and (given or is_root):
+        wrong = [name for name in ALLOWED if values.get(name, "") not in {"1", None}] if given or is_root else ()
+        if wrong:
             fix = f'Set {" and ".join(wrong)} to "1".' if given else "Add --allow-run-as-root."
             yield Violation(replica_path(LAUNCHER), "mpirun does not start as root", fix=fix, advisory=True)
+
+
+def _another_user(text: str) -> re.Match[str] | None:
+    may_match = "su" in text or "runuser" in text or "setpriv" in text
+    return _ANOTHER_USER.search(text) if may_match else None
 
 
 def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -> Iterator[Violation]:
@@ -253,7 +257,7 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
 
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
     """A key that ssh of root does not accept."""
-    if launcher.user == 0 and mount_path != OF_ROOT and not _ANOTHER_USER.search(sshd.text(launcher.container)):
+    if launcher.user == 0 and mount_path != OF_ROOT and not _another_user(sshd.text(launcher.container)):
         # If the path is outside root's home, a script may copy the key, so it is a warning.
         message = f'the launcher is root, whose key ssh does not accept from "{mount_path[:100]}"'
         fix = "Set it to exactly /root/.ssh, or run as the user in whose home it is."

@@ -196,7 +196,7 @@ def _reserved(
     mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()
     paths = "\n".join([mount.mount_path for mount in mounts])
     # In every spelling, the path of a folder contains the folder's name.
-    suspect = any(folder.rpartition("/")[2] in paths for folder in folders)
+    suspect = paths and any(folder.rpartition("/")[2] in paths for folder in folders)
     elsewhere = "Mount it elsewhere, such as at /data."
     for index, mount in enumerate(mounts if suspect else ()):
         where = f"{pod_path}.containers[0].volumeMounts[{index}].mountPath"

@@ -67,9 +67,8 @@ def check_template(template: model.Template, path: str, faults: Faults, around: 
     if spec.security_context is not None:
         check_pod_security(spec.security_context, f"{path}.securityContext", faults)
     check_users(spec, path, faults)
-    if any(
-        volume.empty_dir and (volume.empty_dir.medium or "").startswith("HugePages") for volume in spec.volumes or ()
-    ):
+    media = [volume.empty_dir.medium or "" for volume in spec.volumes or () if volume.empty_dir]
+    if any(medium.startswith("HugePages") for medium in media):
         check_huge_pages(spec, path, faults, without_ranges=around.without_ranges)
     check_host(spec, path, faults)
 
