@@ -232,21 +232,24 @@ def options_of(
 ) -> tuple[list[str], list[tuple[str, tuple[str, ...]]], int]:
     """The leading options as written, their (name without dashes, values), and the position of the word after them."""
     written, options, position = list[str](), list[tuple[str, tuple[str, ...]]](), 0
-    while position < len(words) and (word := words[position]).startswith("-"):
-        option, equals, value = dialect_options.get(word), "", ""
-        if option is None:
+    while position < len(words):
+        word, equals = words[position], ""
+        option = dialect_options.get(word)
+        if option is None and word.startswith("-"):
             plain, equals, value = word.lstrip("-").partition("=")
-            option = dialect_options.get(plain)
+            option = dialect_options.get(f"-{plain}")
         if option is None or (equals and option[1] != 1):
             break
         name, count = option
         position += 1
         if count == 2 and name in PAIRS and "=" in "".join(words[position : position + 1]):
             count = 1
-        end = position if equals else position + count
         written.append(word)
-        options.append((name, (value,) if equals else words[position:end]))
-        position = end
+        if equals:
+            options.append((name, (value,)))
+        else:
+            options.append((name, words[position : position + count]))
+            position += count
     return written, options, position
 
 

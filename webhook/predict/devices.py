@@ -112,10 +112,13 @@ def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
 
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
+    requested, claims = ctx.once(_requested, template), _claims(template)
+    if not requested and not claims:
+        return Devices()
     wanted = names(patterns, ctx)
-    matching = [name for name in ctx.once(_requested, template) if accelerators.is_accelerator(name, wanted)]
+    matching = [name for name in requested if accelerators.is_accelerator(name, wanted)]
     counted = _counted(template, wanted) if matching else 0
-    if not _claims(template):
+    if not claims:
         return Devices(counted, counted, counted)
     claimed = list(_claimed(template, patterns, ctx))
     most = [each.most for each in claimed]

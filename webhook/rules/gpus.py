@@ -177,7 +177,8 @@ def _quantities(
     the rule `limit-range` checks them.
     """
     limits, requests = map(_corrected_names, (resources.limits or {}, resources.requests or {}))
-    for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
+    fields = (("limits", limits, requests), ("requests", requests, limits))
+    for field, amounts, others in fields[:1] if limits == requests else fields:
         for name, value in amounts.items():
             if not is_accelerator(name, settings.resources):
                 continue

@@ -273,7 +273,7 @@ def _folder(path: str) -> str:
 
 def quantities(template: PodTemplate, _: Context) -> list[Written]:
     """The quantities of the template. With `ctx.once` two rules share the list."""
-    return list(quantity_fields.of_template(template))
+    return quantity_fields.of_template(template)
 
 
 def _quantities(start: str, written: Sequence[Written]) -> Iterator[Violation]:
