@@ -1,9 +1,8 @@
-"""The rules: one module each, loaded automatically. A rule is an id, settings, a docstring and one pure function.
+"""Rules: one module each, loaded automatically. A rule is an id, settings, and one pure function.
 
-`mpijob-webhook explain` and the reference show the docstring of a rule's module; its first line is the summary. A rule
-reads the job with the operator's defaults applied and yields violations. The policy decides which of them reject the
-job. Predictions of the cluster's reaction come from `webhook.predict`. A rule does not depend on the results of other
-rules or on injections.
+The docstring of a rule's module is its documentation for users; the first line is the summary. A rule reads the job
+with the operator's defaults and yields violations. The policy decides which violations reject the job. A rule does not
+depend on injections or on the results of other rules.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,41 +1,38 @@
 """Commands of containers can start their program, and mpirun gets a number of ranks and a program.
 
 No shell reads a container's `command`. With `command: ["mpirun -np 4 train"]` the node looks for a program with this
-whole text as its name, and starts nothing. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`, which
-is not an option. A shell without `-c` reads a command line as the name of a file. With `["bash", "-c", "mpirun",
-"-np", "4", "train"]` bash runs `mpirun` alone: only the word after `-c` is the script. `cd`, `export`, `A=B` in front
-of a program, `&&`, `|` and `>` have no effect without a shell.
+whole text as its name. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`. Without a shell, `cd`,
+`export`, `A=B` in front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command
+line as the name of a file. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the word
+after `-c` is the script. If a script ends with `&`, the script and its container end at once.
 
-`$NP` in a command is not replaced without a shell, and empty if neither the script nor `env` sets it. Kubernetes itself
-replaces `$(NP)` by a variable of the container. Without such a variable a shell runs a program `NP`. A script that ends
-with `&` ends at once, and its container with it.
+`$NP` in a script is empty if neither the script nor `env` sets it. Kubernetes replaces `$(NP)` by a variable of the
+container. Without this variable a shell runs a program `NP`.
 
-Without a `command` the words in `args` go to the image's entry point, which may use them in any way. So they are
-checked only if they begin with a shell, such as `bash -c`. Words that only start another program, such as `env A=B`,
-`tini --`, `timeout 1h`, `time -v`, `nice`, `numactl`, `conda run -n NAME` and `su USER -c`, are ignored: the program
-after them is checked.
+Without a `command` the image's entry point gets the words in `args`. These words are checked only if they begin with a
+shell. Programs that only start another program are skipped, such as `env A=B`, `tini --`, `timeout 1h`, `nice`,
+`numactl`, `conda run -n NAME` and `su USER -c`.
 
 mpirun needs a program after its options. If a line of a script lacks its `\\` at the end, mpirun fails, and the next
 line runs once, on the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt. `srun`
-belongs to Slurm, and `cd` is a word of the shell, which mpirun cannot start.
+belongs to Slurm, and mpirun cannot start `cd`, which is a word of the shell.
 
-mpirun fails at once with an option of another MPI than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to
-Open MPI, `-genv`, `-ppn` and `mpiexec.hydra` to Intel MPI and MPICH. If the image has another MPI than
-`mpiImplementation`, such as Intel MPI in upstream's `mpi-pi:intel`, mpirun finds no hostfile and runs all ranks on the
-launcher.
+mpirun fails with an option of another MPI than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to Open MPI,
+`-genv`, `-ppn` and `mpiexec.hydra` to Intel MPI and MPICH. If the image has another MPI, such as Intel MPI in
+upstream's `mpi-pi:intel`, mpirun finds no hostfile and runs all ranks on the launcher.
 
-sshd starts itself again for each connection, so it starts only if it is called by its absolute path. Without `-D`, or
-followed by `&`, it runs in the background, and the container ends unless another program follows.
+sshd starts itself again for each connection, so it must be called by its absolute path. Without `-D`, or followed by
+`&`, sshd runs in the background, and the container ends unless another program follows. `ssh-keygen` cannot write the
+key, which the job has.
 
 `-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 rejects both; Open MPI 5, MPICH and Intel MPI fail or
 start an arbitrary number of ranks. `-np 0` is an error, except for Open MPI, which starts a rank for each slot.
 
-The program that mpirun starts, or its script, must be on the workers: a volume that only the launcher mounts is
-reported, as is a program in a ConfigMap whose files are not executable. `ssh-keygen` cannot write the key, which the
-job has.
+The program that mpirun starts, or its script, must not be in a volume that only the launcher mounts. A program in a
+ConfigMap must be executable.
 
 The job is rejected if the launcher's command is an `mpirun` of Open MPI with a negative number, or with an option and
-its value in one word. Other faults are a warning, because the image is unknown here.
+its value in one word. Other faults are warnings, because the image is unknown.
 """
 
 import json
@@ -102,7 +99,6 @@ class Settings(RuleSettings):
 
 @rule("command-line", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The programs of each container; then the launcher's mpirun."""
     yield from _programs(job, ctx)
     for call in job.mpirun_calls:
         yield from _call(call, job, ctx)
@@ -122,7 +118,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """Faults in the commands of the containers."""
     for role, path, replica in job.replicas():
         if replica.template.spec is None or replica.template.spec.for_windows:
             continue
@@ -141,7 +136,7 @@ def _programs(job: MPIJob, ctx: Context) -> Iterator[Violation]:
 def _program(
     container: Container, argv: Sequence[str], program: str, script: str, rest: Sequence[str]
 ) -> _Fault | None:
-    """A first word that cannot be a program, or words that a shell ignores; `rest`: the words after the script."""
+    """`rest`: the words after the script."""
     command = shell.unwrapped(container.command or ()) or ("",)
     if command[0] and command[0].split() != [command[0]]:
         short = len(command[0]) <= (MAX_SPLIT_CHARACTERS if container.args else MAX_SHOWN_WORDS_CHARACTERS)
@@ -169,7 +164,7 @@ def _program(
 
 
 def _needs_shell(container: Container) -> str:
-    """The first word that only a shell understands, in a command without a shell; empty if there is none."""
+    """The first word that only a shell understands; empty if there is none."""
     if starts := _OF_A_SHELL.match(" ".join(container.command or ())):
         return starts[0]
     argv = container.argv
@@ -177,7 +172,7 @@ def _needs_shell(container: Container) -> str:
 
 
 def _substituted(container: Container, script: str, role: str, job: MPIJob, ctx: Context) -> Iterator[_Fault]:
-    """`$(NAME)` in a shell's script without a variable NAME: the shell runs a program NAME instead."""
+    """`$(NAME)` without a variable NAME: the shell runs a program NAME instead."""
     if not any(map(str.isupper, shell.REFERENCE.findall(script))):
         return
     if container.env_from or shell.has_here_document(script):
@@ -194,7 +189,6 @@ def _substituted(container: Container, script: str, role: str, job: MPIJob, ctx:
 
 
 def _named(container: Container, role: str, job: MPIJob) -> set[str]:
-    """The variables by which Kubernetes replaces references."""
     return {variable.name for variable in container.env or ()}.union(operator_env.values(role, job))
 
 
@@ -217,7 +211,6 @@ def _lost_words(script: str, rest: Sequence[str]) -> Sequence[str]:
 
 
 def _ssh(container: Container) -> _Fault | None:
-    """A key in place of the operator's; sshd by its name only, or in the background of a container that then ends."""
     text = sshd.text(container)
     if "ssh" not in text:
         return None
@@ -233,7 +226,6 @@ def _ssh(container: Container) -> _Fault | None:
 
 
 def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """The options of one call of mpirun, and the program that it starts."""
     launcher = job.launcher.template.containers[0] if job.launcher else Container()
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
     words = call.unread.split()
@@ -274,7 +266,6 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
 
 
 def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
-    """A program or its script that the workers do not mount, or a program in a ConfigMap that is not executable."""
     if call.started not in call.words:
         return
     after = call.words[call.words.index(call.started) + 1 :]
@@ -295,7 +286,7 @@ def _mounted(call: Invocation, job: MPIJob) -> Iterator[Violation]:
 
 
 def _volume_of(file: str, template: PodTemplate) -> Volume | None:
-    """The volume that the first container mounts at the file's folder or above; None if there is none."""
+    """The volume that the first container mounts at the file's folder or above."""
     mounts = (template.containers[0].volume_mounts if template.containers else None) or ()
     names = [mount.name for mount in mounts if mount.mount_path and file.startswith(f"{mount.mount_path.rstrip('/')}/")]
     volumes = (template.spec.volumes if template.spec and names else None) or ()
@@ -303,7 +294,6 @@ def _volume_of(file: str, template: PodTemplate) -> Volume | None:
 
 
 def _values(call: Invocation, launcher: Container, job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """Variables of the call that nothing replaces, and its number of ranks."""
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
     options = {"".join(values): name for name, values in call.options or () if name in spoken.ranks}
     unclear = {value: name for value, name in options.items() if not (_NUMBER.fullmatch(value) and int(value))}
@@ -330,7 +320,7 @@ def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[s
 
 
 def _is_command_line(program: str) -> bool:
-    """Whether the word is a program with arguments, not a path with a blank in it."""
+    """The word is a program with arguments, not a path with a blank."""
     first, blank, rest = program.strip(_BLANKS).partition(" ")
     of_path = first.startswith("/") and any("/" in word[1:] and word[0] not in "-/" for word in rest.split())
     return bool(blank) and "$" not in program and not of_path
@@ -339,9 +329,9 @@ def _is_command_line(program: str) -> bool:
 def _unreplaced(
     call: Invocation, launcher: Container, named: Collection[str], ranks: Mapping[str, str]
 ) -> Iterator[_Fault]:
-    """(word, fault, fix) of variables that nothing replaces or sets; `ranks` has the fixes of numbers of ranks.
+    """(word, fault, fix) of variables without a value; `ranks` has the fixes of numbers of ranks.
 
-    In a script only numbers of ranks are checked. If mpirun starts a shell, only the words before this shell are.
+    In a script only numbers of ranks are checked. Words after a shell that mpirun starts are not checked.
     """
     if not call.without_shell:
         variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=not launcher.env_from)
@@ -379,7 +369,7 @@ def _field(container: Container, text: str) -> str:
 
 
 def _ranks(name: str, job: MPIJob, ctx: Context) -> str:
-    """The fix: a rank for each slot. It names no number if the job's size must change too."""
+    """The fix names no number if the job's size must change too."""
     sizes = Sizes.of(job, ctx)
     total = sizes.slots * (sizes.own.workers + (1 if sizes.computing_launcher else 0))
     stays = sizes.own.workers in sizes.replicas() and sizes.slots in ctx.admitted.slots & Span(1)

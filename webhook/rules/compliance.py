@@ -1,16 +1,15 @@
 """Jobs with regulated data (HIPAA, PHI) use only the nodes and storage that the policy allows.
 
 A job has regulated data if it, or one of its pod templates, has one of `markers` as label or annotation. With an empty
-list every job has regulated data: use an empty list for namespaces with only such jobs, since a user can omit a marker.
-Each requirement is off unless it is set: `nodeLabels` that the node of every pod must have, by nodeSelector or in every
-term of the required node affinity; `storageClasses` (the encrypted classes) for all storage; annotations for the audit;
-no volumes on the disk of the node.
+list every job has regulated data. Users can omit a marker, so use an empty list for namespaces with only such jobs.
+These requirements are off unless they are set: `nodeLabels` that the node of every pod must have, by nodeSelector or in
+every term of the required node affinity; `storageClasses` (the encrypted classes) for all storage; annotations for the
+audit; no volumes on the disk of the node.
 
-The storage class of a PersistentVolumeClaim is looked up. If the service cannot tell whether a claim exists, the claim
-is accepted. A claim that does not exist is rejected, because its class is decided after the check. Storage that a pod
-mounts without a claim, such as NFS, has no storage class, so it is rejected if `storageClasses` are set.
-
-Not guaranteed: a claim that is replaced after the check is checked again only when a user resumes the job.
+A PersistentVolumeClaim that does not exist is rejected, because its storage class is decided after the check. A claim
+is accepted if the service cannot tell whether it exists. Storage without a claim, such as NFS, has no storage class, so
+`storageClasses` excludes it. Not guaranteed: a claim that is replaced after the check is checked again only when a user
+resumes the job.
 """
 
 import re
@@ -75,7 +74,6 @@ class Settings(RuleSettings):
 
 @rule("compliance", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The job's annotations; then, for each template, annotations, nodes and volumes."""
     if not _regulated(job, settings.markers):
         return
     yield from _annotations("metadata", job.annotations, settings.job_annotations)

@@ -5,17 +5,17 @@ if
 
 - its pods request a resource for which the ClusterQueue has no quota (`resource X unavailable in ClusterQueue`);
 - no flavor matches the pods (`NoMatchingFlavor`): the pods do not tolerate the flavor's taint, they require another
-  label, or topology-aware scheduling is used by the pods but not by the flavor, or the reverse;
+  label, or only the pods or only the flavor use topology-aware scheduling;
 - all flavors are topology-aware and a role, such as most launchers, requests no resource that the ClusterQueue covers
-  (`no TAS flavor assigned`). Requesting `0` of such a resource avoids this;
+  (`no TAS flavor assigned`). A request of `0` avoids this;
 - no matching flavor has enough quota, including all quota that the cohort could lend (`ExceedsMaxQuota`).
 
-Requests of launcher and workers are added up as Kueue does it: after the defaults of LimitRanges, with the overhead of
-the RuntimeClass, without the resources that `resources.excludeResourcePrefixes` excludes.
+Requests are added up as Kueue does it: with the defaults of LimitRanges and the overhead of the RuntimeClass, without
+the resources that `resources.excludeResourcePrefixes` excludes. Nothing is reported if objects cannot be read, a cohort
+has a cycle, or Kueue transforms a resource. Jobs for MultiKueue, jobs with resource claims, and jobs with a prebuilt
+Workload are not checked.
 
-Nothing is reported if the result is uncertain because of objects that cannot be read, cohorts with a cycle, or
-resources that Kueue transforms. Jobs for MultiKueue, jobs with resource claims, and jobs with a prebuilt Workload are
-not checked. A violation is a warning, because quotas change. Its numbers are the numbers in Kueue's messages.
+A violation is a warning, because quotas change. Its numbers are the numbers in Kueue's messages.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,7 +49,6 @@ class Settings(WarningRuleSettings):
 
 @rule("ever-fits", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Compares each pod set with the flavors of the queue."""
     name = job.labels.get(QUEUE_NAME)
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name else None
     if queue is None:
@@ -123,17 +122,16 @@ def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
 
 
 def _fixable(obstacle: Obstacle) -> Mismatch:
-    """The first mismatch with a fix, or else the first mismatch."""
+    """The first mismatch with a fix, else the first mismatch."""
     return next((one for one in obstacle.mismatches if one.fix), obstacle.mismatches[0])
 
 
 def _share(short: FlavorShortage) -> float:
-    """The available share of the request."""
     return short.capacity / kueue.plus(short.before, short.asked)
 
 
 def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits: Fits) -> str:
-    """The fix to use another queue in which the unchanged job fits; empty if there is none."""
+    """Empty if the unchanged job fits into no other queue."""
     for other, behind in islice(queues.usable(ctx.view, ctx.namespace), MAX_QUEUES_TRIED):
         if other != name and fits(behind, sets):
             return f"Use queue {other}."
@@ -147,7 +145,6 @@ def _fix(
     fits: Callable[[tuple[PodSet, ...]], bool],
     sets: tuple[PodSet, ...],
 ) -> str:
-    """A fix for this queue that all rules admit, such as another `size`."""
     if obstacle.unavailable is not None:
         # A job usually cannot do without its devices (accelerators, RDMA).
         return "Use another queue." if "/" in obstacle.unavailable else "Leave it out."
@@ -172,7 +169,6 @@ def _in_words(size: Size, own: Size) -> str:
 
 
 def _resized(sets: tuple[PodSet, ...], size: Size, sizes: Sizes) -> tuple[PodSet, ...]:
-    """The pod sets of the job if it had this size."""
     return tuple(_of_size(each, size, sizes) if each.role == WORKER else each for each in sets)
 
 

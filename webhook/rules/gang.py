@@ -1,11 +1,11 @@
 """The settings for gang scheduling can be met.
 
 The operator's flag `--gang-scheduling` enables gang scheduling and names the scheduler. A job does not show the flag,
-so repeat its value in the setting `scheduler`. With gang scheduling, no pod of a job is bound before `minAvailable`
-pods exist (default: all workers and the launcher). If `minAvailable` is above the number of pods, they wait for ever.
-With `WaitForWorkersReady` they also wait for ever if `minAvailable` is unset or above the number of workers: the
-operator creates the launcher only when the workers run (kubeflow/mpi-operator#608). If the setting `scheduler` is
-empty, these faults are warnings, because without gang scheduling the operator ignores `schedulingPolicy`.
+so repeat its value in the setting `scheduler`. No pod of a job is then bound before `minAvailable` pods exist (default:
+all workers and the launcher). The pods wait for ever if `minAvailable` is above their number. With
+`WaitForWorkersReady` they also wait for ever if `minAvailable` is unset or above the number of workers: the operator
+creates the launcher only when the workers run (kubeflow/mpi-operator#608). If the setting `scheduler` is empty, these
+faults are warnings, because without gang scheduling the operator ignores `schedulingPolicy`.
 
 The following faults are warnings, because the job runs nevertheless:
 
@@ -58,7 +58,6 @@ class Settings(RuleSettings):
 
 @rule("gang", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks minAvailable, the timeout, the queues, and settings without effect."""
     policy = job.run_policy.scheduling_policy or SchedulingPolicy()
     waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS and job.workers > 0
     # A launcher that was created while its job was suspended still exists when the job resumes.
@@ -81,7 +80,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _is_unread(job: MPIJob, settings: Settings, ctx: Context) -> bool:
-    """Whether certainly no gang scheduler reads `schedulingPolicy`."""
     if settings.scheduler:
         return False
     named = (replica.template.spec and replica.template.spec.scheduler_name for _, _, replica in job.replicas())
@@ -104,7 +102,7 @@ def _min_available(
 ) -> Iterator[Violation]:
     """`waits`: the operator creates the launcher only when all workers run.
 
-    Of workers above the admitted maximum, only the maximum is counted.
+    Workers above the admitted maximum are not counted.
     """
     admitted = Sizes.of(job, ctx).replicas(gpus=0)
     too_many = admitted.most is not None and not admitted.empty and job.workers > admitted.most
@@ -162,7 +160,6 @@ def _queues(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation
 
 
 def _pod_groups(job: MPIJob, settings: Settings) -> Iterator[Violation]:
-    """Labels of pods for a PodGroup of the coscheduling plugin."""
     other = "Kueue" if QUEUE_NAME in job.labels else "Volcano" if volcano.queue_of(job)[1] else ""
     for _, path, replica in job.replicas():
         if POD_GROUP not in replica.template.labels:
@@ -184,7 +181,7 @@ def _replaced_schedulers(job: MPIJob, scheduler: str) -> Iterator[Violation]:
 
 
 def _two_schedulers(job: MPIJob) -> Iterator[Violation]:
-    """Two schedulers do not see each other's pods. The fix uses the named scheduler for both roles."""
+    """Two schedulers do not see each other's pods."""
     named = {
         role: (replica.template.spec and replica.template.spec.scheduler_name) or DEFAULT_SCHEDULER
         for role, _, replica in job.replicas()

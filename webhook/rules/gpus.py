@@ -1,27 +1,28 @@
 """GPUs and other accelerators are requested in a way that a node can provide.
 
-A worker requests between `min` and `max` accelerators, added up as Kubernetes does it for a pod (init containers and
-sidecars included). The numbers are whole, requests equal limits, and a job has one kind of accelerator: a part of the
-program that needs another kind must be a separate job. The setting `resources` lists the accelerators. For cores, of
-which a device has several (`coreResources`, such as `aws.amazon.com/neuroncore`), the limit is `maxCores`. `max` and
-`maxCores` also apply to a launcher that is not a worker, `min` does not. A GPU of this launcher's first container stays
-idle, because the operator sets its `NVIDIA_VISIBLE_DEVICES` to an empty value: that is a warning, and so is a GPU that
-a LimitRange adds to this launcher by default.
+A worker requests between `min` and `max` accelerators, added up as Kubernetes does it (init containers and sidecars
+included). The numbers are whole, requests equal limits, and a job has one kind of accelerator. The setting `resources`
+lists the accelerators. For cores, of which a device has several (`coreResources`, such as `aws.amazon.com/neuroncore`),
+the limit is `maxCores`.
+
+`max` and `maxCores` also apply to a launcher that is not a worker; `min` does not. A GPU of this launcher's first
+container is a warning: it stays idle, because the operator empties the container's `NVIDIA_VISIBLE_DEVICES`. A GPU that
+a LimitRange adds to this launcher is a warning too.
 
 `NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
-container toolkit, it gives the container GPUs of the node without a request, quota or queue. With
-`refuseVisibleDevices` or `max: 0` the variable is rejected. Not guaranteed: variables of images and of `envFrom` are
-not seen, nor are mounts under `/var/run/nvidia-container-devices`. The toolkit's setting
-`accept-nvidia-visible-devices-envvar-when-unprivileged = false` prevents this access on the nodes.
+container toolkit, the container gets GPUs of the node without a request, quota or queue. With `refuseVisibleDevices` or
+`max: 0` the variable is rejected. Not guaranteed: variables of images and of `envFrom` are not seen, nor are mounts
+under `/var/run/nvidia-container-devices`. The toolkit's setting `accept-nvidia-visible-devices-envvar-when-unprivileged
+= false` prevents this access on the nodes.
 
-Devices of claims are counted if the ResourceClaimTemplate is known. Devices of a DeviceClass are accelerators if
-`deviceclass.resource.kubernetes.io/` with the name of the class, or the extended resource of the class, is one of the
-resource names. If a request has several choices (`firstAvailable`), the largest choice is compared with `max`. A claim
-that pods share, or that takes all devices of a node, is not counted, and a warning names it. A claim that cannot be
-read is ignored. With `refuseUncountedClaims`, claims that pods share and claims of all devices of a node are rejected,
-and so are claims of a missing template and claims for DeviceClasses that are neither accelerators nor in
-`otherClasses`. A claim that cannot be read is then a warning. Not guaranteed: a template that is replaced after the job
-was admitted is not seen.
+Devices of claims are counted if the ResourceClaimTemplate is known. A DeviceClass has accelerators if `resources`
+contains its extended resource, or `deviceclass.resource.kubernetes.io/` with its name. If a request has several choices
+(`firstAvailable`), the largest choice is compared with `max`. A claim that pods share, or that takes all devices of a
+node, is not counted, and a warning names it. A claim that cannot be read is ignored.
+
+With `refuseUncountedClaims` these claims are rejected: claims that pods share, claims of all devices of a node, claims
+of a missing template, and claims for DeviceClasses that are neither accelerators nor in `otherClasses`. A claim that
+cannot be read is then a warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -102,13 +103,11 @@ class Settings(RangeRuleSettings):
 
 
 def admits(settings: Settings) -> Admitted:
-    """Accelerators within the limits."""
     return Admitted(gpus=Span(settings.min, settings.max), accelerators=settings.resources)
 
 
 @rule("gpus", Settings, since="0.1", admits=admits, importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks each quantity, the number of each pod, and then the kinds in the job."""
     kinds: dict[str, str] = {}
     computing = {role for role, _, _ in job.computing()}
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
@@ -144,7 +143,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Misspelt names of accelerators. The rule `accelerator-available` reports them if nodes are known."""
+    """If nodes are known, the rule `accelerator-available` reports misspelt names."""
     for where, amounts in () if node_shapes(ctx.view) else ctx.once(quantities, template):
         for name in amounts:
             meant = misspelt_accelerator(name) if "/" in name else None
@@ -156,7 +155,7 @@ def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context
 
 
 def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
-    """A violation for each kind after the first; the kind of the workers is the first."""
+    """A violation for each kind except the kind of the workers."""
     launcher = replica_path(LAUNCHER)
     first, *others = sorted(kinds, key=lambda name: kinds[name].startswith(launcher))
     for name in others:
@@ -171,10 +170,9 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
 def _quantities(
     path: str, resources: ResourceRequirements, settings: Settings, kinds: dict[str, str], filled_in: bool
 ) -> Iterator[Violation]:
-    """Amounts that are not whole, and requests that differ from limits.
+    """Adds to `kinds` the field where each accelerator first appears.
 
-    Adds to `kinds` the field where each accelerator first appears. If a LimitRange may have `filled_in` missing limits,
-    the rule `limit-range` checks them.
+    If a LimitRange may have `filled_in` missing limits, the rule `limit-range` checks them.
     """
     limits, requests = map(_corrected_names, (resources.limits or {}, resources.requests or {}))
     fields = (("limits", limits, requests), ("requests", requests, limits))
@@ -236,28 +234,25 @@ def _equal(
 
 
 def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation:
-    """The violation, with more workers as part of the fix if the rules admit more workers."""
     if job.workers + 1 not in Sizes.of(job, ctx).replicas(gpus=0):
         return fault
     return replace(fault, fix=f"{fault.fix.removesuffix('.')}, and use more workers.")
 
 
 def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
-    """The number to suggest for a launcher with too few accelerators: that of a worker, if within the limits."""
+    """The number of a worker, if within the limits: a suggestion for a launcher with too few accelerators."""
     count = devices.of_each(job.worker, settings.resources, ctx)
     return count if settings.min <= count <= settings.max else settings.min
 
 
 class _Bound(NamedTuple):
-    """The limits for a pod, and the noun for the resource."""
-
     least: int
     most: int
     noun: str = "GPU"
 
 
 def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context) -> _Bound:
-    """The limits; the maximum is `maxCores` if all accelerators of the pod are cores."""
+    """The maximum is `maxCores` if all accelerators of the pod are cores."""
     beyond = pod.asked > min(settings.max, settings.max_cores)
     if beyond and settings.max and devices.of_pod(template, settings.core_resources, ctx).asked == pod.asked:
         return _Bound(settings.min, settings.max_cores, "core")
@@ -265,7 +260,7 @@ def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context
 
 
 def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Callable[[], int]) -> Iterator[Violation]:
-    """`suggest` returns the number for the fix; it is called only for a pod with too few accelerators."""
+    """`suggest` returns the number for the fix."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
     if counted.asked > bound.most:
         yield _too_many(pod, role, path, counted, bound)
@@ -291,7 +286,7 @@ def _where(path: str, counted: Devices) -> str:
 
 
 def _where_else(counted: Devices, otherwise: str = "for each") -> str:
-    """The last words of a fix. A ResourceClaimTemplate cannot be changed, so claims need another one."""
+    """A ResourceClaimTemplate cannot be changed, so claims need another one."""
     return "in all, by another ResourceClaimTemplate" if counted.by_claim else otherwise
 
 
@@ -365,7 +360,6 @@ def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Viol
 
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The first accelerator that only a LimitRange adds to the launcher."""
     for pods in job_pods(job, ctx):
         for _, name in pods.by_default if pods.role == LAUNCHER else ():
             if is_accelerator(name, settings.resources):

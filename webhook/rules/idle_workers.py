@@ -1,18 +1,17 @@
 """The launcher starts ranks on the workers, and the workers run sshd for the launcher's connections.
 
 Without a hostfile horovodrun and deepspeed run all ranks on the launcher. torchrun, accelerate and a plain Python
-program do the same if mpirun does not start them. Such a job seems to work, but its workers and their GPUs stay idle.
-The list of workers is the operator's file `/etc/mpi/hostfile`. Open MPI, MPICH and Intel MPI get its path from the
-operator.
+program do the same unless mpirun starts them. The workers and their GPUs then stay idle. The list of workers is the
+operator's file `/etc/mpi/hostfile`. Open MPI, MPICH and Intel MPI get its path from the operator.
 
-mpirun connects to workers only by ssh, so it cannot use a worker that runs `sleep infinity` or the training itself, or
-a worker that ends after it has installed or started sshd. The ranks on different workers do not find each other if the
-address of the first rank (`MASTER_ADDR`, `--master-addr` or `--rdzv-endpoint`) is localhost, or a pod's name without
-the name of the Service.
+mpirun connects to workers only by ssh. It cannot use a worker that runs `sleep infinity` or the training itself, or a
+worker that ends after it has installed or started sshd.
 
-A violation is a warning, because a program may start processes on the workers in other ways, and a Python script may
-start mpirun. Nothing is reported if the command is a file of the image, or if it mentions ssh, hosts or another program
-that starts ranks.
+The ranks on different workers do not find each other if the address of the first rank (`MASTER_ADDR`, `--master-addr`
+or `--rdzv-endpoint`) is localhost, or a pod's name without the name of the Service.
+
+A violation is a warning, because a program may start processes on the workers in other ways. Nothing is reported if the
+command is a file of the image, or if it mentions ssh, hosts or another program that starts ranks.
 """
 
 import re
@@ -61,7 +60,6 @@ _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
 
 @rule("idle-workers", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[Violation]:
-    """Checks the programs of the workers, and the programs of the launcher."""
     if not job.workers or job.worker is None or job.launcher is None:
         return
     workers, launchers = job.worker.template.containers, job.launcher.template.containers
@@ -89,7 +87,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
 
 
 def _end(worker: Container, started: frozenset[str]) -> tuple[str, str]:
-    """(fault, fix) of a worker that ends after it has installed or started sshd; empty for any other worker."""
+    """(fault, fix) of a worker that ends early; empty for any other worker."""
     if "systemctl" in started and "sshd" not in started:
         return "a container has no systemctl", "Run /usr/sbin/sshd -De instead."
     if _SERVICE.search(sshd.text(worker)):
@@ -113,13 +111,12 @@ def _only(worker: Container, started: frozenset[str] | None) -> str | None:
 
 
 def _has_agent(launcher: Container) -> bool:
-    """Whether the launcher starts daemons by other means than ssh."""
+    """The launcher may start daemons by other means than ssh."""
     names = " ".join(variable.name for variable in launcher.env or ())
     return _OTHER_AGENT.search(f"{sshd.text(launcher)} {names}") is not None
 
 
 def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tuple[str, str]]:
-    """(fault, fix) of each fault of the launcher."""
     for call in calls:
         yield from _call(launcher, call, alone=len(calls) == 1)
     started = None if calls else programs.started_by(launcher)
@@ -143,7 +140,6 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
 
 
 def _address(launcher: Container, job: MPIJob) -> Iterator[tuple[str, str]]:
-    """A fault if the ranks on different workers do not find the first rank by its address."""
     if not job.mpirun_calls or job.workers < 2:
         return
     variables = "\n".join([f"{variable.name}={variable.value}" for variable in launcher.env or ()])
@@ -174,7 +170,7 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
 
 
 def _missing(launcher: Container, path: str) -> Iterator[tuple[str, str]]:
-    """A fault if the file certainly does not exist: no volume contains it, and no program could write it."""
+    """A fault if no volume contains the file, and no program could write it."""
     if "$" in path or path == HOSTFILE or sshd.text(launcher).count(path) > 1:
         return
     started = programs.started_by(launcher)

@@ -1,12 +1,12 @@
 """Containers, pods and claims stay within the LimitRanges of the namespace.
 
-The API server checks pods, not jobs: it stores a job whose pods break a limit, and minutes later rejects each pod on
-every attempt. So this rule checks the pods that the operator will create, with the defaults of LimitRanges and of the
-API server: `min`, `max` and `maxLimitRequestRatio` of containers and of pods, and `min` and `max` of the claims of
-`ephemeral` volumes. It also reports pods that a default makes invalid, such as a default limit below the job's request.
+The API server stores a job whose pods break a limit, and later rejects each pod on every attempt. This rule checks the
+pods that the operator will create, with the defaults of LimitRanges and of the API server: `min`, `max` and
+`maxLimitRequestRatio` of containers and of pods, and `min` and `max` of the claims of `ephemeral` volumes. It also
+reports pods that a default makes invalid, such as a default limit below the job's request.
 
-If two LimitRanges have different defaults for a resource, the API server uses either default. In this case a resource
-without a value in the job is not checked. Nothing is checked while the LimitRanges are unknown.
+If two LimitRanges have different defaults for a resource, the API server uses either default. A resource without a
+value in the job is then not checked. Nothing is checked while the LimitRanges are unknown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,6 @@ class Settings(RuleSettings):
 
 @rule("limit-range", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks each container, pod and claim."""
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     if ranges is UNKNOWN or not ranges:
         return
@@ -54,7 +53,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violation:
-    """A pod that defaults make invalid."""
     match fault:
         case NoLimit(asked=stated):
             request = _shown(stated.request)
@@ -73,7 +71,7 @@ def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violat
 
 
 def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
-    """One violation for all LimitRanges that the request and limit of a resource break; one fix satisfies them."""
+    """One violation, because one fix satisfies all broken LimitRanges."""
     first = broken[0]
     stated = first.asked
     bounds: dict[str, list[str]] = {}
@@ -94,7 +92,7 @@ def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
 
 
 def _degree(of: str, broken: Sequence[OutOfBounds]) -> Degree | None:
-    """The amount for each broken limit; None if the job states no amount."""
+    """None if the job states no amount."""
     amounts: dict[str, int] = {}
     for fault in broken:
         amount = _excess(fault)
@@ -127,7 +125,7 @@ def _field(fault: OutOfBounds) -> str:
 
 
 def _out(fault: OutOfBounds) -> tuple[str, str]:
-    """(the amount, the broken limit) in words."""
+    """(amount, broken limit) in words."""
     stated, own = fault.asked, fault.bounds
     request, limit = stated.request, stated.limit
     noun = _NOUNS[fault.kind]
@@ -160,7 +158,6 @@ def _amount(stated: Asked, field: str, amount: Quantity | None) -> str:
 
 
 def _fix(stated: Asked, fit: Fit | None, *, least: Quantity | None = None, only_request: bool = False) -> str:
-    """The fix: the amounts to write."""
     if fit is None:
         return "No amount fits: ask an administrator to change the LimitRanges."
     if fit is ANY:

@@ -2,12 +2,12 @@
 
 Kueue suspends every job with the label `kueue.x-k8s.io/queue-name`. The job stays suspended if the queue does not exist
 or is stopped, or if its ClusterQueue is stopped, inactive or not for this namespace. Only the Workload shows the
-reason. If Kueue does not manage the namespace (`managedJobsNamespaceSelector`), there is no Workload either. If Kueue
-does not manage MPIJobs at all, the label has no effect: the job starts at once, outside the quota. A misspelt key, such
-as `kueue.x-k8s.io/queue`, an annotation and a label of a pod template have no effect either.
+reason. There is no Workload if Kueue does not manage the namespace (`managedJobsNamespaceSelector`). If Kueue does not
+manage MPIJobs at all, the job starts at once, outside the quota. A misspelt key, such as `kueue.x-k8s.io/queue`, an
+annotation and a label of a pod template have no effect.
 
-Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. Such a job never starts without a
-queue, or in a queue whose ClusterQueue has no admission check of MultiKueue.
+Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. The job never starts without a queue,
+or if its ClusterQueue has no admission check of MultiKueue.
 
 A violation is a warning, because a queue may be created or resumed after the job. Unknown queues cause no warning.
 """
@@ -38,7 +38,6 @@ class Settings(WarningRuleSettings):
 
 @rule("local-queue", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks whether Kueue manages the job, then the LocalQueue and its ClusterQueue."""
     name = job.labels.get(QUEUE_NAME)
     if job.run_policy.managed_by == MULTIKUEUE:
         yield from _sent_elsewhere(name or "", ctx)
@@ -70,7 +69,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _misplaced(job: MPIJob) -> Iterator[Violation]:
-    """A queue's name under a key, or in a place, that Kueue does not read."""
     queue = job.labels.get(QUEUE_NAME)
     places = [("metadata", job)] + [(f"{path}.template.metadata", spec.template) for _, path, spec in job.replicas()]
     for path, owner in places:
@@ -83,7 +81,6 @@ def _misplaced(job: MPIJob) -> Iterator[Violation]:
 
 
 def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
-    """A violation if Kueue does not send the job to another cluster."""
     queue = queues.of_job(ctx.view, ctx.namespace, name)
     if queue is UNKNOWN or not is_there(ctx.view):
         return
@@ -99,6 +96,6 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
 
 
 def _may_send(check: str, ctx: Context) -> bool:
-    """Whether the AdmissionCheck may belong to MultiKueue. A missing AdmissionCheck only makes the queue inactive."""
+    """A missing AdmissionCheck only makes the queue inactive."""
     found = ctx.view.get(ADMISSION_CHECKS, check)
     return not isinstance(found, AdmissionCheck) or found.controller == MULTIKUEUE

@@ -12,8 +12,8 @@ The setting `egress` allows other targets, such as an object store. The setting 
 a scraper of metrics. A job chooses another posture, one of `choices`, by the annotation
 `training.openshift.io/network-policy`.
 
-Some traffic cannot be filtered. NetworkPolicies do not apply to pods in the host network, so a job with such pods gets
-no NetworkPolicy: its other pods would not accept their connections. RDMA does not pass through the kernel. Further
+Some traffic cannot be filtered. NetworkPolicies do not apply to pods in the host network. A job with such pods gets no
+NetworkPolicy, because its other pods would not accept their connections. RDMA does not pass through the kernel. Further
 networks (Multus), and replacements of the cluster's network, have their own kind of policy. Isolate such jobs by
 partitions (InfiniBand), VLANs or separate networks.
 
@@ -124,7 +124,6 @@ def posture(requested: str | None, settings: Settings) -> Posture:
 
 @rule("network-policy", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the annotation, then the traffic of each template that no NetworkPolicy filters."""
     requested = job.annotations.get(NETWORK_POLICY)
     chosen = posture(requested, settings)
     if requested is not None and requested != chosen:
@@ -148,7 +147,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _blocked_launcher(job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """Policies of the namespace that block the launcher. There are none if one policy admits it."""
+    """Nothing is reported if one policy of the namespace admits the launcher."""
     policies = ctx.view.within(NETWORK_POLICIES, ctx.namespace)
     if policies is UNKNOWN or not policies or job.worker is None or job.launcher is None:
         return

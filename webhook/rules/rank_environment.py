@@ -1,20 +1,19 @@
 """Environment variables for the ranks reach the ranks.
 
-mpirun starts the ranks on a worker through sshd, which gives them a new environment: variables in the `env` of the
-worker's container do not reach the ranks. Variables of the launcher reach the ranks with MPICH, Intel MPI and
-horovodrun. Open MPI passes on only variables that `-x NAME` or `-x NAME=VALUE` names, and variables that begin with
-`OMPI_`.
+sshd gives the ranks on a worker a new environment: variables in the `env` of the worker's container do not reach them.
+Variables of the launcher reach the ranks with MPICH, Intel MPI and horovodrun. Open MPI passes on only variables that
+`-x NAME` or `-x NAME=VALUE` names, and variables that begin with `OMPI_`.
 
 A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, that have no effect: variables of the
 launcher of an Open MPI job without `-x`, also if its script exports them, and variables of the worker only. If a
-container starts only mpirun or sshd, the warning also names other variables, such as `HF_HOME`, that only ranks could
-read. `PATH` is one of these variables only if the container's command is a path, such as `/usr/bin/mpirun`. The warning
-does not name `PATH` or `LD_LIBRARY_PATH` of the launcher if the value has only folders of Open MPI, and mpirun is
-started by its path or with `--prefix`: mpirun then sets these folders on the workers itself.
+container starts only mpirun or sshd, the warning also names other variables that only ranks could read, such as
+`HF_HOME`. `PATH` is one of these variables only if the container's command is a path, such as `/usr/bin/mpirun`. The
+warning leaves out `PATH` or `LD_LIBRARY_PATH` of the launcher if the value has only folders of Open MPI, and mpirun is
+started by its path or with `--prefix`: mpirun then sets these folders on the workers.
 
 Nothing is reported if the launcher's command line cannot be read, if the ranks' command sources a file, or if the
-worker runs more than sshd: a script may pass variables on in its own way. Nothing is reported either if
-`OMPI_MCA_mca_base_env_list` is set, because Open MPI 4 fails with both this list and `-x`.
+worker runs more than sshd. Nothing is reported either if `OMPI_MCA_mca_base_env_list` is set, because Open MPI 4 fails
+with both this list and `-x`.
 """
 
 import re
@@ -94,7 +93,6 @@ class Settings(WarningRuleSettings):
 
 @rule("rank-environment", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks variables that the launcher does not pass on, then variables that only the worker has."""
     calls = job.mpirun_calls
     if not calls or job.launcher is None:
         return
@@ -148,7 +146,7 @@ def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str)
 
 
 def _exported(container: Container) -> Iterator[EnvVar]:
-    """The variables that the container's script sets for mpirun: by `export NAME=value`, or in front of mpirun."""
+    """Variables that the script sets for mpirun: by `export NAME=value`, or in front of mpirun."""
     script = shell.plain(shell.script(shell.unwrapped(container.argv))[0])
     for start in _COMMAND.finditer(script) if "=" in script else ():
         words, _ = shell.words(script, start.end(), len(script))
@@ -188,7 +186,7 @@ def _only_mpirun(launcher: Container) -> bool:
 
 
 def _carried(worker: PodTemplate) -> set[str]:
-    """The variables of a worker whose command may store them for sshd."""
+    """Variables of a worker whose command may store them for sshd."""
     if not worker.containers or not _uses_environment(worker.containers[0]):
         return set()
     return {one.name for one in worker.containers[0].env or ()}
@@ -206,7 +204,6 @@ def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) 
 
 
 def _only_sshd(container: Container) -> bool:
-    """Whether the container starts sshd, and no program that may read the environment."""
     starts_sshd = not container.argv or bool(sshd.calls(container)[0])
     return starts_sshd and not _uses_environment(container)
 

@@ -2,8 +2,8 @@
 
 OpenShift admits a pod only if one of its Security Context Constraints (SCC) accepts the users, groups, volumes,
 capabilities and host fields of the pod. OpenShift does not check the pod templates of a job, so it admits a job whose
-pods no SCC accepts. This rule checks both templates, injections included, as OpenShift checks pods: it tries each SCC
-that the pods may use, in OpenShift's order. It fills in the values of the SCC, then checks the pod.
+pods no SCC accepts. This rule checks both templates as OpenShift checks pods: it tries each SCC that the pods may use,
+in OpenShift's order. It fills in the values of the SCC, then checks the pod.
 
 The pods of a job may use the SCCs of their ServiceAccount. In addition, workers may use the SCCs of the account
 `mpi-operator` in the namespace `mpi-operator`, and the launcher those of the controller of Jobs. If the operator has
@@ -33,7 +33,6 @@ _ADDED: Final = "capabilities.add"
 
 @rule("scc", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """One violation for each role, at the first rejected field."""
     for role, outcome in outcomes(job, ctx).items():
         if outcome.rejections:
             yield _violation(f"{replica_path(role)}.template", outcome, ctx.namespace)

@@ -1,8 +1,9 @@
 """Slots of a worker are within the limits and match its GPUs or CPUs and the ranks that mpirun starts.
 
-Slots below `min` or above `max` are rejected. For workers without accelerators `maxCpu`, if set, replaces `max`, and a
-worker may have a slot for each core of its Neuron accelerators. The other checks are warnings, because only the program
-knows how it uses its ranks:
+Slots below `min` or above `max` are rejected. For workers without accelerators `maxCpu`, if set, replaces `max`. A
+worker may have a slot for each core of its Neuron accelerators.
+
+The other checks are warnings, because only the program knows how it uses its ranks:
 
 * slots that differ from the GPUs of a worker, because each rank usually uses one GPU and NCCL rejects two ranks on one
   GPU. Nothing is reported if `mpirun` shows the intention: it starts a rank for each slot and there are more GPUs, it
@@ -14,11 +15,11 @@ knows how it uses its ranks:
 * more ranks for each worker (`-N`, `-npernode`, `--map-by ppr:4:socket`) than slots, or fewer ranks in total than
   `-np`: Open MPI does not start.
 
-If the launcher's command is itself one of these calls of Open MPI's `mpirun`, not a script, the job is rejected if the
-call certainly fails: if it reads the operator's hostfile (by an option, or by the injection `mpi-env`), and no setting
-could allow more ranks. Settings that could allow more ranks are other parameters of Open MPI, a rank file, variables
-with an unknown value, and volumes over Open MPI's configuration. Settings in the image are not seen. With
-`--oversubscribe` on the command line, several ranks on a slot are not reported.
+The job is rejected if the launcher's command is itself one of these calls of Open MPI's `mpirun`, and the call
+certainly fails: it reads the operator's hostfile (by an option, or by the injection `mpi-env`), and no setting could
+allow more ranks. Such settings are other parameters of Open MPI, a rank file, variables with an unknown value, and
+volumes over Open MPI's configuration. Settings in the image are not seen. With `--oversubscribe` on the command line,
+several ranks on a slot are not reported.
 
 Only known facts of the command line are compared. The value of a variable is known if the script or the container's
 `env` has only one value for it, such as `NP=4` or `NP=${NP:-4}`. A call with other variables, or with unknown options,
@@ -85,7 +86,6 @@ def admits(settings: Settings) -> Admitted:
 
 @rule("slots", Settings, since="0.1", admits=admits, importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the range, then the GPUs and CPUs of the pods that run ranks, and the number of ranks."""
     slots = job.spec.slots_per_worker or 0
     if slots < 0:
         return  # upstream-contract rejects it
@@ -135,14 +135,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _cores(pods: Sequence[ReplicaSpec], settings: Settings, ctx: Context) -> int:
-    """The largest number of cores of a pod."""
     kinds = _CORES_PER_DEVICE if settings.core_resources else ()
     per_resource = ((settings.core_resources, 1), *kinds)
     return max([of_pod(pod.template, names, ctx).least * cores for pod in pods for names, cores in per_resource] or [0])
 
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
-    """A launcher that runs ranks with another number of GPUs than a worker, unless `gpus` rejects its number."""
+    """Left out if the rule `gpus` rejects the launcher's number."""
     gpus = [found.known for found in devices]
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
         fault = f"requests {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
@@ -153,12 +152,11 @@ def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Viola
 
 
 def _has_claims(pod: ReplicaSpec) -> bool:
-    """Whether a container of the pod uses claims."""
     return any(container.resources and container.resources.claims for container in pod.template.containers)
 
 
 def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
-    """Whether mpirun shows that the number of slots is intended, although it differs from the GPUs."""
+    """mpirun shows that the number of slots is intended, although it differs from the GPUs."""
     return any(
         (slots < gpus and call.ranks == slots * _nodes(job))
         or _exactly_per_node(call) == slots
@@ -174,7 +172,7 @@ def _exactly_per_node(call: Invocation) -> int | None:
 
 
 def _is_clear(call: Invocation) -> bool:
-    """Whether the number of ranks is known: the call states it, or starts a rank for each slot."""
+    """The call states the number of ranks, or starts a rank for each slot."""
     names = {name for name, _ in call.options or ()}
     in_all = call.ranks is not None or not names & (OPEN_MPI.ranks | HYDRA.ranks)
     per_node = _exactly_per_node(call) is not None or not names & PER_NODE
@@ -234,7 +232,7 @@ def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
 
 
 def _cpu_count(container: Container) -> int:
-    """CPUs that the container may use, rounded up: its limit, else its request; 0 if it has neither."""
+    """Rounded up; 0 without limit and request."""
     if container.resources is None:
         return 0
     limits, requests = container.resources.limits or {}, container.resources.requests or {}
@@ -242,10 +240,7 @@ def _cpu_count(container: Container) -> int:
 
 
 def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus: bool) -> Iterator[Violation]:
-    """Compares the ranks of the launcher's command line with the slots of all workers.
-
-    `most`: the maximum of slots for the fix; `nodes`: the minimum of pods that run ranks.
-    """
+    """`most`: the maximum of slots for the fix; `nodes`: the minimum of pods that run ranks."""
     current = _nodes(job)
     nodes = _admitted_nodes(job, ctx, nodes)  # another rule rejects the current number if it is not admitted
     total = slots * nodes
@@ -278,7 +273,7 @@ def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) ->
 
 
 def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: str, fix: str) -> Iterator[Violation]:
-    """A violation: `call` starts more ranks than there are slots (`total`)."""
+    """`total`: the number of slots."""
     if job.launcher is None or call.ranks is None or may_share_slots(job):
         return
     effect = "refuses to start" if call.refuses else "puts several ranks on a slot"

@@ -2,12 +2,12 @@
 
 The operator mounts the key in the first containers at `sshAuthMountPath`, owned by root. Its mode is 0600 if the path
 is exactly `/root/.ssh`, else 0644; an `fsGroup` changes 0600 to 0640 (mpi-operator `setupSSHOnPod`, and mpi-operator
-issue 429). ssh looks for the key in the home that the user has in the image's /etc/passwd. If the key belongs to the
-user of ssh and others may read it, ssh rejects the key. So these are the requirements:
+issue 429). ssh looks for the key in the user's home according to the image's /etc/passwd. If the key belongs to the
+user of ssh and others may read it, ssh rejects the key. These are the requirements:
 
 * root needs `/root/.ssh` and no `fsGroup`;
-* any other user needs another path, the `.ssh` of its home, and starts sshd with a configuration and host keys that it
-  can read. This sshd accepts only its own user, so launcher and workers must run as the same user;
+* any other user needs the `.ssh` of its home, and starts sshd with a configuration and host keys that it can read. This
+  sshd accepts only its own user, so launcher and workers must run as the same user;
 * sshd of root needs the capabilities SETGID, SETUID and SYS_CHROOT. sshd of another user needs NET_BIND_SERVICE in
   upstream's images (mpi-operator `build/base/Dockerfile`). CRI-O gives containers no SYS_CHROOT (cri-o
   `internal/config/capabilities/capabilities_linux.go`): sshd then logs `chroot("/run/sshd"): Operation not permitted`,
@@ -25,13 +25,11 @@ warning:
 
 A namespace that enforces the level restricted starts no container as root. On OpenShift the pods' SCC chooses the user
 if the job does not: usually a user without a home, from the range `openshift.io/sa.scc.uid-range`. In both cases a job
-gets a warning if its key is for root and it runs sshd or starts mpirun as root (`--allow-run-as-root`,
-`OMPI_ALLOW_RUN_AS_ROOT`). On OpenShift, a job with upstream's image also gets a warning if the SCC chooses the user,
-because the image does not have this user.
+gets a warning if its key is for root and it runs sshd or starts mpirun as root. A job with upstream's image also gets a
+warning if the SCC chooses the user, because the image does not have this user.
 
 A job that cannot work is rejected, and a job that very likely cannot work gets a warning. If neither container nor pod
-names a user, the image decides, and the user is unknown. A `/root/.ssh` may also come from the API server, since it is
-the default.
+names a user, the user is unknown. A `/root/.ssh` may also come from the API server, since it is the default.
 """
 
 import re
@@ -103,7 +101,6 @@ class _Side(msgspec.Struct, frozen=True):
 
 @rule("ssh-paths", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """Checks the key on both sides, then the workers' sshd. ssh is used only with workers that run sshd."""
     of_scc = outcomes(job, ctx)
     sides = {
         role: _side(replica.template, role, f"{path}.template.spec", of_scc.get(role))
@@ -175,13 +172,13 @@ def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) ->
 
 
 def _keeps_root_out(ctx: Context) -> bool:
-    """Whether the namespace enforces a level that forbids root."""
+    """The namespace enforces a level that forbids root."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     return isinstance(namespace, Namespace) and labels.read(namespace.labels)[0].enforce.level is Level.RESTRICTED
 
 
 def _for_root_alone(mount_path: str, launcher: _Side | None, because: str) -> Violation:
-    """One violation for a job that was written for an image of root, although several fields must change."""
+    """One violation, although several fields must change."""
     fix = "Use an image with its own user: set sshAuthMountPath to the user's .ssh, and use the user's sshd_config."
     if launcher is not None and _wants_root(launcher.container):
         fault = f"runs mpirun as root, but {because}"
@@ -197,7 +194,6 @@ def _wants_root(container: Container) -> bool:
 
 
 def _started_as_root(job: MPIJob, launcher: _Side, mount_path: str) -> Iterator[Violation]:
-    """A launcher with which Open MPI does not start as root, or with which ssh finds no key."""
     container, text = launcher.container, sshd.text(launcher.container)
     calls = [call for call in job.mpirun_calls if call.program != "horovodrun" and call.options is not None]
     if not calls or launcher.other_than_root:
@@ -236,7 +232,6 @@ def _another_user(text: str) -> re.Match[str] | None:
 
 
 def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -> Iterator[Violation]:
-    """Containers whose user cannot read a key in root's home; `keeps_root_out`: the namespace forbids root."""
     faults: dict[tuple[str, bool], list[str]] = {}
     for side in sides:
         if not side.other_than_root:
@@ -256,7 +251,6 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
 
 
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
-    """A key that ssh of root does not accept."""
     if launcher.user == 0 and mount_path != OF_ROOT and not _another_user(sshd.text(launcher.container)):
         # If the path is outside root's home, a script may copy the key, so it is a warning.
         message = f'the launcher is root, whose key ssh does not accept from "{mount_path[:100]}"'
@@ -283,13 +277,12 @@ def _same_user(launcher: _Side, worker: _Side) -> Iterator[Violation]:
 
 
 def _on_cri_o(ctx: Context) -> bool:
-    """Whether all known nodes run CRI-O."""
+    """All known nodes run CRI-O."""
     nodes = all_nodes(ctx.view)
     return nodes is not UNKNOWN and nodes.on_cri_o
 
 
 def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Violation]:
-    """The configuration and the capabilities of the workers' sshd."""
     argv = worker.container.argv
     if worker.other_than_root and (not argv or (argv[0].endswith("/sshd") and "-f" not in argv)):
         yield Violation(
@@ -315,7 +308,7 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
 
 
 def _missing(side: _Side, needed: tuple[str, ...]) -> list[str]:
-    """The capabilities in `needed` that the container drops; by default the runtime grants them."""
+    """The dropped capabilities; by default the runtime grants them."""
     return [name for name in needed if {name, "ALL"} & side.dropped and not {name, "ALL"} & side.added]
 
 

@@ -1,12 +1,12 @@
 """An update does not break a running job.
 
 When some fields change, the operator rewrites the hostfile and the Service at once, but not the running launcher. When
-other fields change, the operator silently stops handling the job (mpi-operator
-`pkg/controller/mpi_job_controller.go`). These changes are rejected after the operator has created the job's pods,
-unless the stored job is suspended. If the operator has not started the job, for example because it rejects the job,
-every field may change. If the job has ended, the change has no effect and is a warning. If Kueue has admitted the job,
-a change of any field of its containers is a warning too, because Kueue then stops the job and queues it again. New jobs
-are not checked.
+other fields change, the operator silently stops handling the job (mpi-operator `pkg/controller/mpi_job_controller.go`).
+
+These changes are rejected after the operator has created the job's pods, unless the stored job is suspended. Until the
+operator has started the job, every field may change. If the job has ended, the change has no effect and is a warning.
+If Kueue has admitted the job, a change of any field of its containers is a warning too, because Kueue then stops the
+job and queues it again.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,6 @@ class Settings(RuleSettings):
 
 @rule("update-safety", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Compares the new object with the stored object."""
     old = ctx.old
     if old is None or old.suspended or not _begun(old, ctx):
         return
@@ -57,7 +56,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _begun(job: MPIJob, ctx: Context) -> bool:
-    """Whether the operator has created anything for the job.
+    """The operator has created something for the job.
 
     The operator writes the status at the end of its first reconciliation, after it has created the launcher's Job.
     """

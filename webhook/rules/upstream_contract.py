@@ -7,17 +7,16 @@ does not try it again. This rule makes the same checks earlier (mpi-operator
 It also rejects faults that the operator does not check:
 
 * keys of `mpiReplicaSpecs` that the operator ignores or that make it crash, and enums that the schema does not list;
-* volumes, mounts and names that the operator itself uses;
+* volumes, mounts and names that the operator itself uses, and mounts inside the folders that it mounts read-only (the
+  SSH keys and `/etc/mpi`);
 * negative quantities, for which the API server rejects every pod;
 * quantities such as `1e1.5`, which no Kubernetes program can read. While such a job is stored, the operator cannot list
   any job.
 
-The operator mounts the SSH keys and `/etc/mpi` read-only, so a container does not start if it mounts something inside
-these folders. The operator prepares only the first container of each pod, so it is a warning if another container runs
-mpirun or sshd, or has the accelerators. The warning is left out if the first container has no command, or runs a file
-that may itself start mpirun or sshd. A variable of the first container that the operator overwrites, such as
-`OMPI_MCA_plm_rsh_args`, is a warning too: the operator appends its own variable, and the last variable of a name
-applies.
+The operator prepares only the first container of each pod, so it is a warning if another container runs mpirun or sshd,
+or has the accelerators. The warning is left out if the first container has no command, or runs a file that may itself
+start mpirun or sshd. A variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`,
+is a warning too.
 """
 
 import re
@@ -74,7 +73,6 @@ class Settings(RuleSettings):
 
 @rule("upstream-contract", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The checks, in the order of upstream's checks."""
     yield from _name(job)
     yield from _replica_keys(job)
     for role, path, spec in job.replicas():
@@ -183,7 +181,7 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
 def _reserved(
     template: PodTemplate, path: str, role: str, mount_path: str | None, restart_policy: str | None
 ) -> Iterator[Violation]:
-    """Volumes, mounts and fields that conflict with those that the operator adds to the pod and its first container."""
+    """Conflicts with the volumes, mounts and fields that the operator adds."""
     pod = template.spec or PodSpec()
     pod_path = f"{path}.template.spec"
     for index, volume in enumerate(pod.volumes or ()):
@@ -225,7 +223,6 @@ def _reserved(
 
 
 def _first_container(containers: Sequence[Container], path: str, role: str, job: MPIJob) -> Iterator[Violation]:
-    """Variables of the first container that the operator overwrites, and a later container that should be the first."""
     env = containers[0].env if containers else None
     overwritten = operator_env.values(role, job) if env else {}
     for index, variable in enumerate(env or ()):
@@ -267,7 +264,7 @@ def _accelerators(container: Container) -> int:
 
 
 def _folder(path: str) -> str:
-    """The normalized path. `normpath` alone keeps two slashes at the start."""
+    """`normpath` alone keeps two slashes at the start."""
     return path if _PLAIN.fullmatch(path) else normpath(f"/{path.lstrip('/')}")
 
 

@@ -2,9 +2,9 @@
 
 If the operator runs with `--gang-scheduling=volcano` (setting `gangScheduling`), the operator creates a PodGroup for
 every job. The PodGroup is in the queue `schedulingPolicy.queue`, else in the queue of the annotation
-`scheduling.volcano.sh/queue-name`, else in `default`. The job does not show a problem with its queue. If the queue does
-not exist or is not open, Volcano rejects the PodGroup, and only the operator's log shows it. If the PodGroup requests
-more than the queue's `capability`, the PodGroup is Pending for ever.
+`scheduling.volcano.sh/queue-name`, else in `default`. The job does not show a problem with its queue. Volcano rejects a
+PodGroup whose queue does not exist or is not open. A PodGroup that requests more than the queue's `capability` is
+Pending for ever.
 
 A job that never starts is rejected:
 
@@ -59,7 +59,6 @@ class Settings(RuleSettings):
 
 @rule("volcano-queue", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Checks the queue, then compares the job's request with the queue and the queues above it."""
     path, named = volcano.queue_of(job)
     if not job.managed_here or not (named or settings.gang_scheduling):
         return
@@ -87,7 +86,6 @@ def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) 
 
 
 def _closest(name: str, ctx: Context) -> VolcanoQueue | None:
-    """The queue with the closest name."""
     queues = ctx.view.all(VOLCANO_QUEUES)
     if queues is UNKNOWN:
         return None
@@ -96,7 +94,6 @@ def _closest(name: str, ctx: Context) -> VolcanoQueue | None:
 
 
 def _others(view: ClusterView) -> str:
-    """The fix that names open queues."""
     others = volcano.open_leaves(view)[:MAX_SHOWN_QUEUES]
     return f"Use {' or '.join(others)}." if others else "Ask for a queue."
 
@@ -158,7 +155,6 @@ def _never(
 
 
 def _fix(job: MPIJob, queues: list[VolcanoQueue], ctx: Context) -> str:
-    """The fix: a smaller size that fits and that all rules admit."""
     sizes = Sizes.of(job, ctx)
     if (
         sizes.gang is None and sizes.waits
