@@ -109,10 +109,10 @@ def find(
     argv = [*(command or ()), *(args or ())]
     values: dict[str, str | None] = {}
     if "$" in "".join(argv):
-        values = {one.name: one.value if shell.is_plain(one.value or "") else None for one in env}
+        values = {variable.name: variable.value if shell.is_plain(variable.value or "") else None for variable in env}
         if implementation == "OpenMPI":
             values[_HOSTFILE_VARIABLE] = HOSTFILE
-        argv = [shell.REFERENCE.sub(lambda found: values.get(found[1]) or found[0], word) for word in argv]
+        argv = [shell.REFERENCE.sub(lambda reference: values.get(reference[1]) or reference[0], word) for word in argv]
     # The second position is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
     for start in dict.fromkeys((0, len(command or ()))):
         words = shell.unwrapped(argv[start:])

@@ -40,7 +40,7 @@ def _started_by(names: str, valued: str | None, following: str) -> str:
     return f"(?:{names}){options}{following}"
 
 
-_STARTER: Final = rf"(?:[^\s;&|()]*/)?(?:{'|'.join(_started_by(*each) for each in _STARTERS)})"
+_STARTER: Final = rf"(?:[^\s;&|()]*/)?(?:{'|'.join(_started_by(*starter) for starter in _STARTERS)})"
 STARTS: Final = rf"(?:(?:{_STARTER}|[A-Za-z_]\w*=[^\s;&|()]*)[ \t]+)*+"
 """Programs that start another program, with their options, and assignments before a command."""
 _STARTS: Final = re.compile(STARTS)

@@ -103,8 +103,8 @@ def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
     if "sshd" not in script or shell.has_here_document(script):
         return [], None
     script = _GROUP_INSTEAD.sub("|| false", _QUOTED.sub("''", shell.plain(script)))
-    commands = [each for each in _COMMAND.finditer(script) if each[1].strip()]
-    sshd_calls = [_call(*each.groups()) for each in commands]
+    commands = [command for command in _COMMAND.finditer(script) if command[1].strip()]
+    sshd_calls = [_call(*command.groups()) for command in commands]
     last, instead = None, False
     for call, command in zip(sshd_calls, commands, strict=True):
         # The command after || runs only if sshd fails.
@@ -140,8 +140,8 @@ def _in_options(text: str) -> int | None:
 
 
 def _declared(container: Container) -> int | None:
-    ports = [one for one in container.ports or () if one.protocol in {None, "TCP"}]
-    numbers = [one.container_port for one in ports if one.name in NAMES or one.container_port in USUAL]
+    ports = [port for port in container.ports or () if port.protocol in {None, "TCP"}]
+    numbers = [port.container_port for port in ports if port.name in NAMES or port.container_port in USUAL]
     return _valid(numbers[0]) if len(numbers) == 1 and numbers[0] is not None else None
 
 
@@ -152,9 +152,9 @@ def _options_of_ssh(job: MPIJob) -> Iterator[str]:
         if any(name in command_line for name in _PARAMETERS):
             for call in job.mpirun_calls:
                 yield from (value for name, value in mca.parameters(call.words) if name in _PARAMETERS)
-        own = [one for one in container.env or () if one.name in SSH_OPTIONS]
+        own = [variable for variable in container.env or () if variable.name in SSH_OPTIONS]
         overwritten = operator_env.values(LAUNCHER, job) if own else ()
-        yield from (one.value or "" for one in own if one.name not in overwritten)
+        yield from (variable.value or "" for variable in own if variable.name not in overwritten)
 
 
 def _valid(number: int) -> int | None:

@@ -94,6 +94,16 @@ def shortened(text: str, limit: int = 100) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
+def number_of(count: int, noun: str) -> str:
+    """`1 GPU`, `2 GPUs`"""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def first_of(texts: Sequence[str], limit: int) -> str:
+    """A list of up to `limit` texts for a message, with `...` for the others."""
+    return ", ".join(texts[:limit]) + (", ..." if len(texts) > limit else "")
+
+
 class Rule(msgspec.Struct, frozen=True):
     """A registered rule; `check` sees the job with the operator's defaults applied and must not change it."""
 

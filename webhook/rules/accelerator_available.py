@@ -53,7 +53,7 @@ from webhook.predict.scheduler import (
     requirement_met,
 )
 from webhook.predict.sizes import Sizes, fewer_workers
-from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, first_of, rule
 from webhook.rules.limits import MAX_LISTED_SHAPES, MAX_SHOWN_KINDS
 
 Shapes = Collection[NodeShape]
@@ -90,9 +90,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         requests = {
             name: amount
             for name, amount in pods.requests.items()
-            if not (
-                backed(name, ctx) or (settings.ignored_resources and is_accelerator(name, settings.ignored_resources))
-            )
+            if not (backed(name, ctx) or is_accelerator(name, settings.ignored_resources))
         }
         pod_demands = demands(pods.template, requests, _tolerations(job, pods, settings))
         if fits(pod_demands, shapes):
@@ -111,9 +109,9 @@ def _together(
     """`launcher`: the launcher is a worker too."""
     capacity = 0
     for shape, count in counted_shapes(ctx.view):
-        each = pods_per_node(pod_demands, shape)
-        capacity += (each or 0) * count
-        if each is None or capacity >= job.workers + launcher:
+        pods_of_node = pods_per_node(pod_demands, shape)
+        capacity += (pods_of_node or 0) * count
+        if pods_of_node is None or capacity >= job.workers + launcher:
             return
     sizes = Sizes.of(job, ctx)
     pods = f"{job.workers + 1} pods" if launcher else f"{job.workers} workers"
@@ -225,8 +223,8 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
     name = demand.resource
     if most := _most(demand, near):
         had = quantity.format(most)
-        each = "the launcher" if role == LAUNCHER else "each worker"
-        fix = f"Request {had} {name} or less for {each}, overhead and sidecars included."
+        pod = "the launcher" if role == LAUNCHER else "each worker"
+        fix = f"Request {had} {name} or less for {pod}, overhead and sidecars included."
         return f"{_shown(demand.amount)} {name}, but {node} has more than {had}", fix
     other = _meant(name, ctx)
     fix = f"Use {other} instead of {name}." if other else "Check its name and the nodes."
@@ -254,7 +252,7 @@ def _label(key: str, value: str, near: Shapes, node: str, ctx: Context) -> tuple
     values = _values(key, near)
     if values:
         return f'{node} has "{value}", but {_listed(values)}', _one_of(values)
-    other = ctx.closest_name(key, lambda: sorted({other for shape in near for other in shape.labels}))
+    other = ctx.closest_name(key, lambda: sorted({label for shape in near for label in shape.labels}))
     return f"{node} has this label", f"Use {other}." if other else "Remove it, or label the nodes."
 
 
@@ -265,10 +263,11 @@ def _affinity(demand: Affinity, near: Shapes, node: str) -> tuple[str, str]:
         return "selects no node, because it has no conditions", "Write some, or remove it."
     if len(demand.terms) > 1:
         return f"{node} satisfies one of its {len(demand.terms)} terms", fix
-    for one in demand.terms[0].match_expressions or ():
-        if not any(requirement_met(one, shape) for shape in near):
-            condition = f"{one.key} {one.operator} {_listed(one.values or [])}".rstrip()
-            return f"{node} has {condition}", _one_of(_values(one.key, near)) or "Remove it, or label the nodes."
+    for requirement in demand.terms[0].match_expressions or ():
+        if not any(requirement_met(requirement, shape) for shape in near):
+            condition = f"{requirement.key} {requirement.operator} {_listed(requirement.values or [])}".rstrip()
+            fix = _one_of(_values(requirement.key, near)) or "Remove it, or label the nodes."
+            return f"{node} has {condition}", fix
     return f"{node} satisfies all its conditions", fix
 
 
@@ -283,4 +282,4 @@ def _one_of(values: list[str]) -> str:
 
 
 def _listed(values: Sequence[str]) -> str:
-    return ", ".join(values[:MAX_SHOWN_KINDS]) + (", ..." if len(values) > MAX_SHOWN_KINDS else "")
+    return first_of(values, MAX_SHOWN_KINDS)

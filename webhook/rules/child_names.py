@@ -51,8 +51,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield from _taken(job, resource.kind, child)
     for pods in (ctx.view.within(PODS, namespace), ctx.view.within(OTHER_PODS, namespace)):
         for pod in () if pods is UNKNOWN else _workers(job, namespace, pods):
-            if found := next(_taken(job, "Pod", pod, later=job.suspended), None):
-                yield found
+            if violation := next(_taken(job, "Pod", pod, later=job.suspended), None):
+                yield violation
                 return
 
 

@@ -335,10 +335,10 @@ def _unreplaced(
     """
     if not call.without_shell:
         variables = shell.Variables("\n".join(launcher.argv), dict.fromkeys(named), complete=not launcher.env_from)
-        for found in filter(None, map(shell.VARIABLE.fullmatch, ranks)):
-            name = found[1] or found[3]
-            if variables.is_unset(name) and not (found[2] or name.isdigit()):
-                yield found[0], f"nothing in the job sets {shortened(name, 30)}", ranks[found[0]]
+        for reference in filter(None, map(shell.VARIABLE.fullmatch, ranks)):
+            name = reference[1] or reference[3]
+            if variables.is_unset(name) and not (reference[2] or name.isdigit()):
+                yield reference[0], f"nothing in the job sets {shortened(name, 30)}", ranks[reference[0]]
         return
     inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
     options = call.words.index(call.started) if call.started else len(call.words)
@@ -351,12 +351,12 @@ def _unreplaced(
             if fix == number or not _needs_shell(launcher):
                 yield word, f"no shell replaces {shortened(variable[0], 30)}", fix
         whole = index <= options or (not interprets and _IS_REFERENCE.fullmatch(word))
-        for reference in shell.REFERENCE.findall(word) if whole and not launcher.env_from else ():
-            if not reference or reference in named or _OF_SERVICES.search(reference):
+        for missing in shell.REFERENCE.findall(word) if whole and not launcher.env_from else ():
+            if not missing or missing in named or _OF_SERVICES.search(missing):
                 continue
-            fault, fix = f"there is no variable {shortened(reference, 30)} in env", "Add it, or correct the name."
-            if reference in programs.TOOLS:
-                fault, number = f"Kubernetes replaces $({reference}) by a variable", "Run it by bash -c."
+            fault, fix = f"there is no variable {shortened(missing, 30)} in env", "Add it, or correct the name."
+            if missing in programs.TOOLS:
+                fault, number = f"Kubernetes replaces $({missing}) by a variable", "Run it by bash -c."
             yield word, fault, number or fix
 
 

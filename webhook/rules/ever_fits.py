@@ -32,12 +32,12 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues, topology
-from webhook.predict.kueue.feasibility import FlavorShortage, Obstacle, obstacles
+from webhook.predict.kueue.feasibility import Obstacle, obstacles
 from webhook.predict.kueue.flavors import Mismatch, TemplatePart
 from webhook.predict.kueue.managed import configuration, framework, manages
 from webhook.predict.kueue.pod_sets import PodSet, pod_sets
 from webhook.predict.sizes import Size, Sizes, listed
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Violation, number_of, rule
 from webhook.rules.limits import MAX_QUEUES_TRIED
 
 Fits = Callable[[ClusterQueue, tuple[PodSet, ...]], bool]
@@ -62,8 +62,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     all_obstacles = list(obstacles(ctx.view, queue, sets, config))
     if not all_obstacles:
         return
-    # A missing request for a topology has its own fix, which works in every queue.
-    fits: Fits = lambda other, pods: all(each.of_topologies for each in obstacles(ctx.view, other, pods, config))  # noqa: E731
+
+    def fits(queue: ClusterQueue, pods: tuple[PodSet, ...]) -> bool:
+        # A missing request for a topology has its own fix, which works in every queue.
+        return all(obstacle.of_topologies for obstacle in obstacles(ctx.view, queue, pods, config))
+
     elsewhere = _other_queue(ctx, name, sets, fits)
     sizes = Sizes.of(job, ctx)
     fits_so = elsewhere or all(obstacle.of_topologies for obstacle in all_obstacles)
@@ -78,7 +81,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if (
         size is not None
         and (besides := sizes.besides(size))
-        and all(each.unavailable is None for each in all_obstacles)
+        and all(obstacle.unavailable is None for obstacle in all_obstacles)
     ):
         yield Violation(
             "spec", f"other numbers change with {_in_words(size, sizes.own)}", fix=f"Set {listed(besides)}."
@@ -88,7 +91,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 def _path(obstacle: Obstacle) -> str:
     """The path of the role, or of the only part of its template that no flavor matches."""
     path = obstacle.pod_set.path
-    parts = {one.part for one in obstacle.mismatches}
+    parts = {mismatch.part for mismatch in obstacle.mismatches}
     if obstacle.shortages or len(parts) != 1:
         return path
     match parts.pop():
@@ -115,19 +118,16 @@ def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
         return f"{obstacle.token}: no TAS flavor assigned"
     if not obstacle.shortages:
         return f"{obstacle.token}: {_fixable(obstacle).message}"
-    short = max(obstacle.shortages, key=_share)
+    short = max(obstacle.shortages, key=lambda short: short.capacity / kueue.plus(short.before, short.asked))
     resource = short.pair.resource
-    asked, capacity = (kueue.text(resource, value) for value in (kueue.plus(short.before, short.asked), short.capacity))
-    return f"{obstacle.token}: {asked} {resource} > {capacity} in flavor {short.pair.flavor}"
+    requested = kueue.text(resource, kueue.plus(short.before, short.asked))
+    capacity = kueue.text(resource, short.capacity)
+    return f"{obstacle.token}: {requested} {resource} > {capacity} in flavor {short.pair.flavor}"
 
 
 def _fixable(obstacle: Obstacle) -> Mismatch:
     """The first mismatch with a fix, else the first mismatch."""
-    return next((one for one in obstacle.mismatches if one.fix), obstacle.mismatches[0])
-
-
-def _share(short: FlavorShortage) -> float:
-    return short.capacity / kueue.plus(short.before, short.asked)
+    return next((mismatch for mismatch in obstacle.mismatches if mismatch.fix), obstacle.mismatches[0])
 
 
 def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits: Fits) -> str:
@@ -161,15 +161,15 @@ def _fix(
 
 
 def _in_words(size: Size, own: Size) -> str:
-    workers = f"{size.workers} worker{'' if size.workers == 1 else 's'}"
-    gpus = f"{size.gpus} GPU{'' if size.gpus == 1 else 's'} in each"
+    workers = number_of(size.workers, "worker")
+    gpus = f"{number_of(size.gpus, 'GPU')} in each"
     if size.gpus == own.gpus:
         return workers
     return gpus if size.workers == own.workers else f"{workers}, with {gpus}"
 
 
 def _resized(sets: tuple[PodSet, ...], size: Size, sizes: Sizes) -> tuple[PodSet, ...]:
-    return tuple(_of_size(each, size, sizes) if each.role == WORKER else each for each in sets)
+    return tuple(_of_size(pods, size, sizes) if pods.role == WORKER else pods for pods in sets)
 
 
 def _of_size(workers: PodSet, size: Size, sizes: Sizes) -> PodSet:

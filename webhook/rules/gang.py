@@ -108,21 +108,15 @@ def _min_available(
     too_many = admitted.most is not None and not admitted.empty and job.workers > admitted.most
     workers = admitted.most if too_many and admitted.most is not None else job.workers
     pods = workers + 1
-    most = workers if waits else pods
+    most, advisory = workers if waits else pods, not settings.scheduler
     if requested is None:
         if waits:
-            yield Violation(
-                MIN_AVAILABLE,
-                f"unset means {pods}, but the launcher waits for workers",
-                fix=f"Set it to {most}.",
-                reason=CauseReason.REQUIRED,
-                advisory=not settings.scheduler,
-                degree=Degree("unset", 0),
-            )
+            fault, fix = f"unset means {pods}, but the launcher waits for workers", f"Set it to {most}."
+            degree = Degree("unset", 0)
+            yield Violation(MIN_AVAILABLE, fault, fix, CauseReason.REQUIRED, advisory=advisory, degree=degree)
     elif requested < 0:
         degree = Degree("negative", -requested)
         fault = f"is {requested}, must not be negative"
-        advisory = not settings.scheduler
         yield Violation(MIN_AVAILABLE, fault, fix=f"Set it to {most}.", advisory=advisory, degree=degree)
     elif requested > most:
         limit = (
@@ -131,7 +125,6 @@ def _min_available(
             else f"the launcher waits for {most} workers"
         )
         fix, degree = f"Set it to {most} or fewer.", Degree("too many", requested - most)
-        advisory = not settings.scheduler
         yield Violation(MIN_AVAILABLE, f"{requested} pods, but {limit}", fix=fix, advisory=advisory, degree=degree)
     elif requested == 0:
         yield Violation(MIN_AVAILABLE, "0 turns gang scheduling off", fix=f"Set it to {most}.", advisory=True)

@@ -56,7 +56,7 @@ from webhook.predict.devices import Devices
 from webhook.predict.job_pods import job_pods
 from webhook.predict.nodes import node_shapes
 from webhook.predict.sizes import Sizes
-from webhook.rules import CauseReason, Degree, Violation, rule, shortened
+from webhook.rules import CauseReason, Degree, Violation, number_of, rule, shortened
 from webhook.rules.limits import MAX_CLAIM_NAME_CHARACTERS
 from webhook.rules.upstream_contract import quantities
 
@@ -268,12 +268,12 @@ def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Call
         # Claims need another template, so the number of a worker is not suggested.
         number = bound.least if counted.by_claim else suggest()
         fix = f"Request {number} or more {_where_else(counted, 'in resources.limits')}."
-        fault = f"{pod} requests {_count(counted.most)}, at least {bound.least} required"
+        fault = f"{pod} requests {number_of(counted.most, 'GPU')}, at least {bound.least} required"
         yield Violation(_where(path, counted), fault, fix=fix, degree=Degree(f"{role}<", -counted.most))
 
 
 def _too_many(pod: str, role: str, path: str, counted: Devices, bound: _Bound) -> Violation:
-    count = _count(counted.asked, bound.noun)
+    count = number_of(counted.asked, bound.noun)
     if counted.most != counted.least:
         count = f"{count} or more" if counted.most is None else f"up to {count}"
     fix = f"Request {bound.most} or fewer {_where_else(counted)}."
@@ -317,10 +317,6 @@ def uncounted(
         at = f"{where}[{min(claims)}]" if of_one else where
         advisory = others is None or not reason.known
         yield Violation(at, f"the GPUs of {subject} are not counted: {reason.why}", fix=reason.fix, advisory=advisory)
-
-
-def _count(number: int, noun: str = "GPU") -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _visible(

@@ -71,7 +71,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     fault, fix = _end(worker, started or frozenset())
     if not fault and not sshd.starts(worker):
         in_other_ways = _has_agent(launcher) or b'"postStart"' in bytes(ctx.document)
-        if in_other_ways or any("ssh" in sshd.text(each) for each in workers[1:]):
+        if in_other_ways or any("ssh" in sshd.text(sidecar) for sidecar in workers[1:]):
             return
         program = _only(worker, started)
         is_tool = program in programs.TOOLS
@@ -102,8 +102,8 @@ def _end(worker: Container, started: frozenset[str]) -> tuple[str, str]:
 def _only(worker: Container, started: frozenset[str] | None) -> str | None:
     """The only program of the worker; None if another program may start sshd."""
     others = programs.TOOLS | programs.INSTALLERS | sshd.SHORT
-    known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | shell.SHELLS | {"", "jupyter"}
-    if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
+    without_sshd = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | shell.SHELLS | {"", "jupyter"}
+    if not started or not all(name in without_sshd or _PYTHON.fullmatch(name) for name in started):
         return None
     if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start sshd when they are installed
         return None
@@ -134,7 +134,7 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     elif has_deepspeed and (hostfile := _DEEPSPEED_HOSTFILE.search(text)):
         yield from _missing(launcher, hostfile[1])
     elif own and not of_others:
-        name = next((each for each in own if not _PYTHON.fullmatch(each)), "")
+        name = next((program for program in own if not _PYTHON.fullmatch(program)), "")
         fault = f"{name} runs on the launcher alone" if name else f"workers stay idle unless {own[0]} calls mpirun"
         yield fault, "Start it with mpirun."
 

@@ -35,7 +35,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings, each
 from webhook.predict import image_mirrors
 from webhook.predict.image_mirrors import TagSource
-from webhook.rules import CauseReason, Degree, Violation, rule, shortened
+from webhook.rules import CauseReason, Degree, Violation, first_of, rule, shortened
 from webhook.rules.limits import MAX_SHOWN_REGISTRIES
 
 _TAG_OR_DIGEST = re.compile("[:@]")
@@ -65,9 +65,8 @@ class Settings(RuleSettings):
 
 @rule("images", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    warned: dict[
-        tuple[str, ...], dict[str, Violation]
-    ] = {}  # by image and reason: the first violation in each template
+    # By image and reason, the first violation in each template.
+    warned: dict[tuple[str, ...], dict[str, Violation]] = {}
     unpinned = _unpinned(job, ctx.old) if settings.require_digest else {}
     for _, path, replica in job.replicas():
         faults, moving, tagged = _of_template(replica.template, f"{path}.template", settings, unpinned)
@@ -191,11 +190,10 @@ def _policy(
     allowed = settings.allowed_registries
     source = _source(reference)
     if allowed and not any(images.in_registry(reference, entry) for entry in allowed):
-        shown = ", ".join(allowed[:MAX_SHOWN_REGISTRIES]) + (", ..." if len(allowed) > MAX_SHOWN_REGISTRIES else "")
         yield Violation(
             where,
             f'"{shortened(source)}" is not from an allowed registry',
-            fix=f"Use an image from {shown}.",
+            fix=f"Use an image from {first_of(allowed, MAX_SHOWN_REGISTRIES)}.",
             reason=CauseReason.FORBIDDEN,
             degree=Degree(f"{where} registry", frozenset({source})),
         )

@@ -22,7 +22,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.job_pods import job_pods
 from webhook.predict.limit_ranges import AbovePod, Asked, HugePagesAlone, NoLimit, OutOfBounds, faults
-from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, first_of, rule
 from webhook.rules.limits import MAX_SHOWN_LIMIT_RANGES
 
 _REFUSED = "the pods are rejected"
@@ -38,12 +38,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     if ranges is UNKNOWN or not ranges:
         return
-    every = tuple(ranges.values())
     for pods in job_pods(job, ctx):
         if not pods.template.containers:
             continue  # upstream-contract rejects it
         by_resource: dict[tuple[object, ...], list[OutOfBounds]] = {}
-        for fault in faults(pods.template, pods.resources, pods.disputed, every):
+        for fault in faults(pods.template, pods.resources, pods.disputed, tuple(ranges.values())):
             if isinstance(fault, OutOfBounds):
                 by_resource.setdefault((fault.kind == CLAIM, fault.asked.path, fault.asked.name), []).append(fault)
             else:
@@ -63,9 +62,9 @@ def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violat
             message = f"default {name} {_shown(amount)} without cpu or memory; {_REFUSED}"
             return Violation(f"{path}.{where}", message, fix="Set limits[memory] to the needed amount.")
         case AbovePod(amount=amount, most=most):
-            what = "pod has" if not fault.requested else "containers get defaults and request"
+            subject = "pod has" if not fault.requested else "containers get defaults and request"
             first, second = (most, amount) if fault.requested else (amount, most)
-            message = f"{_shown(first)}, the {what} {_shown(second)}; {_REFUSED}"
+            message = f"{_shown(first)}, the {subject} {_shown(second)}; {_REFUSED}"
             fix = "Set it to {0} or more." if fault.requested else "Set it to {0} or less."
             return Violation(f"{path}.{fault.path}", message, fix=fix.format(_shown(second)))
 
@@ -84,7 +83,7 @@ def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
     missing = stated.request is None or stated.limit is None
     return Violation(
         f"{path}.{_field(first)}",
-        f"{out}; {effect} (LimitRange {_listed(sources)})",
+        f"{out}; {effect} (LimitRange {first_of(sources, MAX_SHOWN_LIMIT_RANGES)})",
         fix=_fix(stated, first.fit, least=first.bounds.min, only_request=first.kind == CLAIM),
         reason=CauseReason.REQUIRED if missing else CauseReason.INVALID,
         degree=_degree(f"{path}.{stated.path} {stated.name}", broken),
@@ -174,7 +173,3 @@ def _fix(stated: Asked, fit: Fit | None, *, least: Quantity | None = None, only_
 
 def _shown(amount: Quantity | None) -> str:
     return quantity.format(amount or Quantity(0))
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:MAX_SHOWN_LIMIT_RANGES]) + (", ..." if len(names) > MAX_SHOWN_LIMIT_RANGES else "")

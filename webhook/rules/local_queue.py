@@ -97,5 +97,5 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
 
 def _may_send(check: str, ctx: Context) -> bool:
     """A missing AdmissionCheck only makes the queue inactive."""
-    found = ctx.view.get(ADMISSION_CHECKS, check)
-    return not isinstance(found, AdmissionCheck) or found.controller == MULTIKUEUE
+    admission_check = ctx.view.get(ADMISSION_CHECKS, check)
+    return not isinstance(admission_check, AdmissionCheck) or admission_check.controller == MULTIKUEUE

@@ -138,10 +138,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         if template.spec is not None and template.spec.host_network:
             where = f"{path}.template.spec.hostNetwork"
             yield Violation(where, "is outside any NetworkPolicy", "Remove it.", CauseReason.FORBIDDEN)
-        found = extended_resources([*template.containers, *((template.spec and template.spec.init_containers) or ())])
-        if any(is_accelerator(name, settings.rdma_devices) for name in found):
-            fix = "Use partitions or VLANs."
-            yield _unfiltered(path, "its NetworkPolicy does not filter RDMA", fix)
+        resources = extended_resources([*template.containers, *template.init_containers])
+        if any(is_accelerator(name, settings.rdma_devices) for name in resources):
+            yield _unfiltered(path, "its NetworkPolicy does not filter RDMA", "Use partitions or VLANs.")
         if template.annotations.get(NETWORKS) or template.annotations.get(DEFAULT_NETWORK):
             yield _unfiltered(path, "its NetworkPolicy does not filter further networks", "Give them a policy.")
 
@@ -161,12 +160,7 @@ def _blocked_launcher(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     if of_workers and all(policy.keeps_out(space) for policy in of_workers):
         name = shortened(min(policy.name for policy in of_workers), MAX_OBJECT_NAME_CHARACTERS)
         fault = f"NetworkPolicy {name} blocks the launcher"
-        yield Violation(
-            replica_path(WORKER),
-            fault,
-            "Allow its own pods in.",
-            advisory=True,
-        )
+        yield Violation(replica_path(WORKER), fault, "Allow its own pods in.", advisory=True)
 
 
 def _unfiltered(path: str, fault: str, fix: str) -> Violation:

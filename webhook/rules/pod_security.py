@@ -120,7 +120,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         for role, path, written in templates(ctx.document):
             admitted_as = of_scc.get(role)
             template = filled_in(written, admitted_as, ctx)
-            rejected = {each.path for each in admitted_as.rejections} if admitted_as else set()
+            rejected = {rejection.path for rejection in admitted_as.rejections} if admitted_as else set()
             if not template.spec or template.spec.runtime_class_name not in settings.exempt_runtime_classes:
                 yield from _judge(path, template, levels, newest, rejected, compared=ctx.operation == "UPDATE")
     except ShapeError as error:
@@ -155,15 +155,12 @@ def _judge(
 
 def _faults(level: LevelVersion, template: PodTemplate, newest: Version) -> list[Result]:
     """Leaves out ports that are host ports only because of hostNetwork."""
-    return [
-        result for result in evaluate(*level, template, newest=newest) if not only_by_host_network(result, template)
-    ]
+    results = evaluate(*level, template, newest=newest)
+    return [result for result in results if not only_by_host_network(result, template)]
 
 
 def _violation(path: str, result: Result, message: str, fix: str, degree: Degree | None, **limit: Any) -> Violation:
-    shown = (
-        message if len(message) <= MAX_POD_SECURITY_CHARACTERS else f"{message[: MAX_POD_SECURITY_CHARACTERS - 3]}..."
-    )
+    shown = shortened(message, MAX_POD_SECURITY_CHARACTERS)
     # An init container may be a copy of the first container, such as the container of launcher-wait.
     first = min(result.paths, key=lambda place: place.startswith("spec.initContainers"))
     return Violation(f"{path}.{first}", shown, fix=fix, reason=CauseReason.FORBIDDEN, degree=degree, **limit)

@@ -30,7 +30,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import ObjectNames, RuleSettings
 from webhook.predict.kueue.priority import SCHEDULING_POLICY, has_class, has_workload_class, priority_classes
 from webhook.predict.pod_priority import NO_CLASS, class_of_pods
-from webhook.rules import CauseReason, Violation, rule, shortened
+from webhook.rules import CauseReason, Violation, first_of, rule, shortened
 from webhook.rules.limits import MAX_SHOWN_CLASSES
 
 LABEL = f"metadata.labels[{PRIORITY_CLASS}]"
@@ -103,7 +103,7 @@ def _offer(allowed: tuple[str, ...], exists: Exists) -> str | None:
     if not allowed:
         return None
     names = [name for name in allowed if exists(name) is not False]
-    shown = ", ".join(names[:MAX_SHOWN_CLASSES]) + (", ..." if len(names) > MAX_SHOWN_CLASSES else "")
+    shown = first_of(names, MAX_SHOWN_CLASSES)
     return shown if len(names) < 2 else f"one of {shown}"
 
 

@@ -121,13 +121,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
     if container.env_from or not worker.containers:
         return
-    known = exports.assigned.union([variable.name for variable in container.env or ()])
-    known |= exports.named & _OF_IMAGES
+    passed_on = exports.assigned.union([variable.name for variable in container.env or ()])
+    passed_on |= exports.named & _OF_IMAGES
     env = [*(worker.containers[0].env or ())]
-    if not known.issuperset([variable.name for variable in env]) and _only_sshd(worker.containers[0]):
+    if not passed_on.issuperset([variable.name for variable in env]) and _only_sshd(worker.containers[0]):
         # The launcher's script may pass on a variable to which it assigns.
         names = _names(worker, env, settings, alone=True, script=script, word=_WORD)
-        alone = [name for name in names if name not in known and f"{name}=" not in script]
+        alone = [name for name in names if name not in passed_on and f"{name}=" not in script]
         how = ", with -x for mpirun" if exports.selective else ""
         fix = f"Set {'it' if len(alone) == 1 else 'them'} on the launcher{how}."
         yield from _violation(WORKER, worker, alone, fix)
@@ -139,7 +139,7 @@ def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str)
         verb = "does" if len(names) == 1 else "do"
         fault = f"{', '.join(names[:MAX_SHOWN_VARIABLES])}{more} {verb} not reach the ranks on workers"
         container = template.containers[0]
-        env = (f"env[{index}]" for index, one in enumerate(container.env or ()) if one.name == names[0])
+        env = (f"env[{index}]" for index, variable in enumerate(container.env or ()) if variable.name == names[0])
         field = next(env, "args" if container.args else "command")
         path = f"{replica_path(role)}.template.spec.containers[0].{field}"
         yield Violation(path, fault, fix=fix, advisory=True)
@@ -153,7 +153,7 @@ def _exported(container: Container) -> Iterator[EnvVar]:
         names = [word.rpartition("/")[2] for word in words]
         end = next((index for index, name in enumerate(names) if name in mpirun.LAUNCHERS), 0)
         given = words if "export" in words[:2] else words[:end]
-        yield from (EnvVar(found[1], word[found.end() :]) for word in given if (found := _SET.match(word)))
+        yield from (EnvVar(set_by[1], word[set_by.end() :]) for word in given if (set_by := _SET.match(word)))
 
 
 def _names(
@@ -189,18 +189,18 @@ def _carried(worker: PodTemplate) -> set[str]:
     """Variables of a worker whose command may store them for sshd."""
     if not worker.containers or not _uses_environment(worker.containers[0]):
         return set()
-    return {one.name for one in worker.containers[0].env or ()}
+    return {variable.name for variable in worker.containers[0].env or ()}
 
 
 def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) -> set[str]:
     """PATH and LD_LIBRARY_PATH if Open MPI sets all their folders on workers: by --prefix, or by mpirun's path."""
-    paths = [one for one in env if one.name in {"LD_LIBRARY_PATH", "PATH"} and one.value]
+    paths = [variable for variable in env if variable.name in {"LD_LIBRARY_PATH", "PATH"} and variable.value]
     if not paths:
         return set()
     given = (values[0] for call in calls for name, values in call.options or () if name == "prefix" and values)
     prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(script))}
     own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _ADDING_NOTHING
-    return {one.name for one in paths if own.issuperset((one.value or "").split(":"))}
+    return {variable.name for variable in paths if own.issuperset((variable.value or "").split(":"))}
 
 
 def _only_sshd(container: Container) -> bool:

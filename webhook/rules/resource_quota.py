@@ -33,7 +33,7 @@ from webhook.predict.quota import wording
 from webhook.predict.quota.assessment import Assessment, assess
 from webhook.predict.quota.fit import Shortage, charged
 from webhook.predict.sizes import Size
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Violation, number_of, rule
 from webhook.rules.gpus import uncounted
 from webhook.rules.limits import MAX_NAMED_QUOTAS, MAX_QUOTA_WARNINGS
 
@@ -59,17 +59,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if not short:
         yield from _uncounted(assessment, ctx)
         return
-    short.sort(key=lambda each: _urgency(each, assessment, settings))
+    short.sort(key=lambda shortage: _urgency(shortage, assessment, settings))
     first, fits = short[0], assessment.largest_now(short)
     path = _path(job, ctx)
     queued = _queued(job, ctx)
     if not first.impossible and (job.suspended or queued):
-        fitting, wait = (
-            _fitting(fits, assessment),
-            "It waits" if queued or job.labels.get(QUEUE_NAME) else "Resume it later",
-        )
-        for each in short[:MAX_QUOTA_WARNINGS]:
-            yield _busy(path, each, fitting, settings, wait=wait)
+        wait = "It waits" if queued or job.labels.get(QUEUE_NAME) else "Resume it later"
+        fix = f"{wait}{_fitting(fits, assessment)}."
+        for shortage in short[:MAX_QUOTA_WARNINGS]:
+            yield _busy(path, shortage, fix, settings)
         return
     yield Violation(
         path,
@@ -123,27 +121,23 @@ def _fitting(fits: Size | None, assessment: Assessment) -> str:
     if fits is None:
         return ""
     if fits.gpus == assessment.sizes.own.gpus:
-        return f"{fits.workers} {'worker fits' if fits.workers == 1 else 'workers fit'} now"
-    return f"{fits.workers} with {fits.gpus} GPU{'' if fits.gpus == 1 else 's'} fit now"
+        return f"; {fits.workers} {'worker fits' if fits.workers == 1 else 'workers fit'} now"
+    return f"; {fits.workers} with {number_of(fits.gpus, 'GPU')} fit now"
 
 
-def _busy(path: str, short: Shortage, fitting: str, settings: Settings, *, wait: str) -> Violation:
+def _busy(path: str, short: Shortage, fix: str, settings: Settings) -> Violation:
     needed = wording.spelled(short.resource, short.missing, settings.accelerators)
     available, hard = (
         wording.number(short.resource, amount, settings.accelerators) for amount in (short.available, short.hard)
     )
-    return Violation(
-        path,
-        f"needs {needed}, {available} of {hard} free",
-        fix=f"{wait}; {fitting}." if fitting else f"{wait}.",
-        reason=CauseReason.FORBIDDEN,
-        advisory=True,
-    )
+    return Violation(path, f"needs {needed}, {available} of {hard} free", fix, CauseReason.FORBIDDEN, advisory=True)
 
 
-def _suggestions(every: list[Shortage], assessment: Assessment, fits: Size | None, settings: Settings) -> Iterator[str]:
-    short = every[0]
-    fits_ever = assessment.largest_ever(every) if short.impossible else assessment.sizes.own
+def _suggestions(
+    shortages: list[Shortage], assessment: Assessment, fits: Size | None, settings: Settings
+) -> Iterator[str]:
+    short = shortages[0]
+    fits_ever = assessment.largest_ever(shortages) if short.impossible else assessment.sizes.own
     in_use = short.taken > 0
     if fits:
         yield _reduce(fits, short, assessment, settings)

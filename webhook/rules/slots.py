@@ -46,7 +46,7 @@ from webhook.predict.devices import Devices, of_pod
 from webhook.predict.nodes import node_shapes
 from webhook.predict.open_mpi import is_certain_to_refuse
 from webhook.predict.sizes import Sizes
-from webhook.rules import Degree, Violation, rule
+from webhook.rules import Degree, Violation, number_of, rule
 
 PATH = "spec.slotsPerWorker"
 
@@ -91,20 +91,20 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return  # upstream-contract rejects it
     if slots < settings.min:
         least = Sizes.of(job, ctx).fewest_slots(settings.min)
-        fault = f"{_count(slots, 'slot')} per worker, at least {settings.min} required"
+        fault = f"{number_of(slots, 'slot')} per worker, at least {settings.min} required"
         yield Violation(PATH, fault, fix=f"Set slotsPerWorker to {least} or more.", degree=Degree("too few", -slots))
         yield from _too_many_ranks(job, least, ctx)
         return
     pods = [(role, spec) for role, _, spec in job.computing()]
     devices = [of_pod(pod.template, settings.resources, ctx) for _, pod in pods]
-    gpus = [found.known for found in devices]
+    gpus = [pod_devices.known for pod_devices in devices]
     on_cores = not any(gpus) and not any(_has_claims(pod) for _, pod in pods)
     most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
     cores = _cores([pod for _, pod in pods], settings, ctx)
     most = max(most, cores)
     if slots > most:
         fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
-        fault = f"{_count(slots, 'slot')} per worker, at most {most} allowed"
+        fault = f"{number_of(slots, 'slot')} per worker, at most {most} allowed"
         yield Violation(PATH, fault, fix=fix, degree=Degree("too many", slots - most))
         yield from _too_many_ranks(job, most, ctx)
         return
@@ -116,7 +116,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     with_gpus = bool(fewest) and slots == gpus[-1]
     on_devices = slots <= cores and gpus[-1] and slots % gpus[-1] == 0
     if any(gpus[-1:]) and not (with_gpus or on_devices or slots == suggested or _meant(job, slots, gpus[-1])):
-        fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
+        fault = f"{number_of(slots, 'slot')} but {number_of(gpus[-1], 'GPU')} per worker"
         shows_ranks = job.mpirun_calls and all(map(_is_clear, job.mpirun_calls))
         fix = f"Set it to {suggested}{'' if shows_ranks else ', or to the ranks that mpirun starts on a worker'}."
         yield Violation(PATH, fault, fix=fix, advisory=True)
@@ -142,10 +142,10 @@ def _cores(pods: Sequence[ReplicaSpec], settings: Settings, ctx: Context) -> int
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
     """Left out if the rule `gpus` rejects the launcher's number."""
-    gpus = [found.known for found in devices]
+    gpus = [pod_devices.known for pod_devices in devices]
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
-        fault = f"requests {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
-        fix = f"Request {_count(gpus[-1], 'GPU')}."
+        fault = f"requests {number_of(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
+        fix = f"Request {number_of(gpus[-1], 'GPU')}."
         if not gpus[-1] or devices[-1].by_claim:  # the user may mean either number, and claims have no limits field
             fix = "Use the same limits and claims in both."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
@@ -167,8 +167,8 @@ def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
 
 
 def _exactly_per_node(call: Invocation) -> int | None:
-    each = mpirun.per_node(call)
-    return each.ranks if each and each.exactly else None
+    limit = mpirun.per_node(call)
+    return limit.ranks if limit and limit.exactly else None
 
 
 def _is_clear(call: Invocation) -> bool:
@@ -191,11 +191,11 @@ def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:
         name, count, exactly = limit
         if count > slots:
             fix = f"Set it to {count}, or -{name} to {slots}." if count <= most else f"Set -{name} to {slots}."
-            fault = f"-{name} requests {count} ranks per worker, {_count(slots, 'slot')}"
+            fault = f"-{name} requests {count} ranks per worker, {number_of(slots, 'slot')}"
             return Violation(PATH, fault, fix=fix, advisory=True)
         total = count * _nodes(job)
         if exactly and total < (call.ranks or 0) <= slots * _nodes(job):
-            allowed = f"{_count(count, 'rank')} for each of {_nodes(job)} workers"
+            allowed = f"{number_of(count, 'rank')} for each of {_nodes(job)} workers"
             fault = f"{call.program} -np {call.ranks}, but -{name} allows {allowed}"
             return Violation(PATH, fault, fix=f"Set -np to {total}.", advisory=True)
     return None
@@ -227,7 +227,7 @@ def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
     whose = "per worker" if cpus.role == WORKER else "in the launcher"
     path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
     fix = f"Request {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or request {slots} CPUs."
-    fault = f"{_count(slots, 'slot')} but {_count(cpus.amount, 'CPU')} {whose}"
+    fault = f"{number_of(slots, 'slot')} but {number_of(cpus.amount, 'CPU')} {whose}"
     return Violation(path, fault, fix=fix, advisory=True)
 
 
@@ -247,7 +247,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
     calls, largest = job.mpirun_calls, largest_call(job)
     if not total or largest is None or largest.ranks is None:
         return
-    in_all = f"{_count(total, 'slot')} {'in all' if nodes == current else f'with {nodes} workers'}"
+    in_all = f"{number_of(total, 'slot')} {'in all' if nodes == current else f'with {nodes} workers'}"
     if largest.ranks > total:
         needed = -(-largest.ranks // nodes)
         may_add = nodes + -(-(largest.ranks - total) // slots) in ctx.admitted.workers
@@ -268,7 +268,7 @@ def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) ->
     total = slots * _admitted_nodes(job, ctx, nodes)
     largest = largest_call(job)
     if largest is not None and (largest.ranks or 0) > total > 0:
-        in_all = f"{_count(total, 'slot')} with {slots} per worker"
+        in_all = f"{number_of(total, 'slot')} with {slots} per worker"
         yield from _beyond(job, largest, total, ctx, in_all=in_all, fix=f"Set -np to {total}.")
 
 
@@ -290,7 +290,3 @@ def _admitted_nodes(job: MPIJob, ctx: Context, fewest: int) -> int:
     """The number of pods that run ranks, within the limits of the rules."""
     nodes, admitted = max(_nodes(job), fewest, ctx.admitted.workers.least), ctx.admitted.workers
     return nodes if admitted.most is None or admitted.empty else min(nodes, admitted.most)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -84,19 +84,11 @@ def _scaling(old: MPIJob, new: MPIJob, *, admitted: bool) -> Iterator[Violation]
         return
     path = "spec.mpiReplicaSpecs[Worker].replicas"
     if admitted:
-        yield Violation(
-            path,
-            "Kueue stops the job and queues it again when the number of workers changes",
-            fix="Undo it unless you want a restart.",
-            advisory=True,
-        )
+        fault = "Kueue stops the job and queues it again when the number of workers changes"
+        yield Violation(path, fault, "Undo it unless you want a restart.", advisory=True)
     elif new.workers < old.workers and new.spec.run_launcher_as_worker:
-        yield Violation(
-            path,
-            "with runLauncherAsWorker the operator also restarts one of the workers that stay",
-            fix="Expect one more worker to be lost.",
-            advisory=True,
-        )
+        fault = "with runLauncherAsWorker the operator also restarts one of the workers that stay"
+        yield Violation(path, fault, "Expect one more worker to be lost.", advisory=True)
 
 
 def _restarting(job: MPIJob, ctx: Context) -> Iterator[Violation]:
@@ -104,12 +96,8 @@ def _restarting(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     before, after = written.templates(ctx.old_document), written.templates(ctx.document)
     for role, path, _ in job.replicas():
         if role in before and role in after and _containers(before[role]) != _containers(after[role]):
-            yield Violation(
-                f"{path}.template",
-                "changed, so Kueue restarts the job",
-                fix="Undo it to avoid that.",
-                advisory=True,
-            )
+            fault, fix = "changed, so Kueue restarts the job", "Undo it to avoid that."
+            yield Violation(f"{path}.template", fault, fix, advisory=True)
             return
 
 

@@ -200,7 +200,7 @@ def _reserved(
         where = f"{pod_path}.containers[0].volumeMounts[{index}].mountPath"
         same = mount.mount_path in of_operator
         folder = _folder(mount.mount_path)
-        parent = next((each for each in folders if folder.startswith(f"{each}/")), None)
+        parent = next((reserved for reserved in folders if folder.startswith(f"{reserved}/")), None)
         if parent and folder.removeprefix(f"{parent}/") not in FILES:
             fault = (
                 f'"{mount.mount_path[:100]}" cannot be created in {parent[:100]}, which the operator mounts read-only'

@@ -156,9 +156,8 @@ def _never(
 
 def _fix(job: MPIJob, queues: list[VolcanoQueue], ctx: Context) -> str:
     sizes = Sizes.of(job, ctx)
-    if (
-        sizes.gang is None and sizes.waits
-    ):  # the rule `gang` suggests to set minAvailable to the current number of workers
+    if sizes.gang is None and sizes.waits:
+        # The rule `gang` suggests to set minAvailable to the current number of workers.
         sizes = structs.replace(sizes, gang=sizes.own.workers + 1)
     size = sizes.largest(
         lambda size: not any(_beyond(volcano.min_resources(job, ctx, size), queue.capability) for queue in queues)
