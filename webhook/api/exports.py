@@ -1,8 +1,7 @@
 """The variables of the launcher's environment that mpirun passes on to the ranks.
 
-Hydra (MPICH, Intel MPI) and horovodrun pass on all variables. Open MPI passes on its own variables and the variables
-named by its option `-x`, where `*` at the end of a name matches any text. In a command line that cannot be parsed, `-x`
-is accepted anywhere.
+Hydra (MPICH, Intel MPI) and horovodrun pass on all variables. Open MPI passes on its own variables and those named by
+`-x`, where `*` at the end of a name matches any text. In a command line that cannot be parsed, `-x` counts anywhere.
 """
 
 import re
@@ -54,12 +53,11 @@ class Exports:
 
     @staticmethod
     def of(job: MPIJob) -> "Exports":
-        """The variables that the launcher's first container passes on."""
         containers = job.launcher.template.containers if job.launcher else ()
         return Exports(job.mpirun_calls, job.mpi_implementation, containers[0].argv if containers else ())
 
     def names(self, name: str) -> bool:
-        """Whether `-x` names the variable."""
+        """`-x` names the variable."""
         if name in self.named or not self._starts:
             return name in self.named
         # Of the sorted texts, only the last one that is not after the name can be its start.
@@ -67,12 +65,11 @@ class Exports:
         return place > 0 and name.startswith(self._starts[place - 1])
 
     def passes(self, name: str) -> bool:
-        """Whether ranks get the variable."""
         return self.all or self.names(name) or name.startswith(_OF_OPEN_MPI)
 
 
 def _of_options(options: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[bool, str]]:
-    """(whether the option is `-x`, its value) for each option."""
+    """(the option is `-x`, its value) for each option."""
     return [(name == "x", values[0]) for name, values in options if values and (name == "x" or name in PAIRS)]
 
 

@@ -1,8 +1,7 @@
 """Finds mpirun in a container's command line and reads how many ranks it starts.
 
-Options are read up to the first word that is not an option. That word is the program; a `-n` after it is not mpirun's.
-The number of ranks is None unless it is certain. A shell variable, an unknown option, several programs, or hosts that
-the user names make it uncertain.
+The first word after the options is the program; a `-n` after it is not mpirun's. A shell variable, an unknown option,
+several programs, or hosts that the user names make the number of ranks uncertain.
 """
 
 import re
@@ -64,7 +63,7 @@ OF_SCHEDULERS: Final = frozenset(("aprun", "jsrun", "qsub", "sbatch", "srun"))
 """Programs that start the ranks, or jobs, of a batch system such as Slurm."""
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
-"""Every call contains at least one of these names."""
+"""Every call contains one of these names."""
 NEAR_MPIRUN: Final = re.compile(
     r"(?:^|[\n;&|])[ \t]*+(?!mpirun\b|mpiexec\b)"
     rf"(m[pi]{{1,2}}[-_]?(?:r[unm]{{1,3}}|e[xec]{{2,4}})|{'|'.join(OF_SCHEDULERS)})(?=\s|\Z)"
@@ -77,8 +76,8 @@ _EXPORTED_OUTPUT: Final = re.compile(
 )
 _HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # set by the operator, see `webhook.api.operator_env`
 _AS_USER: Final = frozenset(("runuser", "su"))
-# Text that may precede mpirun in a shell command: an operator, a keyword or the quote of `su USER -c "`, then
-# programs that start mpirun, and a folder.
+# Text before mpirun in a shell command: an operator, a keyword or the quote of `su USER -c "`, then programs that start
+# mpirun, and a folder.
 _BEFORE: Final = re.compile(
     rf"(?:^|[\n;&|(]|(?:\b(?:{'|'.join(filter(str.isalpha, shell.KEYWORDS))}|exec|time|nohup|env|command)|[!{{])[ \t]"
     r"|\b(?:su|runuser)\b[^\n;&|'\"]*[ \t]-c[ \t]+(['\"]))"
@@ -103,8 +102,8 @@ def find(
 ) -> list[Invocation]:
     """The calls of mpirun and similar programs by a container, as far as its command line shows them.
 
-    `implementation` is the job's `mpiImplementation`, which defines the options of mpirun. `env` are the container's
-    variables; with `env_from` the container has further variables.
+    `implementation` is the job's `mpiImplementation`, which defines the options of mpirun. With `env_from` the
+    container has more variables than `env`.
     """
     argv = [*(command or ()), *(args or ())]
     values: dict[str, str | None] = {}
@@ -138,17 +137,17 @@ def taken_for_a_file(argv: Sequence[str]) -> str:
 
 
 def shows(container: Container) -> bool:
-    """Whether the command shows everything that the container runs."""
+    """The command shows everything that the container runs."""
     return bool(container.argv) and not _FILE.search(" ".join(container.argv))
 
 
 def mentions(container: Container) -> bool:
-    """Whether the container may run mpirun or a similar program."""
+    """The container may run mpirun or a similar program."""
     return bool(find(container.command, container.args, None))
 
 
 def runs(container: Container) -> bool:
-    """Whether the container certainly runs mpirun or a similar program."""
+    """The container certainly runs mpirun or a similar program."""
     return any(call.words for call in find(container.command, container.args, None))
 
 
@@ -177,7 +176,7 @@ def _calls(
 
 
 def _is_whole(script: str, start: int, end: int) -> bool:
-    """Whether a command ends after its last word, not at syntax that needs a shell.
+    """A command ends after its last word, not at syntax that needs a shell.
 
     An array, `RUN=(mpirun -np 2)`, is not a command, and neither is a text in quotes.
     """
@@ -199,7 +198,6 @@ def _mentions(script: str) -> Iterator[int]:
 
 
 def _read(program: str, words: Sequence[str], implementation: str | None, *, without_shell: bool = False) -> Invocation:
-    """The call of `program` with these words, read up to the program that it starts."""
     syntax = dialect(program, implementation)
     arguments = tuple(words)
     _, options, position = options_of(arguments, syntax.options)
@@ -230,7 +228,7 @@ def _read(program: str, words: Sequence[str], implementation: str | None, *, wit
 def options_of(
     words: tuple[str, ...], dialect_options: Mapping[str, tuple[str, int]]
 ) -> tuple[list[str], list[tuple[str, tuple[str, ...]]], int]:
-    """The leading options as written, their (name without dashes, values), and the position of the word after them."""
+    """The leading options as written, their (name without dashes, values), and the position after them."""
     written, options, position = list[str](), list[tuple[str, tuple[str, ...]]](), 0
     while position < len(words):
         word, equals = words[position], ""
@@ -263,7 +261,7 @@ class PerNode(NamedTuple):
 
 
 def per_node(call: Invocation) -> PerNode | None:
-    """The ranks that the call starts on each node; None if that is not set or not certain."""
+    """None if the call does not set the number, or if it is not certain."""
     numbers = [_per_node(name, "".join(values)) for name, values in _per_node_options(call.options or ())]
     return numbers[0] if numbers and len({number and number[1:] for number in numbers}) == 1 else None
 
@@ -287,7 +285,7 @@ def _per_node(name: str, value: str) -> PerNode | None:
 
 
 def starter(call: Invocation) -> str | None:
-    """The program in the call that starts a process for each GPU of its node; None if there is none."""
+    """The program in the call that starts a process for each GPU of its node."""
     for word in call.words:
         name = word.rpartition("/")[2]
         if name in ON_EACH_NODE:
@@ -300,14 +298,13 @@ def dialect(program: str, implementation: str | None) -> Dialect:
 
 
 def oversubscribes(text: str) -> bool:
-    """Whether an option or environment variable allows more ranks than slots."""
+    """An option or environment variable allows more ranks than slots."""
     plain = text.lower().replace("_", "")
     return "oversubscribe" in plain and "nooversubscribe" not in plain
 
 
 def oversubscribes_by_env(container: Container) -> bool:
     env = container.env or ()
-    # One search for all variables first: few containers have any.
     texts = "".join([text for variable in env for text in (variable.name, variable.value or "")])
     if "oversubscribe" not in texts.lower().replace("_", ""):
         return False

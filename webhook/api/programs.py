@@ -40,7 +40,7 @@ _OF_ENVIRONMENTS: Final = re.compile(r"(?:\.|source) (?:\S*/)?(?:activate|conda\
 
 
 def started_by(container: Container) -> frozenset[str] | None:
-    """The names of the programs without folders; None if the image, a file or a variable may start more programs."""
+    """Names without folders; None if the image, a file or a variable may start more programs."""
     if not container.command:
         return None
     words = shell.unwrapped(container.argv)
@@ -64,7 +64,7 @@ def started_by(container: Container) -> frozenset[str] | None:
 
 
 def _names(command: str) -> frozenset[str] | None:
-    """The program of one command; an empty set for a shell built-in, None if the command may start more programs."""
+    """The program of one command: empty for a shell built-in, None if the command may start more programs."""
     words = command.split()
     while words and words[0] in shell.KEYWORDS:
         del words[0]

@@ -54,9 +54,9 @@ _TELLS: Final = re.compile(r"\s-[46DdeqrR]*[GQTVit]|[$`]")
 
 
 def port(job: MPIJob, default: int | None) -> int | None:
-    """The port of sshd; `default` if sshd runs with its usual configuration, None if the port is unknown.
+    """`default` if sshd runs with its usual configuration, None if the port is unknown.
 
-    The port is set by sshd's options, the worker's `ports`, or the launcher's options for ssh.
+    sshd's options, the worker's `ports` or the launcher's options for ssh set the port.
     """
     if job.worker is None or not job.worker.template.containers:
         return None
@@ -71,7 +71,7 @@ def port(job: MPIJob, default: int | None) -> int | None:
 
 
 def starts(container: Container) -> bool:
-    """Whether the container's command starts sshd. Without a command, the image is assumed to start sshd."""
+    """Without a command, the image is assumed to start sshd."""
     return not container.argv or _CALL.search(text(container)) is not None
 
 
@@ -84,15 +84,14 @@ class Call(NamedTuple):
 
     @property
     def in_foreground(self) -> bool:
-        """Whether the options keep sshd in the foreground."""
         return _STAYS.search(self.options) is not None
 
 
 def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
     """All starts of sshd in the container's command or shell script, and the last command if it starts sshd.
 
-    The second value is None if the last command is, or may be, a different program. Without a command the image decides
-    how `args` are used, so only a shell script in `args` is read.
+    The second value is None if the last command may be another program. Without a command the image decides how `args`
+    are used, so only a shell script in `args` is read.
     """
     argv = shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
@@ -119,7 +118,7 @@ def ends_in(container: Container) -> bool:
 
 
 def _call(command: str, end: str) -> Call | None:
-    """The start of sshd by this command; None if it is in parentheses, or if sshd only prints something and ends."""
+    """None if the command is in parentheses, or if sshd only prints something and ends."""
     match = _SSHD.match(command)
     if match is None or end in {"(", ")", "|"}:
         return None
@@ -130,7 +129,6 @@ def _call(command: str, end: str) -> Call | None:
 
 
 def text(container: Container) -> str:
-    """The container's command and arguments as one text."""
     return " ".join(container.argv)
 
 
