@@ -18,7 +18,7 @@ _EXPANDED: Final = frozenset("$`")
 
 
 def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(name, value) of each parameter: `-mca NAME VALUE`, `--mca NAME VALUE`, for Open MPI 5 also `--mca=NAME VALUE`."""
+    """(name, value) of each `-mca NAME VALUE`, `--mca NAME VALUE`, and for Open MPI 5 `--mca=NAME VALUE`."""
     for index, word in enumerate(words):
         if "mca" not in word or word[0] != "-":
             continue

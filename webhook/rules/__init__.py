@@ -21,7 +21,7 @@ from webhook.kit.settings import Action, RuleSettings
 
 
 class CauseReason(StrEnum):
-    """Kubernetes' CauseType: the kind of fault, for programs (apimachinery `meta/v1/types.go`)."""
+    """Kubernetes' CauseType (apimachinery `meta/v1/types.go`)."""
 
     INVALID = "FieldValueInvalid"
     REQUIRED = "FieldValueRequired"
@@ -30,15 +30,14 @@ class CauseReason(StrEnum):
 
 
 class Degree(msgspec.Struct, frozen=True):
-    """How bad a fault is. An update that makes the fault smaller is admitted, although the message differs."""
+    """How bad a fault is. An update that makes the fault smaller is admitted."""
 
     of: str
-    """Identifies the fault within the rule: the same text before and after an update."""
+    """Identifies the fault within the rule, before and after an update."""
     amount: int | frozenset[str] | Mapping[str, int]
-    """The excess over a limit (larger is worse), the set of wrong values, or the excess over each of several limits."""
+    """The excess over a limit, the wrong values, or the excess over each of several limits."""
 
     def is_within(self, other: "Degree") -> bool:
-        """Whether this degree is at most as bad as `other`."""
         if isinstance(self.amount, frozenset):
             return isinstance(other.amount, frozenset) and self.amount <= other.amount
         if isinstance(self.amount, Mapping):
@@ -57,15 +56,15 @@ class Violation:
     fix: str
     reason: CauseReason = CauseReason.INVALID
     advisory: bool = False
-    """Whether the fault is only likely: it is then at most a warning, whatever the action of the rule."""
+    """The fault is only likely: at most a warning, whatever the action of the rule."""
     audit_only: bool = False
-    """Whether the violation is only for the audit log: the user does not see it."""
+    """Only for the audit log: the user does not see the violation."""
     of_lines: bool = False
-    """Whether the rule wrote the line ends in message and fix; otherwise they come from the user's text."""
+    """The rule wrote the line ends in message and fix; otherwise they come from the user's text."""
     degree: Degree | None = field(default=None, compare=False)
-    """How bad the fault is. If this is None, two violations are the same fault only if their texts are equal."""
+    """If None, two violations are the same fault only if their texts are equal."""
     follows: str = field(default="", compare=False)
-    """A field: if another rule has a violation at this field, its fix also fixes this violation. Empty for none."""
+    """A field: another rule's fix at this field also fixes this violation. Empty for none."""
 
     @property
     def ceiling(self) -> Action:
@@ -80,7 +79,7 @@ Check = Callable[[MPIJob, S, Context], Iterator[Violation]]
 
 
 def not_allowed(path: str, value: str, allowed: Sequence[str], *, default: str) -> Violation:
-    """A valid value that the policy does not allow; `default` is the operator's default."""
+    """`default` is the operator's default."""
     return Violation(
         path,
         f'"{value}" is not allowed here (the default is "{default}")',
@@ -112,10 +111,10 @@ class Rule(msgspec.Struct, frozen=True):
     check: Callable[[MPIJob, Any, Context], Iterator[Violation]]
     since: str
     admits: Callable[[Any], Admitted] = lambda _: ANYTHING
-    """The numbers of workers, accelerators and slots that the rule admits with these settings."""
+    """The numbers of workers, accelerators and slots that the rule admits."""
     importance: Importance = Importance.HARMS
     plugin: str = ""
-    """The plug-in that has the rule; empty for a rule of this package."""
+    """The plug-in with the rule; empty for a rule of this package."""
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -136,8 +135,7 @@ def rule(
 ) -> Callable[[Check[S]], Check[S]]:
     """Register the decorated function as the rule `rule_id`, which exists since version `since`.
 
-    A rule that limits the workers, their accelerators or slots returns the limits in `admits`, so that other rules
-    suggest only sizes within them.
+    `admits` returns the rule's limits for workers, accelerators and slots: other rules suggest only sizes within them.
     """
 
     def register(check: Check[S]) -> Check[S]:

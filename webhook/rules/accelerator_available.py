@@ -1,10 +1,9 @@
 """The cluster's nodes, if empty, could hold each pod of the job, and all pods together.
 
-The rule compares the requests of one pod (accelerators, cpu, memory and all others) with the resources of the nodes. It
-compares the pod's nodeSelector, required node affinity and tolerations with the nodes' labels and taints. Cordoned,
-starting and temporarily missing nodes are included. Free capacity is ignored, and so are labels that differ on every
-node, such as `kubernetes.io/hostname`. If no node has a device, the pod's other resources are not checked: nodes with
-the device might have more of them.
+The rule compares the requests of one pod (accelerators, cpu, memory and all others) with the resources of the nodes,
+and its nodeSelector, required node affinity and tolerations with their labels and taints. Cordoned, starting and
+temporarily missing nodes are included. Free capacity is ignored, and so are labels that differ on every node, such as
+`kubernetes.io/hostname`. If no node has a device, the pod's other resources are not checked.
 
 All workers, and a launcher that is a worker, must fit on the matching nodes together. Otherwise part of the job starts
 and holds its GPUs for ever. This check is left out if Karpenter, or an admission check of the job's queue, may add
@@ -13,10 +12,9 @@ nodes.
 Tolerations are not compared if a RuntimeClass may add some, or Kueue's flavors for a queued job. The setting
 `toleratedTaints` names taints for which other webhooks add tolerations. Nothing is checked in a cluster without nodes.
 
-A violation is a warning, because nodes may be added, or get labels and devices. With `autoscaled: false` a job is
-rejected if a pod requests more of a resource than any node has, or if all nodes together cannot hold the job. The
-violation stays a warning for a queued job, for which Kueue may provision nodes, and in a cluster with nodes made by
-Karpenter.
+A violation is a warning, because nodes may change. With `autoscaled: false` a job is rejected if a pod requests more of
+a resource than any node has, or if all nodes together cannot hold the job. The violation stays a warning for a queued
+job, for which Kueue may provision nodes, and in a cluster with nodes made by Karpenter.
 """
 
 from collections.abc import Collection, Iterator, Sequence

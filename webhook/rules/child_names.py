@@ -2,13 +2,13 @@
 
 For a job `train` the operator creates a Service `train`, a ConfigMap `train-config`, a Job `train-launcher`, and Pods
 `train-worker-0` and so on. If an object of another owner has one of these names, the operator reports
-`ErrResourceExists`, creates no pods, and retries for ever. This rule rejects the job.
+`ErrResourceExists`, creates no pods, and retries for ever.
 
-The violation is a warning if the object will soon be deleted: it is being deleted, or it belongs to a former job of the
-same name. A taken name of a worker is a warning for a suspended job, because the operator creates workers only when the
-job is resumed. Pods without the label `training.kubeflow.org/job-name`, such as pods of a StatefulSet `train-worker`,
-are checked once the service has listed them after its start. The Secret `train-ssh` is not checked, because this
-service may not read Secrets.
+The violation is a warning if the object is being deleted, or belongs to a former job of the same name. A taken name of
+a worker is a warning for a suspended job, because the operator creates workers only when the job is resumed. Pods
+without the label `training.kubeflow.org/job-name`, such as pods of a StatefulSet `train-worker`, are checked once the
+service has listed them after its start. The Secret `train-ssh` is not checked, because this service may not read
+Secrets.
 """
 
 from collections.abc import Iterator, Mapping

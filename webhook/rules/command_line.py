@@ -1,32 +1,31 @@
 """Commands of containers can start their program, and mpirun gets a number of ranks and a program.
 
 No shell reads a container's `command`. With `command: ["mpirun -np 4 train"]` the node looks for a program with this
-whole text as its name. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`. Without a shell, `cd`,
-`export`, `A=B` in front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command
-line as the name of a file. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the word
-after `-c` is the script. If a script ends with `&`, the script and its container end at once.
+whole text as its name. With `["mpirun", "-np 4", "train"]` mpirun rejects the word `-np 4`. `cd`, `export`, `A=B` in
+front of a program, `&&`, `|`, `>` and `$NP` have no effect. A shell without `-c` reads a command line as the name of a
+file. With `["bash", "-c", "mpirun", "-np", "4", "train"]` bash runs `mpirun` alone: only the word after `-c` is the
+script. A script that ends with `&` ends at once, and its container too.
 
 `$NP` in a script is empty if neither the script nor `env` sets it. Kubernetes replaces `$(NP)` by a variable of the
 container. Without this variable a shell runs a program `NP`.
 
-Without a `command` the image's entry point gets the words in `args`. These words are checked only if they begin with a
-shell. Programs that only start another program are skipped, such as `env A=B`, `tini --`, `timeout 1h`, `nice`,
-`numactl`, `conda run -n NAME` and `su USER -c`.
+The words in `args` without a `command` are checked only if they begin with a shell. Programs that only start another
+program are skipped, such as `env A=B`, `tini --`, `timeout 1h`, `conda run -n NAME` and `su USER -c`.
 
-mpirun needs a program after its options. If a line of a script lacks its `\\` at the end, mpirun fails, and the next
-line runs once, on the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt. `srun`
-belongs to Slurm, and mpirun cannot start `cd`, which is a word of the shell.
+mpirun needs a program after its options. If a line of a script lacks its `\\` at the end, the next line runs once, on
+the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt. `srun` belongs to Slurm,
+and mpirun cannot start `cd`.
 
 mpirun fails with an option of another MPI than `mpiImplementation`: `-x` and `--allow-run-as-root` belong to Open MPI,
-`-genv`, `-ppn` and `mpiexec.hydra` to Intel MPI and MPICH. If the image has another MPI, such as Intel MPI in
-upstream's `mpi-pi:intel`, mpirun finds no hostfile and runs all ranks on the launcher.
+`-genv`, `-ppn` and `mpiexec.hydra` to Intel MPI and MPICH. If the image has another MPI, such as upstream's
+`mpi-pi:intel`, all ranks run on the launcher.
 
-sshd starts itself again for each connection, so it must be called by its absolute path. Without `-D`, or followed by
-`&`, sshd runs in the background, and the container ends unless another program follows. `ssh-keygen` cannot write the
-key, which the job has.
+sshd must be called by its absolute path, because it starts itself again for each connection. Without `-D`, or followed
+by `&`, sshd runs in the background, and the container ends unless another program follows. `ssh-keygen` cannot write
+the key, which the job has.
 
-`-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 rejects both; Open MPI 5, MPICH and Intel MPI fail or
-start an arbitrary number of ranks. `-np 0` is an error, except for Open MPI, which starts a rank for each slot.
+`-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 rejects both; other MPIs fail or start an arbitrary number
+of ranks. `-np 0` means a rank for each slot with Open MPI, and is an error with other MPIs.
 
 The program that mpirun starts, or its script, must not be in a volume that only the launcher mounts. A program in a
 ConfigMap must be executable.
@@ -60,7 +59,7 @@ from webhook.rules.limits import (
 )
 
 _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
-# A shell expands these, or Kubernetes replaces a variable there.
+# A shell expands these, and Kubernetes replaces variables after `$`.
 _EXPANDED: Final = re.compile(r"[$`]")
 _BLANKS: Final = " \t\r\n"
 # An argument that is only a reference. The interpreters below use `$(...)` themselves.
@@ -73,10 +72,10 @@ _OF_SHELLS: Final = re.compile("HOME|HOSTNAME|PATH|PWD|USER|(?:OMPI|PMIX?)_.*")
 # Variables that Kubernetes adds for the namespace's Services.
 _OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
 _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
-# A script that reads its arguments. The first pattern, which begins with a fixed character, is much faster.
+# A script that reads its arguments, in two patterns: the first is much faster.
 _ARGUMENT: Final = re.compile(r"\$\{?[@*#!\d]")
 _POSITIONAL: Final = re.compile(r"\b(?:shift|getopts|source)\b|\bfor\s++\w++\s*+(?:;|do\b)|(?:^|[\n;&|])[ \t]*+\.\s")
-# Images with a known MPI: upstream's images, and Intel's.
+# Images with a known MPI.
 _IMAGE: Final = re.compile(r"(?:^|/)(?:mpioperator/(?:mpi-pi:)?(openmpi|intel|mpich)|intel/(?:oneapi-)?hpckit)\b")
 _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 # Options of Open MPI that some releases of MPICH have too.
@@ -87,9 +86,9 @@ _BUILT_IN: Final = frozenset(("cd", "export", "source"))
 # Usual values for `$0` of a script.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
-# (field of the container, fault, fix)
-# The file is the operator's, in a volume that is read only.
+# The operator mounts this file read-only.
 _MAKES_KEY: Final = re.compile(r"ssh-keygen\s(?![^;&|\n]*-[lyR])[^;&|\n]*\.ssh/id_rsa\b")
+# (field of the container, fault, fix)
 _Fault = tuple[str, str, str]
 
 

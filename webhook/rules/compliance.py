@@ -6,10 +6,9 @@ These requirements are off unless they are set: `nodeLabels` that the node of ev
 every term of the required node affinity; `storageClasses` (the encrypted classes) for all storage; annotations for the
 audit; no volumes on the disk of the node.
 
-A PersistentVolumeClaim that does not exist is rejected, because its storage class is decided after the check. A claim
-is accepted if the service cannot tell whether it exists. Storage without a claim, such as NFS, has no storage class, so
-`storageClasses` excludes it. Not guaranteed: a claim that is replaced after the check is checked again only when a user
-resumes the job.
+`storageClasses` excludes storage without a claim, such as NFS, and PersistentVolumeClaims that do not exist, because
+their class is decided later. A claim is accepted if the service cannot tell whether it exists. Not guaranteed: a claim
+that is replaced after the check is checked again only when a user resumes the job.
 """
 
 import re

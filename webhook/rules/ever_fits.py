@@ -11,9 +11,8 @@ if
 - no matching flavor has enough quota, including all quota that the cohort could lend (`ExceedsMaxQuota`).
 
 Requests are added up as Kueue does it: with the defaults of LimitRanges and the overhead of the RuntimeClass, without
-the resources that `resources.excludeResourcePrefixes` excludes. Nothing is reported if objects cannot be read, a cohort
-has a cycle, or Kueue transforms a resource. Jobs for MultiKueue, jobs with resource claims, and jobs with a prebuilt
-Workload are not checked.
+`resources.excludeResourcePrefixes`. Nothing is reported if objects cannot be read, a cohort has a cycle, or Kueue
+transforms a resource. Jobs for MultiKueue, with resource claims or with a prebuilt Workload are not checked.
 
 A violation is a warning, because quotas change. Its numbers are the numbers in Kueue's messages.
 """

@@ -1,18 +1,17 @@
 """The settings for gang scheduling can be met.
 
-The operator's flag `--gang-scheduling` enables gang scheduling and names the scheduler. A job does not show the flag,
-so repeat its value in the setting `scheduler`. No pod of a job is then bound before `minAvailable` pods exist (default:
+The operator's flag `--gang-scheduling` names the scheduler for gangs. A job does not show the flag, so repeat its value
+in the setting `scheduler`. With gang scheduling, no pod of a job is bound before `minAvailable` pods exist (default:
 all workers and the launcher). The pods wait for ever if `minAvailable` is above their number. With
 `WaitForWorkersReady` they also wait for ever if `minAvailable` is unset or above the number of workers: the operator
 creates the launcher only when the workers run (kubeflow/mpi-operator#608). If the setting `scheduler` is empty, these
-faults are warnings, because without gang scheduling the operator ignores `schedulingPolicy`.
+faults are warnings, because without the flag the operator ignores `schedulingPolicy`.
 
 The following faults are warnings, because the job runs nevertheless:
 
 * `schedulingPolicy`, if neither Volcano nor the coscheduling plugin is installed and the job is in no queue of Kueue;
 * fields that the scheduler does not read;
-* `WaitForWorkersReady` on a job in a queue: the operator nevertheless creates the launcher at once
-  (kubeflow/mpi-operator#615);
+* `WaitForWorkersReady` on a job in a queue: the operator creates the launcher at once (kubeflow/mpi-operator#615);
 * two schedulers: queues of Volcano and Kueue, a coscheduling PodGroup and a queue, or different schedulers for launcher
   and workers if the operator does not set the scheduler.
 """

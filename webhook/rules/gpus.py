@@ -6,23 +6,23 @@ lists the accelerators. For cores, of which a device has several (`coreResources
 the limit is `maxCores`.
 
 `max` and `maxCores` also apply to a launcher that is not a worker; `min` does not. A GPU of this launcher's first
-container is a warning: it stays idle, because the operator empties the container's `NVIDIA_VISIBLE_DEVICES`. A GPU that
-a LimitRange adds to this launcher is a warning too.
+container is a warning: it stays idle, because the operator empties `NVIDIA_VISIBLE_DEVICES`. A GPU that a LimitRange
+adds to this launcher is a warning too.
 
-`NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
-container toolkit, the container gets GPUs of the node without a request, quota or queue. With `refuseVisibleDevices` or
-`max: 0` the variable is rejected. Not guaranteed: variables of images and of `envFrom` are not seen, nor are mounts
-under `/var/run/nvidia-container-devices`. The toolkit's setting `accept-nvidia-visible-devices-envvar-when-unprivileged
-= false` prevents this access on the nodes.
+`NVIDIA_VISIBLE_DEVICES` in a container without accelerators is a warning: with the defaults of NVIDIA's container
+toolkit, the container gets GPUs of the node without a request, quota or queue. With `refuseVisibleDevices` or `max: 0`
+the variable is rejected. Not guaranteed: variables of images and of `envFrom`, and mounts under
+`/var/run/nvidia-container-devices`, are not seen. The toolkit's setting
+`accept-nvidia-visible-devices-envvar-when-unprivileged = false` prevents this access on the nodes.
 
 Devices of claims are counted if the ResourceClaimTemplate is known. A DeviceClass has accelerators if `resources`
-contains its extended resource, or `deviceclass.resource.kubernetes.io/` with its name. If a request has several choices
-(`firstAvailable`), the largest choice is compared with `max`. A claim that pods share, or that takes all devices of a
-node, is not counted, and a warning names it. A claim that cannot be read is ignored.
+contains its extended resource, or `deviceclass.resource.kubernetes.io/` with its name. Of several choices
+(`firstAvailable`) the largest is compared with `max`. A warning names a claim that pods share or that takes all devices
+of a node; it is not counted. A claim that cannot be read is ignored.
 
-With `refuseUncountedClaims` these claims are rejected: claims that pods share, claims of all devices of a node, claims
-of a missing template, and claims for DeviceClasses that are neither accelerators nor in `otherClasses`. A claim that
-cannot be read is then a warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
+`refuseUncountedClaims` rejects these two kinds of claims, claims of a missing template, and claims for DeviceClasses
+that are neither accelerators nor in `otherClasses`. A claim that cannot be read is then a warning. Not guaranteed: a
+template that is replaced after the job was admitted is not seen.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -98,7 +98,7 @@ class Settings(RangeRuleSettings):
 
     @property
     def others(self) -> tuple[str, ...] | None:
-        """`other_classes` if the policy rejects claims that cannot be counted; None if they cause a warning."""
+        """None if claims that cannot be counted cause a warning."""
         return self.other_classes if self.refuse_uncounted_claims else None
 
 
@@ -297,11 +297,9 @@ def uncounted(
     ctx: Context,
     others: tuple[str, ...] | None = None,
 ) -> Iterator[Violation]:
-    """A violation for claims with an unknown number of GPUs, once for each reason and role in a review.
+    """Claims with an unknown number of GPUs, once for each reason and role in a review, even if several rules call this.
 
-    Several rules call this function.
-
-    The violation is a warning if `others` is None. If the policy rejects such claims, `others` are the other allowed
+    The violation is a warning if `others` is None. If the policy rejects the claims, `others` are the other allowed
     DeviceClasses.
     """
     where = f"{path}.template.spec.resourceClaims"

@@ -1,8 +1,8 @@
 """The launcher starts ranks on the workers, and the workers run sshd for the launcher's connections.
 
-Without a hostfile horovodrun and deepspeed run all ranks on the launcher. torchrun, accelerate and a plain Python
-program do the same unless mpirun starts them. The workers and their GPUs then stay idle. The list of workers is the
-operator's file `/etc/mpi/hostfile`. Open MPI, MPICH and Intel MPI get its path from the operator.
+Without the operator's hostfile, `/etc/mpi/hostfile`, horovodrun and deepspeed run all ranks on the launcher, and so do
+torchrun, accelerate and a plain Python program that mpirun does not start. The workers and their GPUs then stay idle.
+Open MPI, MPICH and Intel MPI get the path of the hostfile from the operator.
 
 mpirun connects to workers only by ssh. It cannot use a worker that runs `sleep infinity` or the training itself, or a
 worker that ends after it has installed or started sshd.

@@ -2,20 +2,20 @@
 
 A user writes the limit as annotation `training.openshift.io/timeout`, which becomes
 `spec.runPolicy.activeDeadlineSeconds` when the job is created, or as the field itself. A limit above `max` needs an
-exemption: a user with the right to exempt writes `training.openshift.io/exempt: job-timeout` and a reason. A change of
-the annotation on an existing job is a warning, because only the field applies.
+exemption: a user with the right to exempt writes `training.openshift.io/exempt: job-timeout` and a reason. A later
+change of the annotation is a warning, because only the field applies.
 
 With a `max`, an update cannot remove the limit, and a job with `training.openshift.io/timeout-action: notify-only` must
-have one. The injection `job-timeout` sets a missing limit: to `max` with `notify-only`, else to the injection's
-default. If the injection is off, a new job may have no limit, except with `notify-only`. For services that run for ever
-set `max: null`, or allow their users to exempt jobs and annotate a time such as `3650d`.
+have one. The injection `job-timeout` sets a missing limit: to `max` with `notify-only`, else to its default. If the
+injection is off, a new job may have no limit, except with `notify-only`. For services that run for ever set `max:
+null`, or allow users to exempt jobs and annotate a time such as `3650d`.
 
-Pods that are terminated get their grace period in addition to the limit. `maxGracePeriod` is the longest grace period
-that a template and its probes may have. Suspending or deleting the job also waits for the grace period.
+Pods that are terminated, suspended or deleted get their grace period in addition to the limit. `maxGracePeriod` is the
+longest grace period of a template and its probes.
 
 Workers do not end with the launcher with `cleanPodPolicy: None`, or if the launcher never starts. So the injection
-`job-timeout` sets the `activeDeadlineSeconds` of the Worker template to `max`. A value above `max` is rejected, and so
-is an update that removes the value.
+`job-timeout` sets the `activeDeadlineSeconds` of the Worker template to `max`. This rule rejects a value above `max`,
+and an update that removes the value.
 
 Not guaranteed: the time starts again with each resume, and with each new pod after a user has deleted one. Pods of
 TrainJobs end only with the TrainJob. A user who may create Pods or Jobs needs no MPIJob to run longer.

@@ -2,7 +2,7 @@
 
 Kueue suspends every job with the label `kueue.x-k8s.io/queue-name`. The job stays suspended if the queue does not exist
 or is stopped, or if its ClusterQueue is stopped, inactive or not for this namespace. Only the Workload shows the
-reason. There is no Workload if Kueue does not manage the namespace (`managedJobsNamespaceSelector`). If Kueue does not
+reason, and there is none if Kueue does not manage the namespace (`managedJobsNamespaceSelector`). If Kueue does not
 manage MPIJobs at all, the job starts at once, outside the quota. A misspelt key, such as `kueue.x-k8s.io/queue`, an
 annotation and a label of a pod template have no effect.
 

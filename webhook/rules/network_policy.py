@@ -8,17 +8,16 @@ With `--network-policies` the service creates a NetworkPolicy `mpijob-<job>` for
   the API server.
 - `isolated`: pods reach only DNS, and pods of the same job by TCP on the port of sshd and on ports from 1024 on.
 
-The setting `egress` allows other targets, such as an object store. The setting `ingress` allows other clients, such as
-a scraper of metrics. A job chooses another posture, one of `choices`, by the annotation
-`training.openshift.io/network-policy`.
+`egress` allows other targets, such as an object store, and `ingress` other clients, such as a scraper of metrics. A job
+chooses another posture, one of `choices`, by the annotation `training.openshift.io/network-policy`.
 
-Some traffic cannot be filtered. NetworkPolicies do not apply to pods in the host network. A job with such pods gets no
-NetworkPolicy, because its other pods would not accept their connections. RDMA does not pass through the kernel. Further
-networks (Multus), and replacements of the cluster's network, have their own kind of policy. Isolate such jobs by
-partitions (InfiniBand), VLANs or separate networks.
+Some traffic cannot be filtered. A job with pods in the host network gets no NetworkPolicy: it does not apply to these
+pods, and the other pods would not accept their connections. RDMA does not pass through the kernel. Multus networks, and
+replacements of the cluster's network, have their own kind of policy. Isolate such jobs by partitions (InfiniBand),
+VLANs or separate networks.
 
-For a job without its own NetworkPolicy, the policies of its namespace must admit the launcher. There is a warning if a
-policy selects the workers and no policy admits any pod of the namespace.
+Without its own NetworkPolicy, a job gets a warning if a policy of the namespace selects the workers and no policy
+admits any pod of the namespace.
 """
 
 from collections.abc import Iterator

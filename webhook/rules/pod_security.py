@@ -1,20 +1,19 @@
 """The namespace's Pod Security level admits launcher and workers.
 
 Pod Security admission checks only pods: it admits a job that breaks the level, and then rejects each of its pods. This
-rule makes the same checks of both pod templates, with the same labels of the namespace
-(`pod-security.kubernetes.io/enforce`, `audit`, `warn`, each with a `-version`). A violation of the enforced level
+rule makes the same checks of both pod templates, with the namespace's labels (`pod-security.kubernetes.io/enforce`,
+`audit`, `warn`, each with a `-version`) and with the messages of Pod Security. A violation of the enforced level
 rejects the job, a violation of the `warn` level is a warning, and a violation of the `audit` level is written to the
-audit log. The messages are the messages of Pod Security. On OpenShift the templates are checked after their SCC has
-filled in its values: see the rule `scc`. Invalid labels are read as Pod Security reads them: enforce as restricted,
-audit and warn as privileged, any version as latest.
+audit log. On OpenShift the templates are checked after their SCC has filled in its values: see the rule `scc`. Invalid
+labels are read as Pod Security reads them: enforce as restricted, audit and warn as privileged, any version as latest.
 
-The setting `floor` is a level that applies in addition to the labels. If the namespace enforces this level or a
-stricter level, the version in the namespace's label applies.
+The setting `floor` is a level in addition to the labels. If the namespace enforces this or a stricter level, the
+version in the namespace's label applies.
 
 The checks depend on the version of the API server, which the service reads together with its policies: with `hostUsers:
 false` root is allowed only from 1.35 on, and API servers before 1.33 drop the field. If no version can be read, as in
-`check` of files, the newest checks apply unless `clusterVersion` is set. After an upgrade of the API server the old
-version applies until a policy changes or the service restarts.
+`check` of files, the newest checks apply unless `clusterVersion` is set. After an upgrade the old version applies until
+a policy changes or the service restarts.
 
 Not guaranteed: `floor` applies only to the pods of jobs. For a user who may create Pods, only the labels apply.
 """

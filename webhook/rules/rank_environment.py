@@ -1,15 +1,15 @@
 """Environment variables for the ranks reach the ranks.
 
-sshd gives the ranks on a worker a new environment: variables in the `env` of the worker's container do not reach them.
-Variables of the launcher reach the ranks with MPICH, Intel MPI and horovodrun. Open MPI passes on only variables that
-`-x NAME` or `-x NAME=VALUE` names, and variables that begin with `OMPI_`.
+sshd gives the ranks on a worker a new environment, without the variables in the `env` of the worker's container. MPICH,
+Intel MPI and horovodrun pass on the launcher's variables. Open MPI passes on only variables that `-x NAME` or `-x
+NAME=VALUE` names, and variables that begin with `OMPI_`.
 
 A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, that have no effect: variables of the
 launcher of an Open MPI job without `-x`, also if its script exports them, and variables of the worker only. If a
 container starts only mpirun or sshd, the warning also names other variables that only ranks could read, such as
-`HF_HOME`. `PATH` is one of these variables only if the container's command is a path, such as `/usr/bin/mpirun`. The
-warning leaves out `PATH` or `LD_LIBRARY_PATH` of the launcher if the value has only folders of Open MPI, and mpirun is
-started by its path or with `--prefix`: mpirun then sets these folders on the workers.
+`HF_HOME`, and `PATH` if the container's command is a path. Variables `PATH` and `LD_LIBRARY_PATH` with only folders of
+Open MPI are left out if mpirun is started by its path or with `--prefix`: mpirun then sets these folders on the
+workers.
 
 Nothing is reported if the launcher's command line cannot be read, if the ranks' command sources a file, or if the
 worker runs more than sshd. Nothing is reported either if `OMPI_MCA_mca_base_env_list` is set, because Open MPI 4 fails
@@ -86,7 +86,6 @@ class Settings(WarningRuleSettings):
 
     @cached_property
     def for_ranks(self) -> re.Pattern[str]:
-        """The pattern of `names`."""
         names = (f"{name[:-1]}[A-Za-z0-9_]*" if name.endswith("*") else name for name in self.names)
         return re.compile("|".join(names) or _NOTHING)
 
@@ -113,7 +112,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if exports.selective:
         own = _names(launcher, env, settings, alone=_only_mpirun(container), script=script, word=_NOT_SET)
         lost = [name for name in own if not exports.names(name)]
-        if lost:  # a worker may pass variables on, and the command of the ranks may set them
+        if lost:  # the worker may pass them on, and the command of the ranks may set them
             carried = _carried(worker) | _of_prefix(env, script, calls)
             if any(f"{name}=" in words for name in lost):
                 carried.update(_SET.findall(words))

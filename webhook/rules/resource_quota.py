@@ -1,13 +1,13 @@
 """The whole job, launcher and workers, fits into the unused part of the namespace's ResourceQuotas.
 
 A ResourceQuota rejects pods one by one: half of a job would run, hold its resources, and wait for the other half. This
-rule adds up all pods of the job, and the claims and other objects that are created for them, for every quota whose
+rule adds up all pods of the job, with the claims and other objects that are created for them, for every quota whose
 scopes match. The used part of a quota includes the amounts that other admitted jobs will still use.
 
 A job that needs more than a whole quota never fits, and is rejected. A job that needs more than the unused part is
-rejected too, unless it waits in any case: it is suspended, or in a queue that Kueue manages and that accepts jobs. A
-waiting job gets a warning. If a quota limits CPU or memory, the API server rejects pods that do not state them, so this
-rule rejects the job.
+rejected too, unless it is suspended, or in a queue that Kueue manages and that accepts jobs. A waiting job gets a
+warning. If a quota limits CPU or memory, a job whose pods do not state them is rejected, as the API server rejects the
+pods.
 
 For an update only the additional use is charged. Jobs that have ended, jobs that the operator rejects, and pods in
 another cluster (MultiKueue) use no quota. OpenShift's ClusterResourceQuotas are treated as quotas of each namespace

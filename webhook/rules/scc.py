@@ -1,17 +1,17 @@
 """On OpenShift, an SCC that the pods may use accepts launcher and workers.
 
-OpenShift admits a pod only if one of its Security Context Constraints (SCC) accepts the users, groups, volumes,
-capabilities and host fields of the pod. OpenShift does not check the pod templates of a job, so it admits a job whose
-pods no SCC accepts. This rule checks both templates as OpenShift checks pods: it tries each SCC that the pods may use,
-in OpenShift's order. It fills in the values of the SCC, then checks the pod.
+OpenShift admits a pod only if one of its Security Context Constraints (SCC) accepts the pod's users, groups, volumes,
+capabilities and host fields. OpenShift does not check the templates of jobs. This rule checks both templates as
+OpenShift checks pods: it tries each SCC that the pods may use, in OpenShift's order, fills in the values of the SCC,
+and checks the pod.
 
-The pods of a job may use the SCCs of their ServiceAccount. In addition, workers may use the SCCs of the account
-`mpi-operator` in the namespace `mpi-operator`, and the launcher those of the controller of Jobs. If the operator has
-another account that may use more SCCs, this rule is too strict: set its action to warn.
+The pods may use the SCCs of their ServiceAccount. In addition, workers may use the SCCs of the account `mpi-operator`
+in the namespace `mpi-operator`, and the launcher those of the controller of Jobs. If the operator has another account
+that may use more SCCs, this rule is too strict: set its action to warn.
 
 Nothing is checked in namespaces without OpenShift's annotations (`openshift.io/sa.scc.uid-range` and others), or if the
 SCCs could not be read. If it is unknown which SCCs the pods may use, nothing is rejected: a warning names the field if
-none of the SCCs that OpenShift grants to all accounts (`restricted-v2` and `restricted-v3`) accepts the pods.
+neither `restricted-v2` nor `restricted-v3`, which OpenShift grants to all accounts, accepts the pods.
 """
 
 import json

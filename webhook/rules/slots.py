@@ -3,27 +3,25 @@
 Slots below `min` or above `max` are rejected. For workers without accelerators `maxCpu`, if set, replaces `max`. A
 worker may have a slot for each core of its Neuron accelerators.
 
-The other checks are warnings, because only the program knows how it uses its ranks:
+Other checks are warnings, because only the program knows how it uses its ranks:
 
-* slots that differ from the GPUs of a worker, because each rank usually uses one GPU and NCCL rejects two ranks on one
-  GPU. Nothing is reported if `mpirun` shows the intention: it starts a rank for each slot and there are more GPUs, it
-  sets as many ranks for each worker as there are slots, or it starts torchrun, deepspeed or accelerate, which start a
-  process for each GPU;
-* slots that exceed a worker's CPUs: mpirun then hangs or fails (kubeflow/mpi-operator#318);
-* more ranks in the launcher's `mpirun -np` than slots: Open MPI and Horovod do not start, MPICH and Intel MPI put
-  several ranks on a slot; fewer ranks than slots leave GPUs idle;
+* slots that differ from the GPUs of a worker: each rank usually uses one GPU, and NCCL rejects two ranks on one GPU.
+  Nothing is reported if `mpirun` shows the intention: it starts a rank for each slot and there are more GPUs, it starts
+  as many ranks on each worker as there are slots, or it starts torchrun, deepspeed or accelerate, which start a process
+  for each GPU;
+* slots that exceed a worker's CPUs: mpirun hangs or fails (kubeflow/mpi-operator#318);
+* more ranks in `mpirun -np` than slots: Open MPI and Horovod do not start, MPICH and Intel MPI put several ranks on a
+  slot; fewer ranks than slots leave GPUs idle;
 * more ranks for each worker (`-N`, `-npernode`, `--map-by ppr:4:socket`) than slots, or fewer ranks in total than
   `-np`: Open MPI does not start.
 
 The job is rejected if the launcher's command is itself one of these calls of Open MPI's `mpirun`, and the call
-certainly fails: it reads the operator's hostfile (by an option, or by the injection `mpi-env`), and no setting could
-allow more ranks. Such settings are other parameters of Open MPI, a rank file, variables with an unknown value, and
-volumes over Open MPI's configuration. Settings in the image are not seen. With `--oversubscribe` on the command line,
-several ranks on a slot are not reported.
+certainly fails: it reads the operator's hostfile, by an option or by the injection `mpi-env`, and no other parameter of
+Open MPI, rank file, unknown variable or volume could allow more ranks. Settings in the image are not seen. With
+`--oversubscribe`, several ranks on a slot are not reported.
 
-Only known facts of the command line are compared. The value of a variable is known if the script or the container's
-`env` has only one value for it, such as `NP=4` or `NP=${NP:-4}`. A call with other variables, or with unknown options,
-is not compared.
+The value of a variable is known if the script or the container's `env` has only one value for it, such as `NP=4` or
+`NP=${NP:-4}`. A call with other variables, or with unknown options, is not checked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,7 +48,7 @@ from webhook.rules import Degree, Violation, number_of, rule
 
 PATH = "spec.slotsPerWorker"
 
-# (resource, as the patterns of `of_pod`; cores of a device)
+# (patterns for `of_pod`, cores of a device)
 _CORES_PER_DEVICE = tuple(((name,), cores) for name, cores in MAX_CORES_PER_DEVICE.items())
 _INSTEAD = ", with more workers or threads in each rank; an administrator can allow more in slots.maxCpu"
 
@@ -109,7 +107,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _too_many_ranks(job, most, ctx)
         return
     size = Sizes.of(job, ctx).on_nodes(ctx) if node_shapes(ctx.view) else None
-    # The suggested size, if no node has the requested number of GPUs: workers, and GPUs of each.
+    # The suggested workers, and GPUs of each, if no node has the requested number of GPUs.
     nodes, fewest = (size.workers, size.gpus) if size is not None else (0, 0)
     suggested = max(min(fewest or gpus[-1], most), settings.min) if gpus else 0
     # For a job with a slot for each GPU, the rule `accelerator-available` suggests the new numbers of both.

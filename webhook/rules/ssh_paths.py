@@ -2,17 +2,17 @@
 
 The operator mounts the key in the first containers at `sshAuthMountPath`, owned by root. Its mode is 0600 if the path
 is exactly `/root/.ssh`, else 0644; an `fsGroup` changes 0600 to 0640 (mpi-operator `setupSSHOnPod`, and mpi-operator
-issue 429). ssh looks for the key in the user's home according to the image's /etc/passwd. If the key belongs to the
-user of ssh and others may read it, ssh rejects the key. These are the requirements:
+issue 429). ssh looks for the key in the user's home according to /etc/passwd. ssh rejects its user's key if others may
+read it. The requirements are:
 
 * root needs `/root/.ssh` and no `fsGroup`;
-* any other user needs the `.ssh` of its home, and starts sshd with a configuration and host keys that it can read. This
+* any other user needs the `.ssh` of its home, and an sshd with a configuration and host keys that it can read. This
   sshd accepts only its own user, so launcher and workers must run as the same user;
 * sshd of root needs the capabilities SETGID, SETUID and SYS_CHROOT. sshd of another user needs NET_BIND_SERVICE in
-  upstream's images (mpi-operator `build/base/Dockerfile`). CRI-O gives containers no SYS_CHROOT (cri-o
-  `internal/config/capabilities/capabilities_linux.go`): sshd then logs `chroot("/run/sshd"): Operation not permitted`,
-  and ssh reports "Connection reset" (mpi-operator issue 642). If all nodes run CRI-O, this is a warning. Nothing is
-  injected, because the level restricted and most SCCs of OpenShift reject a pod that adds SYS_CHROOT;
+  upstream's images (mpi-operator `build/base/Dockerfile`). CRI-O gives no SYS_CHROOT (cri-o
+  `internal/config/capabilities/capabilities_linux.go`): sshd logs `chroot("/run/sshd"): Operation not permitted`, and
+  ssh reports "Connection reset" (mpi-operator issue 642). This is a warning if all nodes run CRI-O. Nothing is
+  injected, because the level restricted and most SCCs of OpenShift reject SYS_CHROOT;
 * sshd needs `StrictModes no` in its configuration, because every user may read the folder of the keys.
 
 Open MPI does not start as root without `--allow-run-as-root`, or both `OMPI_ALLOW_RUN_AS_ROOT` and
@@ -23,13 +23,13 @@ warning:
 * a launcher that allows root, although the key is in another user's home;
 * a launcher that runs mpirun as another user, such as by `gosu USER`, although the key is for root.
 
-A namespace that enforces the level restricted starts no container as root. On OpenShift the pods' SCC chooses the user
-if the job does not: usually a user without a home, from the range `openshift.io/sa.scc.uid-range`. In both cases a job
-gets a warning if its key is for root and it runs sshd or starts mpirun as root. A job with upstream's image also gets a
-warning if the SCC chooses the user, because the image does not have this user.
+The level restricted starts no container as root. On OpenShift the SCC chooses the user if the job does not, usually a
+user without a home (`openshift.io/sa.scc.uid-range`). In both cases a job gets a warning if its key is for root and it
+runs sshd or starts mpirun as root. If the SCC chooses the user, upstream's image is a warning too, because it does not
+have this user.
 
-A job that cannot work is rejected, and a job that very likely cannot work gets a warning. If neither container nor pod
-names a user, the user is unknown. A `/root/.ssh` may also come from the API server, since it is the default.
+A job that certainly cannot work is rejected; other faults are warnings. Without a user in container and pod, the user
+is unknown. A `/root/.ssh` may also come from the API server, since it is the default.
 """
 
 import re
@@ -60,7 +60,7 @@ FIELD: Final = "spec.sshAuthMountPath"
 OF_ROOT: Final = "/root/.ssh"
 ROOTS: Final = "Set it to /root/.ssh, or set runAsUser."
 HOME: Final = "Set it to /home/mpiuser/.ssh, or to .ssh in the home of the user."
-# OpenSSH `sshd-session.c`: sshd of root changes its root directory and then becomes the user who logs in.
+# sshd of root changes its root directory, then becomes the user who logs in (OpenSSH `sshd-session.c`).
 AS_ROOT: Final = ("SETGID", "SETUID", "SYS_CHROOT")
 NOT_OF_CRI_O: Final = "SYS_CHROOT"
 AS_OTHERS: Final = "NET_BIND_SERVICE"
@@ -68,7 +68,7 @@ ALLOWED: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # mpi-operator `build/base/Dockerfile`, `build/base/openmpi.Dockerfile`, `examples/v2beta1/pi/Dockerfile`.
 _UPSTREAM: Final = re.compile(r"(?:docker\.io/)?mpioperator/(?:base|mpi-pi|openmpi)(?:[:@].*)?")
 OF_IMAGE: Final = 1000
-# Each alternative begins with a fixed character: much faster than with \b before them.
+# Alternatives with a fixed first character are much faster than with \b before them.
 _ANOTHER_USER: Final = re.compile(
     r"(?:su(?<!\wsu)|sudo(?<!\wsudo)|gosu(?<!\wgosu)|runuser(?<!\wrunuser)|setpriv(?<!\wsetpriv))\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
     r"\s+(?:-c\s+['\"]?[^'\"]{0,200}?|--\s+)?mpi(?:run|exec)\b)?"

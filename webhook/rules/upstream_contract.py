@@ -1,10 +1,8 @@
 """The operator accepts the job.
 
-The MPI operator checks a job only after it is stored: an invalid job gets one event and no status, and the operator
-does not try it again. This rule makes the same checks earlier (mpi-operator
-`pkg/apis/kubeflow/validation/validation.go`), on the object with the operator's defaults.
-
-It also rejects faults that the operator does not check:
+The MPI operator checks a job only after it is stored: an invalid job gets one event and no status, and is not tried
+again. This rule makes the same checks earlier (mpi-operator `pkg/apis/kubeflow/validation/validation.go`), on the
+object with the operator's defaults. It also rejects:
 
 * keys of `mpiReplicaSpecs` that the operator ignores or that make it crash, and enums that the schema does not list;
 * volumes, mounts and names that the operator itself uses, and mounts inside the folders that it mounts read-only (the
@@ -13,10 +11,9 @@ It also rejects faults that the operator does not check:
 * quantities such as `1e1.5`, which no Kubernetes program can read. While such a job is stored, the operator cannot list
   any job.
 
-The operator prepares only the first container of each pod, so it is a warning if another container runs mpirun or sshd,
-or has the accelerators. The warning is left out if the first container has no command, or runs a file that may itself
-start mpirun or sshd. A variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`,
-is a warning too.
+The operator prepares only the first container of each pod. It is a warning if another container runs mpirun or sshd, or
+has the accelerators, unless the first container has no command or runs a file that may start mpirun or sshd. A variable
+of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning too.
 """
 
 import re
@@ -60,7 +57,7 @@ MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
 HEAD_ROOM = 100
 
 RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth",)}
-# Files that exist in the mounted folders, so a volume can be mounted over them.
+# Files of the operator, over which a volume can be mounted.
 FILES = frozenset(("id_rsa", "id_rsa.pub", "authorized_keys", "hostfile", "discover_hosts.sh"))
 # A path that `normpath` does not change.
 _PLAIN = re.compile(r"(?:/[^/.][^/]*+)++")
@@ -193,7 +190,7 @@ def _reserved(
     folders = {_folder(folder) for folder in of_operator if folder}
     mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()
     paths = "\n".join([mount.mount_path for mount in mounts])
-    # In every spelling, the path of a folder contains the folder's name.
+    # Every spelling of a folder's path contains the folder's name.
     suspect = paths and any(folder.rpartition("/")[2] in paths for folder in folders)
     elsewhere = "Mount it elsewhere, such as at /data."
     for index, mount in enumerate(mounts if suspect else ()):
@@ -269,7 +266,6 @@ def _folder(path: str) -> str:
 
 
 def quantities(template: PodTemplate, _: Context) -> list[Written]:
-    """The quantities of the template. With `ctx.once` two rules share the list."""
     return quantity_fields.of_template(template)
 
 

@@ -1,23 +1,21 @@
 """Volcano could run the job in its queue.
 
-If the operator runs with `--gang-scheduling=volcano` (setting `gangScheduling`), the operator creates a PodGroup for
-every job. The PodGroup is in the queue `schedulingPolicy.queue`, else in the queue of the annotation
-`scheduling.volcano.sh/queue-name`, else in `default`. The job does not show a problem with its queue. Volcano rejects a
-PodGroup whose queue does not exist or is not open. A PodGroup that requests more than the queue's `capability` is
-Pending for ever.
+With `--gang-scheduling=volcano` (setting `gangScheduling`) the operator creates a PodGroup for every job, in the queue
+`schedulingPolicy.queue`, else in the queue of the annotation `scheduling.volcano.sh/queue-name`, else in `default`. The
+job does not show a problem with its queue. Volcano rejects a PodGroup whose queue does not exist or is not open. A
+PodGroup that requests more than the queue's `capability` is Pending for ever.
 
 A job that never starts is rejected:
 
 - its queue does not exist, or is closed;
 - the job's request is above the `capability`. The request is `schedulingPolicy.minResources`, else the sum of its pods'
   requests;
-- with the setting `hierarchy`: the job's queue has other queues below it (Volcano accepts jobs only in a leaf), or the
-  request is above the `capability` of a queue above the job's queue. While a job is in a queue that is not a leaf,
-  Volcano schedules nothing at all.
+- with the setting `hierarchy`: the queue has other queues below it, or the request is above the `capability` of a queue
+  above it. While a job is in a queue that is not a leaf, Volcano schedules nothing at all.
 
-A job that waits is admitted with a warning: the free part of its queue is too small, or Volcano has not opened the
-queue yet. All violations are warnings if the job is suspended, or if it names a queue while `gangScheduling` is off,
-which is the default. Nothing is reported if Volcano is not installed, or if its queues cannot be read.
+A job that waits gets a warning: the free part of its queue is too small, or Volcano has not opened the queue yet. All
+violations are warnings if the job is suspended, or if it names a queue while `gangScheduling` is off, which is the
+default. Nothing is reported if Volcano is not installed, or if its queues cannot be read.
 """
 
 from collections.abc import Iterator, Mapping
