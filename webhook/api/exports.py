@@ -60,7 +60,7 @@ class Exports:
         """`-x` names the variable."""
         if name in self.named or not self._starts:
             return name in self.named
-        # Of the sorted texts, only the last one that is not after the name can be its start.
+        # Only the last of the sorted texts that is not after the name can be its start.
         place = bisect_right(self._starts, name)
         return place > 0 and name.startswith(self._starts[place - 1])
 

@@ -64,7 +64,7 @@ class Settings(RuleSettings):
 
     autoscaled: bool | None = Field(
         None,
-        description="Whether nodes of other kinds may be added when pods wait. true: a violation is only audited; "
+        description="Nodes of other kinds may be added when pods wait. true: a violation is only audited; "
         "false: a request for more than any node has is rejected; null (unknown): a violation is at most a warning.",
     )
     tolerated_taints: tuple[str, ...] = Field(

@@ -51,8 +51,8 @@ class Settings(RuleSettings):
         (),
         description="With storageClasses: CSI drivers whose inline volumes are allowed, as secrets-store.csi.k8s.io.",
     )
-    require_memory_empty_dir: bool = Field(False, description="Whether every emptyDir must have medium: Memory.")
-    refuse_host_path: bool = Field(False, description="Whether hostPath volumes are rejected.")
+    require_memory_empty_dir: bool = Field(False, description="Require medium: Memory for every emptyDir.")
+    refuse_host_path: bool = Field(False, description="Reject hostPath volumes.")
     job_annotations: Metadata = Field(
         {},
         description='Annotations that the job must have, with a pattern for each value: "*" is any text, "?*" any but '

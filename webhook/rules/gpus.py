@@ -16,9 +16,9 @@ the variable is rejected. Not guaranteed: variables of images and of `envFrom`, 
 `accept-nvidia-visible-devices-envvar-when-unprivileged = false` prevents this access on the nodes.
 
 Devices of claims are counted if the ResourceClaimTemplate is known. A DeviceClass has accelerators if `resources`
-contains its extended resource, or `deviceclass.resource.kubernetes.io/` with its name. Of several choices
-(`firstAvailable`) the largest is compared with `max`. A warning names a claim that pods share or that takes all devices
-of a node; it is not counted. A claim that cannot be read is ignored.
+contains its extended resource, or `deviceclass.resource.kubernetes.io/` with its name. If a request has several
+choices (`firstAvailable`), the largest is compared with `max`. A claim that pods share, or that takes all devices of a
+node, is not counted, and a warning names it. A claim that cannot be read is ignored.
 
 `refuseUncountedClaims` rejects these two kinds of claims, claims of a missing template, and claims for DeviceClasses
 that are neither accelerators nor in `otherClasses`. A claim that cannot be read is then a warning. Not guaranteed: a
@@ -83,7 +83,7 @@ class Settings(RangeRuleSettings):
     )
     refuse_uncounted_claims: bool = Field(
         False,
-        description="Whether claims whose accelerators cannot be counted are rejected; otherwise they cause a warning.",
+        description="Reject claims whose accelerators cannot be counted; otherwise they cause a warning.",
     )
     other_classes: ObjectNames = Field(
         (),
@@ -92,8 +92,8 @@ class Settings(RangeRuleSettings):
     )
     refuse_visible_devices: bool = Field(
         False,
-        description="Whether NVIDIA_VISIBLE_DEVICES is rejected in every container. Otherwise it is a warning in "
-        "containers that request no accelerator; with max: 0 it is rejected in them.",
+        description="Reject NVIDIA_VISIBLE_DEVICES in every container. Otherwise it is a warning in containers that "
+        "request no accelerator; with max: 0 it is rejected in them.",
     )
 
     @property
@@ -297,7 +297,7 @@ def uncounted(
     ctx: Context,
     others: tuple[str, ...] | None = None,
 ) -> Iterator[Violation]:
-    """Claims with an unknown number of GPUs, once for each reason and role in a review, even if several rules call this.
+    """Claims with an unknown number of GPUs, once for each reason and role in a review, whichever rule calls this.
 
     The violation is a warning if `others` is None. If the policy rejects the claims, `others` are the other allowed
     DeviceClasses.

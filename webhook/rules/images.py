@@ -53,7 +53,7 @@ class Settings(RuleSettings):
     allowed_registries: Registries = Field(
         (), description="Registries, or paths in them, that images may come from; none means all."
     )
-    require_digest: bool = Field(False, description="Whether every image must be named by its digest.")
+    require_digest: bool = Field(False, description="Require a digest for every image.")
     refuse_latest: bool | None = Field(
         None,
         description="The tag latest, also if it is only implied: true rejects it, false admits it, null warns.",

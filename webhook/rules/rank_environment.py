@@ -81,7 +81,7 @@ class Settings(WarningRuleSettings):
     )
     others: bool = Field(
         True,
-        description="Whether variables with other names are reported if a container starts only mpirun or sshd.",
+        description="Also report variables with other names if a container starts only mpirun or sshd.",
     )
 
     @cached_property

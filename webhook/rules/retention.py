@@ -22,9 +22,7 @@ class Settings(WarningRuleSettings):
     """The minimum time, and whether a lost log is reported."""
 
     min_seconds: int = Field(30, ge=0, description="The minimum in seconds. Below it, the job may run twice.")
-    launcher_log: bool = Field(
-        False, description="Whether a launcher whose log is deleted after a failure is reported too."
-    )
+    launcher_log: bool = Field(False, description="Also report a launcher whose log is deleted after a failure.")
 
 
 @rule("retention", Settings, since="0.1")

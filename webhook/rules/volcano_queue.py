@@ -46,12 +46,12 @@ class Settings(RuleSettings):
     """The flags of the operator and of Volcano."""
 
     gang_scheduling: bool = Field(
-        False, description="Whether the operator runs with --gang-scheduling=volcano. If not, nothing is rejected."
+        False, description="The operator runs with --gang-scheduling=volcano. If not, nothing is rejected."
     )
     hierarchy: bool = Field(
         False,
-        description="Whether Volcano's scheduler has the plugin capacity with enableHierarchy: true. If not, a problem"
-        " with a queue above or below the job's queue is a warning.",
+        description="Volcano's scheduler has the plugin capacity with enableHierarchy: true. If not, a problem with a "
+        "queue above or below the job's queue is a warning.",
     )
 
 
