@@ -110,7 +110,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if mca.lists_variables(container):
         return
     if exports.selective:
-        own = _names(launcher, env, settings, alone=_only_mpirun(container), script=script, word=_NOT_SET)
+        started = programs.started_by(container)
+        alone = started is not None and started <= programs.TOOLS | mpirun.LAUNCHERS
+        own = _names(launcher, env, settings, alone=alone, script=script, word=_NOT_SET)
         lost = [name for name in own if not exports.names(name)]
         if lost:  # the worker may pass them on, and the command of the ranks may set them
             carried = _carried(worker) | _of_prefix(env, script, calls)
@@ -126,10 +128,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if not passed_on.issuperset([variable.name for variable in env]) and _only_sshd(worker.containers[0]):
         # The launcher's script may pass on a variable to which it assigns.
         names = _names(worker, env, settings, alone=True, script=script, word=_WORD)
-        alone = [name for name in names if name not in passed_on and f"{name}=" not in script]
+        missing = [name for name in names if name not in passed_on and f"{name}=" not in script]
         how = ", with -x for mpirun" if exports.selective else ""
-        fix = f"Set {'it' if len(alone) == 1 else 'them'} on the launcher{how}."
-        yield from _violation(WORKER, worker, alone, fix)
+        fix = f"Set {'it' if len(missing) == 1 else 'them'} on the launcher{how}."
+        yield from _violation(WORKER, worker, missing, fix)
 
 
 def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str) -> Iterator[Violation]:
@@ -177,11 +179,6 @@ def _names(
             others.difference_update(word.findall(script), _WORD.findall(values))
         names |= others if "/" in (template.containers[0].command or ("",))[0] else others - {"PATH"}
     return [name for name in dict.fromkeys([variable.name for variable in env]) if name in names]
-
-
-def _only_mpirun(launcher: Container) -> bool:
-    started = programs.started_by(launcher)
-    return started is not None and started <= programs.TOOLS | mpirun.LAUNCHERS
 
 
 def _carried(worker: PodTemplate) -> set[str]:

@@ -24,17 +24,17 @@ The value of a variable is known if the script or the container's `env` has only
 `NP=${NP:-4}`. A call with other variables, or with unknown options, is not checked.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from pydantic import Field, model_validator
 
 from webhook.api import mpirun, quantity
 from webhook.api.accelerators import CORES, DEFAULT_ACCELERATORS, MAX_CORES_PER_DEVICE, read
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS, HYDRA, OPEN_MPI, PER_NODE
-from webhook.api.pod import Container
+from webhook.api.pod import Container, PodTemplate
 from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -93,13 +93,14 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield Violation(PATH, fault, fix=f"Set slotsPerWorker to {least} or more.", degree=Degree("too few", -slots))
         yield from _too_many_ranks(job, least, ctx)
         return
-    pods = [(role, spec) for role, _, spec in job.computing()]
-    devices = [of_pod(pod.template, settings.resources, ctx) for _, pod in pods]
+    pods = {role: replica.template for role, _, replica in job.computing()}
+    devices = [of_pod(template, settings.resources, ctx) for template in pods.values()]
     gpus = [pod_devices.known for pod_devices in devices]
-    on_cores = not any(gpus) and not any(_has_claims(pod) for _, pod in pods)
-    most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
-    cores = _cores([pod for _, pod in pods], settings, ctx)
-    most = max(most, cores)
+    containers = [container for template in pods.values() for container in template.containers]
+    with_claims = any(container.resources and container.resources.claims for container in containers)
+    on_cores = not any(gpus) and not with_claims
+    cores = _cores(pods.values(), settings, ctx)
+    most = max(settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max, cores)
     if slots > most:
         fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
         fault = f"{number_of(slots, 'slot')} per worker, at most {most} allowed"
@@ -132,10 +133,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _unlike_launcher(devices, ctx)
 
 
-def _cores(pods: Sequence[ReplicaSpec], settings: Settings, ctx: Context) -> int:
+def _cores(templates: Iterable[PodTemplate], settings: Settings, ctx: Context) -> int:
     kinds = _CORES_PER_DEVICE if settings.core_resources else ()
     per_resource = ((settings.core_resources, 1), *kinds)
-    return max([of_pod(pod.template, names, ctx).least * cores for pod in pods for names, cores in per_resource] or [0])
+    return max([of_pod(pod, names, ctx).least * cores for pod in templates for names, cores in per_resource] or [0])
 
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
@@ -147,10 +148,6 @@ def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Viola
         if not gpus[-1] or devices[-1].by_claim:  # the user may mean either number, and claims have no limits field
             fix = "Use the same limits and claims in both."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
-
-
-def _has_claims(pod: ReplicaSpec) -> bool:
-    return any(container.resources and container.resources.claims for container in pod.template.containers)
 
 
 def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
@@ -210,14 +207,11 @@ class _Cpus(msgspec.Struct, frozen=True):
     role: str
 
 
-def _least_cpus(pods: list[tuple[str, ReplicaSpec]]) -> _Cpus:
-    least = _Cpus(0, WORKER)
-    for role, pod in pods:
-        for container in pod.template.containers[:1]:
-            amount = _cpu_count(container)
-            if amount and (not least.amount or amount < least.amount):
-                least = _Cpus(amount, role)
-    return least
+def _least_cpus(pods: Mapping[str, PodTemplate]) -> _Cpus:
+    of_pods = [
+        _Cpus(_cpu_count(template.containers[0]), role) for role, template in pods.items() if template.containers
+    ]
+    return min([cpus for cpus in of_pods if cpus.amount], key=lambda cpus: cpus.amount, default=_Cpus(0, WORKER))
 
 
 def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:

@@ -139,7 +139,9 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         if launcher.user != 0 or not keeps_root_out:  # otherwise the rule pod-security rejects root
             yield from _client(mount_path, launcher)
         yield from _same_user(launcher, worker)
-    yield from _server(worker, root_may_run=not keeps_root_out, on_cri_o=_on_cri_o(ctx))
+    nodes = all_nodes(ctx.view)
+    on_cri_o = nodes is not UNKNOWN and nodes.on_cri_o
+    yield from _server(worker, root_may_run=not keeps_root_out, on_cri_o=on_cri_o)
 
 
 def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) -> _Side:
@@ -274,12 +276,6 @@ def _same_user(launcher: _Side, worker: _Side) -> Iterator[Violation]:
             fix="Run both as the same user.",
             advisory=True,
         )
-
-
-def _on_cri_o(ctx: Context) -> bool:
-    """All known nodes run CRI-O."""
-    nodes = all_nodes(ctx.view)
-    return nodes is not UNKNOWN and nodes.on_cri_o
 
 
 def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Violation]:
