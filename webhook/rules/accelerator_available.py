@@ -1,9 +1,9 @@
 """The cluster's nodes, if empty, could hold each pod of the job, and all pods together.
 
-The rule compares the requests of one pod (accelerators, cpu, memory and all others) with the resources of the nodes,
-and its nodeSelector, required node affinity and tolerations with their labels and taints. Cordoned, starting and
-temporarily missing nodes are included. Free capacity is ignored, and so are labels that differ on every node, such as
-`kubernetes.io/hostname`. If no node has a device, the pod's other resources are not checked.
+The rule compares one pod's requests (accelerators, cpu, memory and all others), nodeSelector, required node affinity
+and tolerations with the resources, labels and taints of the nodes. Cordoned, starting and temporarily missing nodes are
+included. Free capacity is ignored, and so are labels that differ on every node, such as `kubernetes.io/hostname`. If no
+node has a device, the pod's other resources are not checked.
 
 All workers, and a launcher that is a worker, must fit on the matching nodes together. Otherwise part of the job starts
 and holds its GPUs for ever. This check is left out if Karpenter, or an admission check of the job's queue, may add

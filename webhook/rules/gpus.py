@@ -16,13 +16,13 @@ the variable is rejected. Not guaranteed: variables of images and of `envFrom`, 
 `accept-nvidia-visible-devices-envvar-when-unprivileged = false` prevents this access on the nodes.
 
 Devices of claims are counted if the ResourceClaimTemplate is known. A DeviceClass has accelerators if `resources`
-contains its extended resource, or `deviceclass.resource.kubernetes.io/` with its name. If a request has several
-choices (`firstAvailable`), the largest is compared with `max`. A claim that pods share, or that takes all devices of a
-node, is not counted, and a warning names it. A claim that cannot be read is ignored.
+contains its extended resource, or `deviceclass.resource.kubernetes.io/` with its name. If a request has several choices
+(`firstAvailable`), the largest is compared with `max`. A claim that pods share, or that takes all devices of a node, is
+not counted, and a warning names it. A claim that cannot be read is ignored.
 
-`refuseUncountedClaims` rejects these two kinds of claims, claims of a missing template, and claims for DeviceClasses
-that are neither accelerators nor in `otherClasses`. A claim that cannot be read is then a warning. Not guaranteed: a
-template that is replaced after the job was admitted is not seen.
+`refuseUncountedClaims` rejects claims that pods share, claims of all devices of a node, claims of a missing template,
+and claims for DeviceClasses that are neither accelerators nor in `otherClasses`. A claim that cannot be read is then a
+warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -6,9 +6,9 @@ exemption: a user with the right to exempt writes `training.openshift.io/exempt:
 change of the annotation is a warning, because only the field applies.
 
 With a `max`, an update cannot remove the limit, and a job with `training.openshift.io/timeout-action: notify-only` must
-have one. The injection `job-timeout` sets a missing limit: to `max` with `notify-only`, else to its default. If the
-injection is off, a new job may have no limit, except with `notify-only`. For services that run for ever set `max:
-null`, or allow users to exempt jobs and annotate a time such as `3650d`.
+have one. The injection `job-timeout` sets a missing limit: to `max` with `notify-only`, else to the injection's
+default. If the injection is off, a new job may have no limit, except with `notify-only`. For services that run for ever
+set `max: null`, or allow users to exempt jobs and annotate a time such as `3650d`.
 
 Pods that are terminated, suspended or deleted get their grace period in addition to the limit. `maxGracePeriod` is the
 longest grace period of a template and its probes.

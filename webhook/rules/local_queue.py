@@ -2,8 +2,8 @@
 
 Kueue suspends every job with the label `kueue.x-k8s.io/queue-name`. The job stays suspended if the queue does not exist
 or is stopped, or if its ClusterQueue is stopped, inactive or not for this namespace. Only the Workload shows the
-reason, and there is none if Kueue does not manage the namespace (`managedJobsNamespaceSelector`). If Kueue does not
-manage MPIJobs at all, the job starts at once, outside the quota. A misspelt key, such as `kueue.x-k8s.io/queue`, an
+reason, and there is no Workload if Kueue does not manage the namespace (`managedJobsNamespaceSelector`). If Kueue does
+not manage MPIJobs at all, the job starts at once, outside the quota. A misspelt key, such as `kueue.x-k8s.io/queue`, an
 annotation and a label of a pod template have no effect.
 
 Kueue sends a job with `managedBy: kueue.x-k8s.io/multikueue` to another cluster. The job never starts without a queue,
@@ -46,23 +46,16 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _misplaced(job)
     if not name:
         return
-    match reason:
-        case Unmanaged.FRAMEWORK:
-            kind = job.kind or "MPIJob"
-            message = f"Kueue does not manage {kind}s here (its configuration lacks {framework(job)})"
-            yield Violation(LABEL, message, fix="Remove it, or enable them.")
-            return
-        case Unmanaged.NAMESPACE:
-            message = "Kueue does not manage this namespace (the job would wait for ever)"
-            yield Violation(LABEL, message, fix="Remove it.", reason=CauseReason.FORBIDDEN)
-            return
-    if fault := queues.fault(ctx.view, ctx.namespace, name):
-        yield Violation(
-            LABEL,
-            fault.in_words(name),
-            fix=queues.advice(ctx.view, ctx.namespace, name),
-            reason=CauseReason.NOT_SUPPORTED,
-        )
+    if reason is Unmanaged.FRAMEWORK:
+        kind = job.kind or "MPIJob"
+        message = f"Kueue does not manage {kind}s here (its configuration lacks {framework(job)})"
+        yield Violation(LABEL, message, fix="Remove it, or enable them.")
+    elif reason is Unmanaged.NAMESPACE:
+        message = "Kueue does not manage this namespace (the job would wait for ever)"
+        yield Violation(LABEL, message, fix="Remove it.", reason=CauseReason.FORBIDDEN)
+    elif fault := queues.fault(ctx.view, ctx.namespace, name):
+        fix = queues.advice(ctx.view, ctx.namespace, name)
+        yield Violation(LABEL, fault.in_words(name), fix, CauseReason.NOT_SUPPORTED)
     elif not names.label_value_problem(name) and (problem := names.dns_1123_subdomain_problem(name)):
         fix = names.advice(name, names.dns_1123_subdomain_problem)
         yield Violation(LABEL, f'"{shortened(name, MAX_OBJECT_NAME_CHARACTERS)}" {problem.partition(";")[0]}', fix)

@@ -11,10 +11,10 @@ With `--network-policies` the service creates a NetworkPolicy `mpijob-<job>` for
 `egress` allows other targets, such as an object store, and `ingress` other clients, such as a scraper of metrics. A job
 chooses another posture, one of `choices`, by the annotation `training.openshift.io/network-policy`.
 
-Some traffic cannot be filtered. A job with pods in the host network gets no NetworkPolicy: it does not apply to these
-pods, and the other pods would not accept their connections. RDMA does not pass through the kernel. Multus networks, and
-replacements of the cluster's network, have their own kind of policy. Isolate such jobs by partitions (InfiniBand),
-VLANs or separate networks.
+Some traffic cannot be filtered. A job with pods in the host network gets no NetworkPolicy: the NetworkPolicy would not
+apply to these pods, and the other pods would reject connections from them. RDMA does not pass through the kernel.
+Multus networks, and replacements of the cluster's network, have their own kind of policy. Isolate such jobs by
+partitions (InfiniBand), VLANs or separate networks.
 
 Without its own NetworkPolicy, a job gets a warning if a policy of the namespace selects the workers and no policy
 admits any pod of the namespace.

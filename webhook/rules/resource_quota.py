@@ -6,8 +6,8 @@ scopes match. The used part of a quota includes the amounts that other admitted 
 
 A job that needs more than a whole quota never fits, and is rejected. A job that needs more than the unused part is
 rejected too, unless it is suspended, or in a queue that Kueue manages and that accepts jobs. A waiting job gets a
-warning. If a quota limits CPU or memory, a job whose pods do not state them is rejected, as the API server rejects the
-pods.
+warning. If a quota limits CPU or memory, a job whose pods do not state these amounts is rejected: the API server would
+reject the pods.
 
 For an update only the additional use is charged. Jobs that have ended, jobs that the operator rejects, and pods in
 another cluster (MultiKueue) use no quota. OpenShift's ClusterResourceQuotas are treated as quotas of each namespace

@@ -2,8 +2,8 @@
 
 The operator mounts the key in the first containers at `sshAuthMountPath`, owned by root. Its mode is 0600 if the path
 is exactly `/root/.ssh`, else 0644; an `fsGroup` changes 0600 to 0640 (mpi-operator `setupSSHOnPod`, and mpi-operator
-issue 429). ssh looks for the key in the user's home according to /etc/passwd. ssh rejects its user's key if others may
-read it. The requirements are:
+issue 429). ssh looks for the key in the user's home according to /etc/passwd. ssh rejects a key of its own user that
+other users may read. The requirements are:
 
 * root needs `/root/.ssh` and no `fsGroup`;
 * any other user needs the `.ssh` of its home, and an sshd with a configuration and host keys that it can read. This

@@ -27,7 +27,7 @@ from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.devices import of_each
 from webhook.predict.kueue.priority import priority_classes
 from webhook.predict.sizes import fewer_workers
-from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, number_of, rule
 from webhook.rules.gpus import uncounted
 from webhook.rules.priority import LABEL
 
@@ -115,10 +115,9 @@ def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     parts = [f"{per_worker} in each of {job.workers} workers"] * bool(job.workers * per_worker)
     parts += [f"{launcher} in the launcher"] * bool(launcher)
-    noun = "GPU" if total == 1 else "GPUs"
     yield Violation(
         "spec.mpiReplicaSpecs",
-        f"{total} {noun} ({', '.join(parts)}), {settings.tier} allows at most {most} in a job",
+        f"{number_of(total, 'GPU')} ({', '.join(parts)}), {settings.tier} allows at most {most} in a job",
         fix=f"Request {most} or fewer in all, or {ASK}." if most else f"Request none, or {ASK}.",
         reason=CauseReason.FORBIDDEN,
         degree=Degree("GPUs", total),

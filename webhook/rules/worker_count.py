@@ -14,7 +14,7 @@ from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import RangeRuleSettings
 from webhook.predict.sizes import fewer_workers, more_workers
-from webhook.rules import Degree, Violation, rule
+from webhook.rules import Degree, Violation, number_of, rule
 
 
 class Settings(RangeRuleSettings):
@@ -42,8 +42,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     path = f"{replica_path(key)}.replicas"
     launcher = 1 if job.spec.run_launcher_as_worker else 0
     count = workers + launcher
-    noun = "worker" if count == 1 else "workers"
-    described = f"{count} {noun}{' (the launcher is one of them)' if launcher else ''}"
+    described = f"{number_of(count, 'worker')}{' (the launcher is one of them)' if launcher else ''}"
     if count < settings.min:
         yield Violation(
             path,
